@@ -1,0 +1,323 @@
+"""Measure what each piece of the premise mapping and its query template is worth.
+
+Every variant changes one piece of the shipped `index_mappings/premises.json` or
+`query_templates/nlps/bm25.json`. It is indexed into a temporary index, ranked with the solved
+topics of one split (their gold is used for scoring alone), and deleted. The table goes to stdout
+as Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elasticsearch import Elasticsearch, helpers
+
+JSON = dict[str, Any]
+ROOT = Path(__file__).resolve().parent.parent
+DEPTH = 500
+BATCH = 50
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A solved statement: its id, text and the ids of its gold premises."""
+
+    id: str
+    text: str
+    premises: frozenset[str]
+
+
+@dataclass
+class Setup:
+    """A mapping with its query template; a variant edits one of the two in place."""
+
+    mapping: JSON
+    template: JSON
+
+    @property
+    def analysis(self) -> JSON:
+        """The `analysis` part of the index settings."""
+        analysis: JSON = self.mapping["settings"]["analysis"]
+        return analysis
+
+    @property
+    def matches(self) -> list[JSON]:
+        """The scored clauses of the query."""
+        clauses: list[JSON] = self.template["query"]["bool"]["should"]
+        return clauses
+
+    def keep_fields(self, *names: str) -> None:
+        """Keep only the clauses on these fields."""
+        self.matches[:] = [c for c in self.matches if field_of(c) in names]
+
+    def drop_field(self, name: str) -> None:
+        """Remove the clause on one field."""
+        self.matches[:] = [c for c in self.matches if field_of(c) != name]
+
+    def drop_steps(self, *steps: str) -> None:
+        """Remove character filters and token filters, by name, from every analyzer."""
+        for analyzer in self.analysis["analyzer"].values():
+            for kind in ("char_filter", "filter"):
+                analyzer[kind] = [step for step in analyzer[kind] if step not in steps]
+
+
+def field_of(clause: JSON) -> str:
+    """The field of a `match` clause."""
+    return str(next(iter(clause["match"])))
+
+
+def unchanged(_: Setup) -> None:
+    """The shipped mapping and template."""
+
+
+def statement_only(setup: Setup) -> None:
+    """Rank with the one field that holds words and symbols together."""
+    setup.matches[:] = [{"match": {"text": {"query": "{{topic.text}}"}}}]
+
+
+def english_analyzer(setup: Setup) -> None:
+    """Rank one field with Elasticsearch's own English analyzer and default BM25."""
+    setup.mapping["mappings"]["properties"]["text"] = {"type": "text", "analyzer": "english"}
+    statement_only(setup)
+
+
+def repeated_terms(setup: Setup) -> None:
+    """Let a term that the statement repeats count as often."""
+    setup.drop_steps("unique_terms")
+
+
+def stemmer(language: str) -> Callable[[Setup], None]:
+    """Fold inflection with another stemmer."""
+
+    def change(setup: Setup) -> None:
+        setup.analysis["filter"]["inflection"]["language"] = language
+
+    return change
+
+
+def steps_removed(*steps: str) -> Callable[[Setup], None]:
+    """Leave analysis steps out of every analyzer."""
+    return lambda setup: setup.drop_steps(*steps)
+
+
+def field_removed(name: str) -> Callable[[Setup], None]:
+    """Leave one field out of the query."""
+    return lambda setup: setup.drop_field(name)
+
+
+def only_fields(*names: str) -> Callable[[Setup], None]:
+    """Query these fields alone."""
+    return lambda setup: setup.keep_fields(*names)
+
+
+def default_bm25(setup: Setup) -> None:
+    """Use k1 1.2 and b 0.75 in every field."""
+    for similarity in setup.mapping["settings"]["similarity"].values():
+        similarity.update(k1=1.2, b=0.75)
+
+
+def equal_boosts(setup: Setup) -> None:
+    """Give every field the boost 1."""
+    for clause in setup.matches:
+        clause["match"][field_of(clause)]["boost"] = 1.0
+
+
+def lowercase_symbols(setup: Setup) -> None:
+    """Ignore case in formulae."""
+    for name, analyzer in setup.analysis["analyzer"].items():
+        if name.startswith("formula"):
+            analyzer["filter"].insert(1, "lowercase")
+
+
+FORMULAE = ("text.formulae", "text.formula_pairs")
+DEFINED = ("text.defined", "text.defined_pairs")
+
+VARIANTS: dict[str, tuple[str, Callable[[Setup], None]]] = {
+    "shipped": ("shipped", unchanged),
+    "english": ("one field, Elasticsearch's `english` analyzer, default BM25", english_analyzer),
+    "statement": ("one field, words and symbols together (`text`)", statement_only),
+    "prose-only": ("`text.prose` only", only_fields("text.prose")),
+    "formulae-only": ("`text.formulae` and `text.formula_pairs` only", only_fields(*FORMULAE)),
+    "defined-only": ("`text.defined` and `text.defined_pairs` only", only_fields(*DEFINED)),
+    "no-defined": ("without both fields of defined terms", only_fields("text.prose", *FORMULAE)),
+    "no-prose": ("without `text.prose`", field_removed("text.prose")),
+    "no-formulae": ("without `text.formulae`", field_removed("text.formulae")),
+    "no-formula-pairs": ("without `text.formula_pairs`", field_removed("text.formula_pairs")),
+    "no-defined-words": ("without `text.defined`", field_removed("text.defined")),
+    "no-defined-pairs": ("without `text.defined_pairs`", field_removed("text.defined_pairs")),
+    "default-bm25": ("k1 1.2 and b 0.75 everywhere", default_bm25),
+    "equal-boosts": ("every boost 1", equal_boosts),
+    "repeated-terms": ("repeated query terms count again", repeated_terms),
+    "no-stemming": ("no folding of inflection", steps_removed("inflection", "possessives")),
+    "porter2": ("`porter2` in place of `minimal_english`", stemmer("porter2")),
+    "no-stop-words": (
+        "function words kept",
+        steps_removed("function_words", "without_function_words"),
+    ),
+    "no-notation": (
+        "no folding of notation",
+        steps_removed("notation", "calligraphic_letters", "blackboard_letters"),
+    ),
+    "layout-kept": ("layout and bracket commands kept", steps_removed("latex_layout")),
+    "markup-kept": (
+        "wiki templates, parameters and image widths kept",
+        steps_removed("wiki_templates", "wiki_parameters", "wiki_image_widths"),
+    ),
+    "lowercase-symbols": ("case ignored in formulae", lowercase_symbols),
+}
+
+
+def load_topics(data: Path, split: str, sample: int | None) -> list[Topic]:
+    """Read the solved statements of a split, or a fixed random sample of them."""
+    raw = json.loads((data / f"{split}_set.json").read_text(encoding="utf-8"))
+    names = sorted(raw)
+    if sample is not None and sample < len(names):
+        names = sorted(random.Random(7).sample(names, sample))
+    return [Topic(n, raw[n]["text"], frozenset(map(str, raw[n]["premises"]))) for n in names]
+
+
+def filled(node: Any, values: JSON) -> Any:
+    """Replace every leaf that is exactly one placeholder by its value."""
+    if isinstance(node, dict):
+        return {key: filled(value, values) for key, value in node.items()}
+    if isinstance(node, list):
+        return [filled(value, values) for value in node]
+    return values.get(node, node) if isinstance(node, str) else node
+
+
+def search_bodies(template: JSON, index: str, topics: Sequence[Topic]) -> list[JSON]:
+    """The header and body lines of one multi-search."""
+    lines: list[JSON] = []
+    for topic in topics:
+        values = {"{{topic.text}}": topic.text, "{{topic.id}}": topic.id, "{{depth}}": DEPTH}
+        lines += [{"index": index}, filled(template, values)]
+    return lines
+
+
+def rankings(
+    client: Elasticsearch, index: str, template: JSON, topics: Sequence[Topic]
+) -> Iterator[tuple[Topic, list[str]]]:
+    """Rank the documents for every topic, best first, to the official depth.
+
+    Raises RuntimeError when the server refuses a search or returns fewer than `DEPTH` documents.
+    """
+    for start in range(0, len(topics), BATCH):
+        batch = topics[start : start + BATCH]
+        answer = client.msearch(
+            searches=search_bodies(template, index, batch),
+            filter_path=["responses.hits.hits.sort", "responses.error"],
+        )
+        for topic, response in zip(batch, answer["responses"], strict=True):
+            if "error" in response:
+                raise RuntimeError(f"topic {topic.id}: {response['error']['reason']}")
+            ranked = [hit["sort"][1] for hit in response["hits"]["hits"]]
+            if len(ranked) != DEPTH:
+                raise RuntimeError(f"topic {topic.id}: {len(ranked)} documents, not {DEPTH}")
+            yield topic, ranked
+
+
+def precisions(ranked: Sequence[str], premises: frozenset[str]) -> list[float]:
+    """Precision at the rank of each premise that was found."""
+    found: list[float] = []
+    for rank, document in enumerate(ranked, start=1):
+        if document in premises:
+            found.append((len(found) + 1) / rank)
+    return found
+
+
+def build(client: Elasticsearch, index: str, mapping: JSON, documents: JSON) -> None:
+    """Index the documents into one fresh shard with one segment."""
+    client.options(ignore_status=404).indices.delete(index=index)
+    settings = {**mapping["settings"], "number_of_shards": 1, "number_of_replicas": 0}
+    client.indices.create(index=index, settings=settings, mappings=mapping["mappings"])
+    actions = ({"_index": index, "id": k, "text": documents[k]} for k in sorted(documents))
+    helpers.bulk(client, actions, refresh=True)
+    client.indices.forcemerge(index=index, max_num_segments=1)
+
+
+def score(client: Elasticsearch, index: str, template: JSON, topics: Sequence[Topic]) -> tuple[float, float]:
+    """Rank and score the topics: MAP@500 as the task defines it, and the true one.
+
+    The official average divides by the premises found, the true one by all premises of the topic.
+    """
+    official = true = 0.0
+    for topic, ranked in rankings(client, index, template, topics):
+        found = precisions(ranked, topic.premises)
+        official += sum(found) / len(found) if found else 0.0
+        true += sum(found) / len(topic.premises)
+    return official / len(topics), true / len(topics)
+
+
+def measured(
+    client: Elasticsearch,
+    shipped: Setup,
+    names: Sequence[str],
+    documents: JSON,
+    topics: Sequence[Topic],
+) -> Iterator[tuple[str, float, float]]:
+    """Yield each variant's two figures; variants of the query alone share the shipped index."""
+    shared = "searchapp-bench-shipped"
+    try:
+        build(client, shared, shipped.mapping, documents)
+        for name in names:
+            setup = copy.deepcopy(shipped)
+            VARIANTS[name][1](setup)
+            index = shared
+            try:
+                if setup.mapping != shipped.mapping:
+                    index = f"searchapp-bench-{name}"
+                    build(client, index, setup.mapping, documents)
+                yield name, *score(client, index, setup.template, topics)
+            finally:
+                if index != shared:
+                    client.options(ignore_status=404).indices.delete(index=index)
+    finally:
+        client.options(ignore_status=404).indices.delete(index=shared)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--url", default="http://localhost:9200", help="the Elasticsearch server")
+    parser.add_argument("--data", type=Path, required=True, help="folder with the task's files")
+    parser.add_argument("--split", choices=("train", "dev"), default="train")
+    parser.add_argument("--sample", type=int, help="score a fixed sample of N topics")
+    parser.add_argument(
+        "--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), metavar="NAME"
+    )
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Print one row of the table for every variant asked for, the shipped one first."""
+    arguments = parse_arguments()
+    documents = json.loads((arguments.data / "knowledge_base.json").read_text(encoding="utf-8"))
+    topics = load_topics(arguments.data, arguments.split, arguments.sample)
+    shipped = Setup(
+        json.loads((ROOT / "index_mappings/premises.json").read_text(encoding="utf-8")),
+        json.loads((ROOT / "query_templates/nlps/bm25.json").read_text(encoding="utf-8")),
+    )
+    client = Elasticsearch(arguments.url, request_timeout=300)
+    print(f"{len(topics)} topics of {arguments.split}, {len(documents)} documents.\n")
+    print("| variant | MAP@500 | true AP | difference to shipped |")
+    print("|---|---:|---:|---:|")
+    names = ["shipped", *(name for name in arguments.variants if name != "shipped")]
+    base = (0.0, 0.0)
+    for name, official, true in measured(client, shipped, names, documents, topics):
+        if name == "shipped":
+            base, difference = (official, true), ""
+        else:
+            difference = f"{100 * (official - base[0]):+.2f} / {100 * (true - base[1]):+.2f}"
+        row = f"| {VARIANTS[name][0]} | {100 * official:.2f} | {100 * true:.2f} | {difference} |"
+        print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()

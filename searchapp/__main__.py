@@ -1,0 +1,5 @@
+"""`python -m searchapp` is the same as `searchapp`."""
+
+from searchapp.cli import main
+
+main()

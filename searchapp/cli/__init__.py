@@ -1,0 +1,50 @@
+"""The command line: one file a command, each a thin layer over functions that the interface calls as well."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from searchapp.cli import analyze, demo, evaluate, export, index, rank, runs, search, tasks, validate
+from searchapp.cli.common import EngineOption, HomeOption, QuietOption, UrlOption, VerboseOption
+
+app = typer.Typer(
+    name="searchapp",
+    help="A bench for ranked retrieval in the terminal: index, search, rank and score shared tasks.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from searchapp import __version__
+
+        typer.echo(f"searchapp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _globals(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001  # its callback has done all there is to do
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    engine: EngineOption = None,
+    url: UrlOption = None,
+    home: HomeOption = None,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    context.obj = {"engine": engine, "url": url, "home": home, "quiet": quiet, "verbose": verbose}
+
+
+for module in (demo, tasks, index, search, rank, export, validate, evaluate, runs, analyze):
+    module.register(app)
+
+
+def main() -> None:
+    """The `searchapp` script."""
+    app()

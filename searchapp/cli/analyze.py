@@ -1,0 +1,85 @@
+"""`searchapp analyze`: what an analyzer makes of a text, step by step."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, stdout_console
+from searchapp.errors import UsageError
+from searchapp.settings import Settings
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def analyze(
+        settings: Settings,
+        task: TaskArgument,
+        text: Annotated[str, typer.Argument(help="The text to analyze.", show_default=False)],
+        field: Annotated[
+            str | None,
+            typer.Option(
+                help="Field whose analyzer is used; every text field by default.", show_default=False
+            ),
+        ] = None,
+        analyzer: Annotated[
+            str | None, typer.Option(help="An analyzer of the mapping, by name.", show_default=False)
+        ] = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Show each step from a text to the terms that are indexed."""
+        from dataclasses import asdict
+
+        from searchapp import resources
+        from searchapp.engines import open_engine
+        from searchapp.ranking.search import text_fields
+        from searchapp.tasks import load
+
+        if field and analyzer:
+            raise UsageError("--field and --analyzer exclude each other: give one of them")
+        mapping = resources.index_mapping(load(task).mapping)
+        fields = text_fields(mapping["mappings"]["properties"])
+        analyzers = sorted(mapping["settings"]["analysis"].get("analyzer", {}))
+        if field and field not in fields:
+            raise UsageError(f"{task} has no text field {field!r}: choose {' or '.join(fields)}")
+        if analyzer and analyzer not in analyzers:
+            raise UsageError(f"{task} has no analyzer {analyzer!r}: choose {' or '.join(analyzers)}")
+        wanted = [("analyzer", analyzer)] if analyzer else [("field", name) for name in [field] if name]
+        wanted = wanted or [("field", name) for name in fields]
+        with closing(open_engine(settings)) as engine:
+            index = engine.open(task)
+            analyses = [(kind, name, index.analyze(text, **{kind: name})) for kind, name in wanted]
+        if as_json:
+            described = [
+                {kind: name, "steps": [asdict(step) for step in steps]} for kind, name, steps in analyses
+            ]
+            print_json({"task": task, "text": text, "analyses": described})
+            return
+        from rich.table import Table
+
+        console = stdout_console()
+        for kind, name, steps in analyses:
+            table = Table(title=f"{kind} {name}", title_justify="left", box=None, pad_edge=False)
+            table.add_column("step", style="cyan", no_wrap=True)
+            table.add_column("gives", overflow="fold")
+            for step in steps:
+                shown = (
+                    step.text if step.text is not None else " · ".join(token.term for token in step.tokens)
+                )
+                table.add_row(f"{step.kind} {step.name}", _plain(shown))
+            console.print(table)
+            console.print()
+
+
+def _plain(text: str) -> Text:
+    """Text in which square brackets are no markup."""
+    from rich.text import Text
+
+    return Text(text)

@@ -1,0 +1,174 @@
+"""What the commands share: global options, error handling, output."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from searchapp.errors import InvalidFiles, SearchappError
+from searchapp.settings import Settings, resolve
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PANEL = "Global options"
+
+EngineOption = Annotated[
+    str | None,
+    typer.Option(help="Search engine: elasticsearch.", rich_help_panel=_PANEL, show_default=False),
+]
+UrlOption = Annotated[
+    str | None,
+    typer.Option(help="Address of the Elasticsearch server.", rich_help_panel=_PANEL, show_default=False),
+]
+HomeOption = Annotated[
+    Path | None,
+    typer.Option(help="Folder for searchapp's own data.", rich_help_panel=_PANEL, show_default=False),
+]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print results and errors only.", rich_help_panel=_PANEL)
+]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", help="Print tracebacks with errors.", rich_help_panel=_PANEL)
+]
+
+GLOBAL_OPTIONS: dict[str, tuple[Any, bool | None]] = {
+    "engine": (EngineOption, None),
+    "url": (UrlOption, None),
+    "home": (HomeOption, None),
+    "quiet": (QuietOption, False),
+    "verbose": (VerboseOption, False),
+}
+"""Type and default of the options that are accepted before and after the command's name; after it wins."""
+
+TaskArgument = Annotated[str, typer.Argument(help="A task: see `searchapp tasks`.", show_default=False)]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+
+
+def command(
+    app: typer.Typer, name: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function whose first parameter is `settings: Settings` as a command.
+
+    The command gets the global options besides its own. An error that is meant for people is printed as one
+    sentence on stderr and becomes the exit code.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(function, include_extras=True)
+        own = list(inspect.signature(function).parameters.values())[1:]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters = [
+            inspect.Parameter("context", keyword, annotation=typer.Context),
+            *(parameter.replace(kind=keyword, annotation=hints[parameter.name]) for parameter in own),
+            *(
+                inspect.Parameter(option, keyword, annotation=kind, default=default)
+                for option, (kind, default) in GLOBAL_OPTIONS.items()
+            ),
+        ]
+
+        @functools.wraps(function)
+        def wrapper(*, context: typer.Context, **values: Any) -> None:
+            flags = {option: values.pop(option) for option in GLOBAL_OPTIONS}
+            flags = {option: flags[option] or (context.obj or {}).get(option) for option in flags}
+            code = guarded(lambda: function(resolve(flags, os.environ), **values), bool(flags["verbose"]))
+            if code:
+                raise typer.Exit(code)
+
+        del wrapper.__wrapped__  # or its signature would be taken
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        app.command(name)(wrapper)
+        return function
+
+    return decorate
+
+
+def guarded(action: Callable[[], None], verbose: bool) -> int:
+    """Run an action and return the exit code, with errors printed the way people can read them."""
+    try:
+        action()
+        sys.stdout.flush()
+    except SearchappError as error:
+        if verbose:
+            _print_traceback()
+        print(f"searchapp: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader, `head` for instance, has seen enough. Without this, Python complains at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("searchapp: interrupted", file=sys.stderr)
+        return 130
+    except typer.Exit:
+        raise
+    except Exception as error:
+        if verbose:
+            _print_traceback()
+        kind = type(error).__name__
+        print(
+            f"searchapp: an internal error, {kind} ({error}): please report it with what --verbose prints",
+            file=sys.stderr,
+        )
+        return 1
+    return 0
+
+
+def say(settings: Settings, message: str) -> None:
+    """Tell the person something on stderr, unless they asked for quiet."""
+    if not settings.quiet:
+        print(message, file=sys.stderr)
+
+
+def warn(message: str) -> None:
+    """Tell the person something that they should not miss, on stderr."""
+    print(f"warning: {message}", file=sys.stderr)
+
+
+def warn_of_skipped(problems: InvalidFiles | None) -> None:
+    """Report what `--lenient` has left out."""
+    if problems is not None:
+        warn(f"left out: {problems}")
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout; a figure that is not a number is the text "nan", which JSON can hold."""
+    json.dump(_json_safe(value), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def stdout_console() -> Console:
+    """A console for results; into a pipe it does not wrap or cut lines."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 100_000, soft_wrap=False)
+
+
+def data_folder(settings: Settings, task: str, data: Path | None) -> Path:
+    """Where a task's official files are: the given folder, else where fetched files are kept."""
+    return data if data is not None else settings.home / "data" / task
+
+
+def _json_safe(value: Any) -> Any:
+    if isinstance(value, float) and value != value:
+        return "nan"
+    if isinstance(value, dict):
+        return {key: _json_safe(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_safe(item) for item in value]
+    return value
+
+
+def _print_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()

@@ -1,0 +1,84 @@
+"""`searchapp index`: make a task's documents searchable."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from searchapp.cli.common import (
+    JsonOption,
+    TaskArgument,
+    command,
+    data_folder,
+    print_json,
+    say,
+    warn_of_skipped,
+)
+from searchapp.settings import Settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def index(
+        settings: Settings,
+        task: TaskArgument,
+        data: Annotated[
+            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
+        ] = None,
+        rebuild: Annotated[
+            bool, typer.Option("--rebuild", help="Build even if nothing has changed.")
+        ] = False,
+        lenient: Annotated[
+            bool, typer.Option("--lenient", help="Leave invalid entries out instead of stopping.")
+        ] = False,
+        shards: Annotated[int, typer.Option(min=1, max=64, help="Number of shards.")] = 1,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Index a task's documents with the analyzers made for them.
+
+        Nothing happens when the index already holds exactly these documents under this mapping. Otherwise a
+        new version is built beside the one that serves, which is replaced only when the new one is complete.
+        """
+        from searchapp.cli.progress import for_person
+        from searchapp.engines import open_engine
+        from searchapp.indexing import index_task
+        from searchapp.tasks import load
+
+        loaded = load(task)
+        with closing(open_engine(settings)) as engine:
+            outcome = index_task(
+                loaded,
+                engine,
+                data_folder(settings, task, data),
+                for_person(settings),
+                shards=shards,
+                rebuild=rebuild,
+                lenient=lenient,
+            )
+        info, skipped = outcome.info, outcome.problems.skipped
+        warn_of_skipped(skipped)
+        if outcome.built:
+            say(settings, f"{task}: {info.documents:,} documents are indexed and serve as {info.version}")
+        else:
+            say(
+                settings,
+                f"{task}: nothing has changed, {info.version} with {info.documents:,} documents goes on serving",
+            )
+        if as_json:
+            print_json(
+                {
+                    "task": task,
+                    "built": outcome.built,
+                    "index": info.version,
+                    "documents": info.documents,
+                    "shards": info.shards,
+                    "created": info.created,
+                    "digest": info.digest,
+                    "skipped": len(skipped.problems) if skipped else 0,
+                }
+            )

@@ -1,0 +1,121 @@
+"""`searchapp rank`: rank the documents for every topic of a split and write a run directory."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from searchapp.cli.common import (
+    JsonOption,
+    TaskArgument,
+    command,
+    data_folder,
+    print_json,
+    say,
+    warn,
+    warn_of_skipped,
+)
+from searchapp.errors import UsageError
+from searchapp.settings import Settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def rank(
+        settings: Settings,
+        task: TaskArgument,
+        split: Annotated[str, typer.Option(help="Split whose topics are ranked: train, dev, test.")],
+        out: Annotated[Path, typer.Option(help="Run directory to write.", show_default=False)],
+        data: Annotated[
+            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
+        ] = None,
+        recipe: Annotated[
+            str | None, typer.Option(help="How to rank: see `searchapp tasks`.", show_default=False)
+        ] = None,
+        depth: Annotated[
+            int | None,
+            typer.Option(
+                min=1,
+                max=10_000,
+                help="Documents a topic; the task's own depth by default.",
+                show_default=False,
+            ),
+        ] = None,
+        set_: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--set", metavar="NAME=VALUE", help="Set a parameter of the recipe.", show_default=False
+            ),
+        ] = None,
+        tag: Annotated[
+            str | None, typer.Option(help="Name of the run in TREC files.", show_default="searchapp-<recipe>")
+        ] = None,
+        lenient: Annotated[
+            bool, typer.Option("--lenient", help="Leave invalid topics out instead of stopping.")
+        ] = False,
+        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run.")] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Rank the documents for every topic of a split and write a run directory."""
+        from searchapp.cli.progress import for_person
+        from searchapp.engines import open_engine
+        from searchapp.ranking import recipes
+        from searchapp.runs.make import RunRequest, make_run
+        from searchapp.tasks import load
+
+        loaded = load(task)
+        if out.exists() and not overwrite:
+            raise UsageError(f"{out} exists already: choose another name, or replace it with --overwrite")
+        chosen = recipes.load(task, recipe or loaded.default_recipe, _parameters(set_ or []))
+        request = RunRequest(
+            data=data_folder(settings, task, data),
+            split=split,
+            recipe=chosen,
+            depth=depth or loaded.default_depth,
+            tag=tag or f"searchapp-{chosen.name}",
+            lenient=lenient,
+        )
+        with closing(open_engine(settings)) as engine:
+            made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
+        warn_of_skipped(made.problems.skipped)
+        if made.shortfall:
+            warn(f"the run has no official file: {made.shortfall}")
+        manifest = made.manifest
+        say(
+            settings,
+            f"{task} {split}: {manifest.topics:,} topics ranked to depth {manifest.depth} "
+            f"in {manifest.seconds:.1f} s, written to {out}",
+        )
+        if as_json:
+            print_json(
+                {
+                    "task": task,
+                    "split": split,
+                    "run": str(out),
+                    "topics": manifest.topics,
+                    "hits": manifest.hits,
+                    "seconds": manifest.seconds,
+                    "files": dict(manifest.files),
+                }
+            )
+
+
+def _parameters(settings: list[str]) -> dict[str, object]:
+    """Values by name from `name=value`; a value that is JSON keeps its type, any other is text."""
+    import json
+
+    values: dict[str, object] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--set {setting}: use the form NAME=VALUE")
+        try:
+            values[name] = json.loads(text)
+        except json.JSONDecodeError:
+            values[name] = text
+    return values

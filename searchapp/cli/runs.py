@@ -1,0 +1,38 @@
+"""`searchapp runs`: what can be done with run directories as such."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from searchapp.cli.common import JsonOption, command, print_json, say
+from searchapp.errors import DataError
+from searchapp.settings import Settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    group = typer.Typer(help="Look after run directories.", no_args_is_help=True)
+    app.add_typer(group, name="runs")
+
+    @group.callback()
+    def _group() -> None:
+        """Look after run directories."""
+
+    @command(group)
+    def verify(
+        settings: Settings,
+        run: Annotated[Path, typer.Argument(help="A run directory.", show_default=False)],
+        as_json: JsonOption = False,
+    ) -> None:
+        """Check that the files of a run are those that were written, and its data unchanged since."""
+        from searchapp.runs import directory
+
+        problems = directory.verify(run)
+        if as_json:
+            print_json({"run": str(run), "intact": not problems, "problems": problems})
+        if problems:
+            raise DataError("\n".join([f"{run} is not as it was written ({len(problems)}):", *problems]))
+        say(settings, f"{run}: every file is as it was written")

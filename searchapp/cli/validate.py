@@ -1,0 +1,49 @@
+"""`searchapp validate`: would the organisers accept this file?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from searchapp.cli.common import JsonOption, command, data_folder, print_json, say
+from searchapp.settings import Settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def validate(
+        settings: Settings,
+        file: Annotated[Path, typer.Argument(help="An official file.", show_default=False)],
+        task: Annotated[str, typer.Option(help="The task that it is for.", show_default=False)],
+        split: Annotated[str, typer.Option(help="The split that it answers.", show_default=False)],
+        data: Annotated[
+            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
+        ] = None,
+        nearest: Annotated[
+            int | None,
+            typer.Option(
+                min=1, help="nlps: premises that each statement needs; 500 by default.", show_default=False
+            ),
+        ] = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Find everything in an official file that the organisers would not accept, with line numbers."""
+        from searchapp.formats.problems import Problems
+        from searchapp.tasks import load
+
+        problems = Problems()
+        load(task).validate_official(file, data_folder(settings, task, data), split, nearest, problems)
+        if as_json:
+            found = [
+                {"file": problem.file, "kind": problem.kind, "where": problem.where, "detail": problem.detail}
+                for problem in problems
+            ]
+            print_json(
+                {"task": task, "split": split, "file": str(file), "valid": not found, "problems": found}
+            )
+        problems.raise_if_any()
+        say(settings, f"{file}: a valid {task} file for the split {split}")

@@ -1,0 +1,52 @@
+"""SHA-256 digests by which indexes and runs say what they were made from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from searchapp.model import Document
+
+
+def digest_json(value: Any) -> str:
+    """The digest of a JSON value, whatever the order of its keys and its spacing."""
+    return hashlib.sha256(_canonical(value)).hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """The digest of a file's bytes, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class DocumentsDigest:
+    """Counts and digests documents as they pass by, in their order.
+
+    >>> seen = DocumentsDigest()
+    >>> documents = list(seen.watch([Document("1", "Every field is a ring.")]))
+    >>> seen.count
+    1
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._hash = hashlib.sha256()
+
+    def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """The same documents, each one counted and digested before it is handed on."""
+        for document in documents:
+            self.count += 1
+            self._hash.update(_canonical(document.source()))
+            self._hash.update(b"\n")
+            yield document
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _canonical(value: Any) -> bytes:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8")

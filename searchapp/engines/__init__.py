@@ -1,0 +1,16 @@
+"""Search engines behind one protocol (`searchapp.engines.base.Engine`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from searchapp.engines.base import Engine
+    from searchapp.settings import Settings
+
+
+def open_engine(settings: Settings) -> Engine:
+    """The engine that the settings select; the client library is imported only here."""
+    from searchapp.engines.elasticsearch import ElasticsearchEngine
+
+    return ElasticsearchEngine.connect(settings)

@@ -1,0 +1,160 @@
+"""What every search engine can do for searchapp.
+
+An engine holds indexes by name. `Engine.open` gives a handle on the version of an index that serves at that
+moment; the handle keeps answering from that one version, so a batch of topics is never ranked half on an old
+and half on a new index. Bodies are Elasticsearch search bodies, whichever engine runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from searchapp.model import Document, Hit
+
+Body = Mapping[str, Any]
+Advance = Callable[[int], None]
+"""Called with the number of further items done, for a progress bar."""
+
+
+def no_progress(_done: int) -> None:
+    """The `Advance` of a caller that shows no progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """Which engine answers: its name, its version, and where it is."""
+
+    name: str
+    version: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSpec:
+    """What an index is made of.
+
+    `mapping` is a create-index body without shards and replicas. `digest` identifies everything that an answer
+    can depend on, mapping and documents alike: two indexes of one digest give the same answers.
+    """
+
+    mapping: Mapping[str, Any]
+    documents: int
+    digest: str
+    shards: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """An index as it stands: `version` names the one build of `name` that serves."""
+
+    name: str
+    version: str
+    documents: int
+    digest: str
+    mapping_digest: str
+    shards: int
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a score came about: a value, what it is, and the values it was computed from."""
+
+    value: float
+    description: str
+    details: tuple[Explanation, ...] = ()
+
+    @classmethod
+    def from_json(cls, node: Mapping[str, Any]) -> Explanation:
+        """From the `_explanation` object of a search response."""
+        details = tuple(cls.from_json(child) for child in node.get("details", ()))
+        return cls(node["value"], node["description"], details)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "value": self.value,
+            "description": self.description,
+            "details": [child.to_json() for child in self.details],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A hit with what a person wants to see of it.
+
+    `highlights` maps a field to its fragments, the matched terms marked as the body's `highlight` asked.
+    """
+
+    hit: Hit
+    source: Mapping[str, Any]
+    highlights: Mapping[str, Sequence[str]]
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A term as it is indexed, its position, and the characters of the text that it stands for."""
+
+    term: str
+    position: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisStep:
+    """One piece of an analyzer and what it gives: text after a char filter, tokens after all others."""
+
+    kind: str
+    name: str
+    text: str | None = None
+    tokens: tuple[Token, ...] = ()
+
+
+class Index(Protocol):
+    """A handle on one version of an index."""
+
+    @property
+    def info(self) -> IndexInfo:
+        """What this version was built from."""
+
+    def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[tuple[Hit, ...]]:
+        """The hits of each body, in the order of the bodies; the bodies are drawn as needed."""
+
+    def find(self, body: Body) -> list[Found]:
+        """The hits of one body with source, highlights and, if the body asks for it, explanations."""
+
+    def analyze(
+        self, text: str, *, field: str | None = None, analyzer: str | None = None
+    ) -> list[AnalysisStep]:
+        """What the analyzer of a field, or a named analyzer, makes of a text, step by step."""
+
+
+class Engine(Protocol):
+    """A place that holds indexes."""
+
+    def info(self) -> EngineInfo:
+        """Which engine this is."""
+
+    def index_info(self, name: str) -> IndexInfo | None:
+        """The version of an index that serves now, or None."""
+
+    def build(
+        self, name: str, spec: IndexSpec, documents: Iterable[Document], advance: Advance = no_progress
+    ) -> IndexInfo:
+        """Build a new version of an index beside the old one, and let it serve once it is complete.
+
+        Whatever happens on the way, including the end of this process, the old version goes on serving.
+        """
+
+    def open(self, name: str) -> Index:
+        """A handle on the version that serves now.
+
+        Raises:
+            EngineRefused: there is no such index.
+        """
+
+    def close(self) -> None:
+        """Give back connections and files."""

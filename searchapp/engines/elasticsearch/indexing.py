@@ -1,0 +1,156 @@
+"""Building a new version of an index beside the old one, and letting it serve in one step."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from elastic_transport import TransportError
+from elasticsearch import ApiError
+from elasticsearch.helpers import streaming_bulk
+
+from searchapp.digests import digest_json
+from searchapp.engines.base import Advance, IndexInfo, IndexSpec
+from searchapp.engines.elasticsearch.connection import (
+    ATTEMPTS,
+    FIRST_WAIT_SECONDS,
+    LONGEST_WAIT_SECONDS,
+    RETRIED_STATUS,
+    Connection,
+    reason,
+)
+from searchapp.engines.elasticsearch.versions import Versions
+from searchapp.errors import EngineError, EngineRefused
+from searchapp.model import Document
+
+BATCH_DOCUMENTS = 1000
+BATCH_BYTES = 5 * 1024 * 1024
+
+
+def build(
+    connection: Connection,
+    versions: Versions,
+    spec: IndexSpec,
+    documents: Iterable[Document],
+    advance: Advance,
+) -> IndexInfo:
+    """Create, fill and check a version, then swap the alias to it and drop the version it replaces.
+
+    Until the swap, which is one atomic request, searches see the old version only. A build that fails removes
+    what it made; one that is killed leaves it for the next to remove.
+    """
+    versions.serving()  # refuses a name that is not ours before anything is made
+    versions.remove_leftovers()
+    index = _create(connection, versions, spec)
+    try:
+        _fill(connection, versions, documents, advance)
+        _check(connection, index, spec)
+        _swap(connection, versions, index)
+    except BaseException:
+        # Also after Ctrl-C; a server that is gone can't be tidied, the next run will do it.
+        with suppress(EngineError):
+            Connection(connection.client, connection.url).call(
+                "tidy up",
+                lambda: connection.client.options(ignore_status=404).indices.delete(index=index),
+                attempts=1,
+            )
+        raise
+    serving = versions.serving()
+    assert serving is not None  # we have just swapped it in
+    return serving.info
+
+
+def _create(connection: Connection, versions: Versions, spec: IndexSpec) -> str:
+    body: dict[str, Any] = copy.deepcopy(dict(spec.mapping))
+    mapping_digest = digest_json(spec.mapping)
+    body["mappings"].setdefault("_meta", {})["searchapp"] = versions.meta(spec, mapping_digest)
+    body.setdefault("settings", {})["index"] = {
+        **body.get("settings", {}).get("index", {}),
+        "number_of_shards": spec.shards,
+        "auto_expand_replicas": "0-1",
+        "refresh_interval": "-1",  # nobody searches it yet
+    }
+    index = versions.next_name()
+    connection.call(
+        f"create the index {index} from its mapping",
+        lambda: connection.client.indices.create(
+            index=index,
+            settings=body["settings"],
+            mappings=body["mappings"],
+            aliases={versions.building_alias: {}},
+        ),
+    )
+    return index
+
+
+def _fill(
+    connection: Connection, versions: Versions, documents: Iterable[Document], advance: Advance
+) -> None:
+    def actions() -> Iterator[dict[str, Any]]:
+        for document in documents:
+            yield {"_id": document.id, "_source": document.source()}
+
+    # A lost connection is retried by the client, a rejection, of all documents or of some, by the helper.
+    patient = connection.client.options(max_retries=ATTEMPTS - 1, retry_on_timeout=True, retry_on_status=())
+    outcomes = streaming_bulk(
+        patient,
+        actions(),
+        index=versions.building_alias,
+        require_alias=True,
+        chunk_size=BATCH_DOCUMENTS,
+        max_chunk_bytes=BATCH_BYTES,
+        raise_on_error=False,
+        retry_on_status=RETRIED_STATUS,
+        max_retries=ATTEMPTS - 1,
+        initial_backoff=FIRST_WAIT_SECONDS,
+        max_backoff=LONGEST_WAIT_SECONDS,
+    )
+    try:
+        for ok, outcome in outcomes:
+            if not ok:
+                raise _refused_document(connection, outcome["index"])
+            advance(1)
+    except (ApiError, TransportError) as error:
+        raise connection.translated("send documents; what served before still serves", error) from error
+
+
+def _refused_document(connection: Connection, outcome: dict[str, Any]) -> EngineError:
+    detail = reason(outcome.get("error"))
+    if outcome.get("status") in RETRIED_STATUS:
+        return EngineRefused(
+            f"{connection.url} is too busy to index the document {outcome['_id']}, "
+            f"even after {ATTEMPTS} attempts ({detail}): try again when it has less to do"
+        )
+    return EngineRefused(
+        f"{connection.url} refused the document {outcome['_id']}: {detail}; nothing was changed"
+    )
+
+
+def _check(connection: Connection, index: str, spec: IndexSpec) -> None:
+    """Make the version searchable and make sure that it holds every document, once."""
+    client = connection.client
+    connection.call(f"refresh {index}", lambda: client.indices.refresh(index=index))
+    held = connection.call(f"count {index}", lambda: client.count(index=index))["count"]
+    if held != spec.documents:
+        raise EngineRefused(
+            f"{index} holds {held} documents instead of {spec.documents}: "
+            "something else writes to it; index again"
+        )
+    settings = {"index": {"refresh_interval": None}}
+    connection.call(f"finish {index}", lambda: client.indices.put_settings(index=index, settings=settings))
+
+
+def _swap(connection: Connection, versions: Versions, index: str) -> None:
+    actions: list[dict[str, Any]] = [
+        {"remove": {"index": index, "alias": versions.building_alias}},
+        {"add": {"index": index, "alias": versions.alias}},
+    ]
+    serving = versions.serving()
+    if serving is not None:
+        actions.append({"remove_index": {"index": serving.info.version}})
+    connection.call(
+        f"let {index} serve as {versions.alias}",
+        lambda: connection.client.indices.update_aliases(actions=actions),
+    )

@@ -1,0 +1,223 @@
+"""A handle on one version of an index: search, highlight, explain, analyze."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import tenacity
+from elasticsearch import NotFoundError
+
+from searchapp.engines.base import (
+    Advance,
+    AnalysisStep,
+    Body,
+    Explanation,
+    Found,
+    IndexInfo,
+    Token,
+    no_progress,
+)
+from searchapp.engines.elasticsearch.connection import (
+    ATTEMPTS,
+    FIRST_WAIT_SECONDS,
+    LONGEST_WAIT_SECONDS,
+    RETRIED_STATUS,
+    Connection,
+    reason,
+)
+from searchapp.engines.elasticsearch.versions import Versions
+from searchapp.errors import EngineError, EngineRefused
+from searchapp.model import Hit, float32
+
+BATCH_BODIES = 64
+BATCH_BYTES = 1024 * 1024
+
+# Each shard counts its own terms; only with this search type do all shards rank with the statistics of the whole
+# index, so that 3 shards give the scores of 1 shard to the last bit.
+SEARCH_TYPE = "dfs_query_then_fetch"
+
+_ANSWER_FIELDS = [
+    "responses.status",
+    "responses.error",
+    "responses.timed_out",
+    "responses._shards.failed",
+    "responses._shards.failures",
+    "responses.hits.hits._id",
+    "responses.hits.hits._score",
+]
+
+T = TypeVar("T")
+
+
+class _Busy(Exception):
+    """Some searches of a batch were rejected by a full queue."""
+
+
+class Replaced(EngineRefused):
+    """The version that a handle stands for has made way for a newer one."""
+
+    def __init__(self, index: str) -> None:
+        super().__init__(f"{index} was replaced by a newer version meanwhile: run the command again")
+
+
+class ElasticsearchIndex:
+    """An `Index` on a server."""
+
+    def __init__(self, connection: Connection, versions: Versions, info: IndexInfo) -> None:
+        self._connection = connection
+        self._client = connection.client
+        self._versions = versions
+        self._info = info
+
+    @property
+    def info(self) -> IndexInfo:
+        return self._info
+
+    def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[tuple[Hit, ...]]:
+        for batch in _batches(bodies):
+            for response in self._multi_search(batch):
+                hits = response.get("hits", {}).get("hits", ())  # filtered away when there are none
+                yield tuple(Hit(hit["_id"], float32(hit["_score"])) for hit in hits)
+            advance(len(batch))
+
+    def find(self, body: Body) -> list[Found]:
+        try:
+            response = self._search(body)
+        except Replaced:
+            # One search alone may as well be answered by the version that serves now.
+            serving = self._versions.serving()
+            if serving is None:
+                raise
+            self._info = serving.info
+            response = self._search(body)
+        return [_found(hit) for hit in response["hits"]["hits"]]
+
+    def _search(self, body: Body) -> Mapping[str, Any]:
+        response: Mapping[str, Any] = self._on_this_version(
+            "search",
+            lambda index: self._client.search(index=index, search_type=SEARCH_TYPE, body=dict(body)).body,
+        )
+        self._require_complete(response)
+        return response
+
+    def analyze(
+        self, text: str, *, field: str | None = None, analyzer: str | None = None
+    ) -> list[AnalysisStep]:
+        detail = self._on_this_version(
+            "analyze",
+            lambda index: self._client.indices.analyze(
+                index=index, text=text, field=field, analyzer=analyzer, explain=True
+            ),
+        )["detail"]
+        return _analysis_steps(detail)
+
+    def _multi_search(self, bodies: Sequence[Body]) -> list[Mapping[str, Any]]:
+        """The responses to a batch; searches that a full queue rejects are sent again after a while."""
+        responses: dict[int, Mapping[str, Any]] = {}
+
+        def send_the_rest() -> None:
+            rest = [place for place in range(len(bodies)) if place not in responses]
+            lines = [line for place in rest for line in ({}, bodies[place])]
+            answer = self._on_this_version(
+                "search",
+                lambda index: self._client.msearch(
+                    index=index, searches=lines, search_type=SEARCH_TYPE, filter_path=_ANSWER_FIELDS
+                ),
+            )
+            for place, response in zip(rest, answer["responses"], strict=True):
+                if response["status"] not in RETRIED_STATUS:
+                    self._require_complete(response)
+                    responses[place] = response
+            if len(responses) < len(bodies):
+                raise _Busy
+
+        retrying = tenacity.Retrying(
+            stop=tenacity.stop_after_attempt(ATTEMPTS),
+            wait=tenacity.wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=LONGEST_WAIT_SECONDS),
+            retry=tenacity.retry_if_exception_type(_Busy),
+            reraise=True,
+        )
+        try:
+            retrying(send_the_rest)
+        except _Busy:
+            raise EngineRefused(
+                f"{self._connection.url} is too busy to search, even after {ATTEMPTS} attempts: "
+                "try again when it has less to do"
+            ) from None
+        return [responses[place] for place in range(len(bodies))]
+
+    def _on_this_version(self, what: str, request: Callable[[str], T]) -> T:
+        """Send a request to this handle's version of the index."""
+        index = self._info.version
+        try:
+            return self._connection.call(f"{what} in {index}", lambda: request(index))
+        except EngineError as error:
+            if isinstance(error.__cause__, NotFoundError):
+                raise Replaced(index) from error
+            raise
+
+    def _require_complete(self, response: Mapping[str, Any]) -> None:
+        """Refuse an answer that some shards are missing from: it would rank silently wrong."""
+        if "error" in response:
+            if response["error"].get("type") == "index_not_found_exception":
+                raise Replaced(self._info.version)
+            detail = reason(response["error"])
+            raise EngineRefused(f"{self._connection.url} refused a query on {self._info.version}: {detail}")
+        if response.get("timed_out") or response["_shards"].get("failed"):
+            failures = response["_shards"].get("failures") or [{"reason": "the search timed out"}]
+            detail = reason(failures[0].get("reason"))
+            raise EngineRefused(
+                f"{self._connection.url} answered for a part of {self._info.version} only ({detail}): "
+                "look at the cluster's health and run the command again"
+            )
+
+
+def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
+    """Bodies in groups of at most `BATCH_BODIES` and, a single larger one apart, `BATCH_BYTES`."""
+    batch: list[Body] = []
+    size = 0
+    for body in bodies:
+        length = len(json.dumps(body))
+        if batch and (len(batch) == BATCH_BODIES or size + length > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(body)
+        size += length
+    if batch:
+        yield batch
+
+
+def _found(hit: Mapping[str, Any]) -> Found:
+    explanation = hit.get("_explanation")
+    return Found(
+        hit=Hit(hit["_id"], float32(hit["_score"])),
+        source=hit.get("_source", {}),
+        highlights=hit.get("highlight", {}),
+        explanation=Explanation.from_json(explanation) if explanation else None,
+    )
+
+
+def _analysis_steps(detail: Mapping[str, Any]) -> list[AnalysisStep]:
+    if not detail["custom_analyzer"]:
+        analyzer = detail["analyzer"]
+        return [AnalysisStep("analyzer", analyzer["name"], tokens=_tokens(analyzer["tokens"]))]
+    steps = [
+        AnalysisStep("char_filter", step["name"], text="".join(step["filtered_text"]))
+        for step in detail.get("charfilters", ())
+    ]
+    tokenizer = detail["tokenizer"]
+    steps.append(AnalysisStep("tokenizer", tokenizer["name"], tokens=_tokens(tokenizer["tokens"])))
+    steps += [
+        AnalysisStep("filter", step["name"], tokens=_tokens(step["tokens"]))
+        for step in detail.get("tokenfilters", ())
+    ]
+    return steps
+
+
+def _tokens(tokens: Iterable[Mapping[str, Any]]) -> tuple[Token, ...]:
+    return tuple(
+        Token(token["token"], token["position"], token["start_offset"], token["end_offset"])
+        for token in tokens
+    )

@@ -1,0 +1,159 @@
+"""What the name of an index stands for on the server.
+
+`searchapp-nlps` is an alias; behind it lies one version, `searchapp-nlps-000007`. A version under construction
+has the alias `searchapp-nlps-building` instead, through which alone it is written to, so that a version that
+somebody has deleted meanwhile is not created again by the next write. Each version says in its mapping's
+`_meta.searchapp` what it was built from and by which process: that is how searchapp knows its own, and how it
+tells a version that is being built from the leftovers of a run that was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from searchapp.engines.base import IndexInfo, IndexSpec
+from searchapp.engines.elasticsearch.connection import Connection
+from searchapp.errors import EngineRefused
+
+ABANDONED_AFTER = timedelta(hours=24)
+"""A version built on another machine, where we can't look for its process, is a leftover after this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One index that searchapp has made: complete and serving, being built, or left over."""
+
+    info: IndexInfo
+    serves: bool
+    builder_host: str
+    builder_pid: int
+
+    def is_being_built(self) -> bool:
+        """Whether the process that builds it may still be at work."""
+        if self.serves:
+            return False
+        if self.builder_host == socket.gethostname():
+            return self.builder_pid != os.getpid() and _is_alive(self.builder_pid)
+        return datetime.now(UTC) - datetime.fromisoformat(self.info.created) < ABANDONED_AFTER
+
+
+class Versions:
+    """The versions of the index `name`, whose alias is `alias`."""
+
+    def __init__(self, connection: Connection, name: str, alias: str) -> None:
+        self._connection = connection
+        self._client = connection.client
+        self.name = name
+        self.alias = alias
+        self.building_alias = f"{alias}-building"
+
+    def serving(self) -> Version | None:
+        """The version behind the alias, None when there is no alias.
+
+        Raises:
+            EngineRefused: the alias, or an index of its name, is somebody else's.
+        """
+        indexes = self._get(self.alias)
+        if not indexes:
+            return None
+        versions = [self._version(index, described) for index, described in indexes.items()]
+        if len(versions) > 1 or versions[0] is None:
+            raise EngineRefused(
+                f"{self._connection.url} has an index or alias {self.alias} that searchapp did not make: "
+                "choose another prefix with SEARCHAPP_INDEX_PREFIX, or remove it yourself"
+            )
+        return versions[0]
+
+    def all(self) -> list[Version]:
+        """Every version that searchapp has made, serving or not, oldest first."""
+        indexes = self._get(f"{self.alias}-*")
+        found = (self._version(index, described) for index, described in sorted(indexes.items()))
+        return [version for version in found if version is not None]
+
+    def next_name(self) -> str:
+        """A name that no index has yet."""
+        numbers = [self._number(index) for index in self._get(f"{self.alias}-*")]
+        return f"{self.alias}-{max([0, *(number for number in numbers if number)]) + 1:06d}"
+
+    def remove_leftovers(self) -> list[str]:
+        """Delete the versions that killed runs have left, and return their names.
+
+        Raises:
+            EngineRefused: another process on this machine is building this index right now.
+        """
+        removed = []
+        for version in self.all():
+            if version.serves:
+                continue
+            if version.is_being_built():
+                if version.builder_host == socket.gethostname():
+                    raise EngineRefused(
+                        f"process {version.builder_pid} is building {version.info.version} at this moment: "
+                        "wait until it is done, or end it"
+                    )
+                continue
+            self.delete(version.info.version)
+            removed.append(version.info.version)
+        return removed
+
+    def delete(self, index: str) -> None:
+        """Delete a version; one that is already gone is no error."""
+        client = self._client.options(ignore_status=404)
+        self._connection.call(f"delete the index {index}", lambda: client.indices.delete(index=index))
+
+    def meta(self, spec: IndexSpec, mapping_digest: str) -> dict[str, Any]:
+        """What goes into `_meta.searchapp` of a version that this process builds."""
+        return {
+            "alias": self.alias,
+            "digest": spec.digest,
+            "mapping_digest": mapping_digest,
+            "documents": spec.documents,
+            "shards": spec.shards,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "builder": {"host": socket.gethostname(), "pid": os.getpid()},
+        }
+
+    def _get(self, pattern: str) -> Mapping[str, Any]:
+        client = self._client.options(ignore_status=404)
+        answer = self._connection.call(
+            f"look up {pattern}",
+            lambda: client.indices.get(index=pattern, features=["aliases", "mappings"]),
+        )
+        return {} if answer.meta.status == 404 else answer.body
+
+    def _number(self, index: str) -> int | None:
+        match = re.fullmatch(re.escape(self.alias) + r"-(\d{6,})", index)
+        return int(match[1]) if match else None
+
+    def _version(self, index: str, described: Mapping[str, Any]) -> Version | None:
+        """The record of an index, None when searchapp has not made it for this alias."""
+        meta = described["mappings"].get("_meta", {}).get("searchapp", {})
+        if self._number(index) is None or meta.get("alias") != self.alias:
+            return None
+        info = IndexInfo(
+            name=self.name,
+            version=index,
+            documents=meta["documents"],
+            digest=meta["digest"],
+            mapping_digest=meta["mapping_digest"],
+            shards=meta["shards"],
+            created=meta["created"],
+        )
+        builder = meta["builder"]
+        return Version(info, self.alias in described["aliases"], builder["host"], builder["pid"])
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

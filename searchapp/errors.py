@@ -1,0 +1,116 @@
+"""Every error that searchapp raises on purpose.
+
+    SearchappError                 1  something failed
+    ├── UsageError                 2  the request itself makes no sense
+    ├── EngineError                3  the engine is unreachable or refused
+    │   ├── EngineUnreachable      3    no answer: wrong address, not running, TLS, timeouts
+    │   └── EngineRefused          3    an answer that says no: credentials, version, mapping, load
+    ├── DataError                  4  a file is not what its format promises
+    │   ├── InvalidFiles           4    one or more files, with every problem found in them
+    │   └── NotScorable            4    the official scorer would not score this file
+    └── GateMissed                 5  a figure is below `--fail-under`
+
+The number is the exit code of the command. The message is one sentence that says what is wrong, where, and
+what to do about it; it is printed as it stands, without a traceback.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class SearchappError(Exception):
+    """Base of all errors that are meant for the person at the keyboard."""
+
+    exit_code = 1
+
+
+class UsageError(SearchappError):
+    """The command cannot mean what was asked: unknown name, options that exclude each other."""
+
+    exit_code = 2
+
+
+class EngineError(SearchappError):
+    """The search engine is unreachable or refused."""
+
+    exit_code = 3
+
+
+class EngineUnreachable(EngineError):
+    """No usable answer came from the engine, after the retries that make sense."""
+
+
+class EngineRefused(EngineError):
+    """The engine answered, and the answer was no."""
+
+
+class DataError(SearchappError):
+    """A file is not what its format promises."""
+
+    exit_code = 4
+
+
+class GateMissed(SearchappError):
+    """A figure is below the value that `--fail-under` asked for."""
+
+    exit_code = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a file.
+
+    `kind` is a short constant phrase ("duplicate id") by which problems are counted, `where` the place inside
+    the file ("statement 4465", "line 12", or "" for the file as a whole), `detail` the rest of the sentence.
+    """
+
+    file: str
+    kind: str
+    where: str = ""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}: {self.where}" if self.where else self.file
+        return f"{place}: {self.kind}{': ' + self.detail if self.detail else ''}"
+
+
+class InvalidFiles(DataError):
+    """Files with problems: all of them are kept in `problems`, the message counts them by kind."""
+
+    SHOWN = 10
+
+    def __init__(self, problems: Sequence[Problem], advice: str = "") -> None:
+        self.problems = tuple(problems)
+        self.advice = advice
+        super().__init__(self._message())
+
+    def counts(self) -> dict[str, int]:
+        """Number of problems of each kind, the commonest first."""
+        return dict(Counter(problem.kind for problem in self.problems).most_common())
+
+    def _message(self) -> str:
+        if len(self.problems) == 1:
+            lines = [str(self.problems[0])]
+        else:
+            by_kind = ", ".join(f"{kind} ({count})" for kind, count in self.counts().items())
+            lines = [f"{len(self.problems)} problems: {by_kind}"]
+            lines += [f"  {problem}" for problem in self.problems[: self.SHOWN]]
+            if len(self.problems) > self.SHOWN:
+                lines.append(f"  and {len(self.problems) - self.SHOWN} more")
+        if self.advice:
+            lines[-1 if len(self.problems) == 1 else 0] += f"; {self.advice}"
+        return "\n".join(lines)
+
+
+class NotScorable(DataError):
+    """The organisers' own scorer stops on this file or refuses it, so there is no official figure.
+
+    `official` is what their script reports when it stops, as `class: message`.
+    """
+
+    def __init__(self, message: str, official: str) -> None:
+        self.official = official
+        super().__init__(f"{message}; the official scorer would not score this file ({official})")

@@ -1,0 +1,103 @@
+"""The field's measures, computed by ir-measures (MacAvaney, Macdonald and Ounis, ECIR 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from searchapp.errors import UsageError
+
+if TYPE_CHECKING:
+    from ir_measures import Measure
+
+_PROVIDERS = ("pytrec_eval", "msmarco", "judged")
+"""What computes inside this process; ir-measures' others run Perl, or need further packages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Figures by measure, under the names that were asked for.
+
+    `values` has the mean over the topics (for counts such as NumRel: the sum), nan when there are no topics;
+    `per_topic` has each topic of the qrels, in their order.
+    """
+
+    values: Mapping[str, float]
+    per_topic: Mapping[str, Mapping[str, float]]
+
+
+def measure(
+    rankings: Mapping[str, Sequence[str]], qrels: Mapping[str, Mapping[str, int]], names: Sequence[str]
+) -> Measures:
+    """Measure rankings, given best first, in the order in which they are given.
+
+    `names` are in ir-measures' notation: AP, RR, P@5, R@100, nDCG@10, AP(rel=2). Exactly the topics of the
+    qrels count: a topic without a ranking counts 0, and so does one without relevant documents (as in the
+    official scorers of the nlps task; ir-measures itself is of two minds, for its providers differ). Other
+    topics are ignored. Of a repeated document the first place counts.
+
+    Raises:
+        UsageError: a name is not one of a measure that can be computed here.
+    """
+    parsed = {name: _parse(name) for name in names}
+    if not parsed:
+        return Measures({}, {})
+    results: dict[Measure, dict[str, float]] = {kind: {} for kind in parsed.values()}
+    for result in _provider().evaluator(list(results), qrels).iter_calc(_scored(rankings)):
+        results[result.measure][result.query_id] = result.value
+    per_topic = {
+        name: {topic: results[kind].get(topic, 0.0) for topic in qrels} for name, kind in parsed.items()
+    }
+    values = {name: _aggregate(kind, per_topic[name]) for name, kind in parsed.items()}
+    return Measures(values, per_topic)
+
+
+def _scored(rankings: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]]:
+    """The rankings with scores made from the ranks: n, n - 1, ..., 1.
+
+    trec_eval, which does the counting, sorts by score and breaks ties by descending document id, whatever the
+    order of the run. The scores of a run may well be tied, also because trec_eval keeps them as 32-bit
+    floats. Made from ranks they never are: whole numbers up to 2^24 are exact there.
+    """
+    scored = {}
+    for topic, documents in rankings.items():
+        distinct = list(dict.fromkeys(documents))
+        scored[topic] = {document: float(len(distinct) - rank) for rank, document in enumerate(distinct)}
+    return scored
+
+
+def _parse(name: str) -> Measure:
+    import ir_measures
+
+    advice = "use ir-measures' notation, such as AP, RR, P@5, R@100 or nDCG@10"
+    try:
+        parsed = ir_measures.parse_measure(name)
+        computed = _provider().supports(parsed)
+    except (NameError, ValueError, KeyError, TypeError, AssertionError, SyntaxError) as error:
+        raise UsageError(f"there is no measure {name!r}: {advice}") from error
+    if not computed:
+        raise UsageError(f"the measure {name!r} cannot be computed here: {advice}")
+    # trec_eval takes the process down when it meets a cut-off that is not positive.
+    cutoff = parsed.params.get("cutoff", 1)
+    if type(cutoff) is not int or cutoff < 1:
+        raise UsageError(f"the cut-off of the measure {name!r} must be a whole number from 1 on: {advice}")
+    relevant_from = parsed.params.get("rel", 1)
+    if type(relevant_from) is not int or relevant_from < 1:
+        raise UsageError(f"`rel` of the measure {name!r} must be a whole number from 1 on: {advice}")
+    return parsed
+
+
+def _provider() -> Any:
+    from ir_measures import providers
+
+    return providers.FallbackProvider(  # type: ignore[no-untyped-call]
+        [providers.registry[name] for name in _PROVIDERS]
+    )
+
+
+def _aggregate(kind: Measure, values: Mapping[str, float]) -> float:
+    aggregator: Any = kind.aggregator()
+    for value in values.values():
+        aggregator.add(value)
+    return float(aggregator.result())

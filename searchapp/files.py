@@ -1,0 +1,100 @@
+"""Files and folders that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from searchapp.errors import SearchappError, UsageError
+
+
+@contextmanager
+def whole_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
+    """A binary file to write to that appears under its name only once it is complete and on disk.
+
+    Raises:
+        UsageError: the file exists and may not be replaced, or its folder does not exist.
+        SearchappError: the disk is full, or the folder may not be written to.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file")
+    if not replace and path.exists():
+        raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent}: make it, or choose another place")
+    temporary = _beside(path)
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise SearchappError(_failed(path, error)) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """A folder to fill that appears under its name only once everything in it is complete and on disk.
+
+    Raises:
+        UsageError: the folder exists and may not be replaced.
+        SearchappError: the disk is full, or the parent may not be written to.
+    """
+    if path.exists() and not replace:
+        raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
+    temporary = _beside(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.mkdir()
+        yield temporary
+        for file in temporary.iterdir():
+            with file.open("rb") as opened:
+                os.fsync(opened.fileno())
+        _sync_folder(temporary)
+        _put_in_place(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise SearchappError(_failed(path, error)) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _put_in_place(temporary: Path, path: Path) -> None:
+    """Rename a finished folder to its name; what stood there is moved away first and comes back on failure."""
+    if not path.exists():
+        temporary.rename(path)
+        return
+    old = _beside(path)
+    path.rename(old)
+    try:
+        temporary.rename(path)
+    except OSError:
+        old.rename(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _beside(path: Path) -> Path:
+    """A hidden name in the same folder, hence on the same file system, that nothing else uses."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _failed(path: Path, error: OSError) -> str:
+    return f"{path} could not be written: {(error.strerror or str(error)).lower()}; nothing was left behind"

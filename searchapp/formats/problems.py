@@ -1,0 +1,71 @@
+"""Collects everything that is wrong with the files of one request, so that all of it can be told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from searchapp.errors import InvalidFiles, Problem
+
+MAX_SHOWN = 40
+
+
+class Problems:
+    """The problems found so far, in the order in which they were met.
+
+    Readers add to it and go on with the next entry. With `lenient`, an entry that has a problem is left out
+    and only reported; a problem that is not `skippable` (a missing file, one that is no JSON) stays an error.
+
+        problems = Problems(lenient=True)
+        documents = list(read_knowledge_base(path, problems))
+        problems.raise_if_any()
+        if problems.skipped: print("left out:", problems.skipped)
+    """
+
+    def __init__(self, *, lenient: bool = False) -> None:
+        self.lenient = lenient
+        self._found: list[Problem] = []
+        self._fatal: list[Problem] = []
+
+    def add(
+        self, file: str | Path, kind: str, where: str = "", detail: str = "", *, skippable: bool = True
+    ) -> None:
+        """Record one problem; the words are those of `errors.Problem`."""
+        problem = Problem(str(file), kind, where, detail)
+        self._found.append(problem)
+        if not skippable:
+            self._fatal.append(problem)
+
+    def add_unopened(self, file: Path, error: OSError) -> None:
+        """Record that a file cannot be opened: which one is expected, and where."""
+        if isinstance(error, FileNotFoundError):
+            detail = f"{file.name} is expected in the folder {file.absolute().parent}"
+            self.add(file, "missing file", detail=detail, skippable=False)
+        else:
+            self.add(file, "unreadable file", detail=(error.strerror or str(error)).lower(), skippable=False)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def raise_if_any(self, advice: str = "") -> None:
+        """Raise what has been found, unless `lenient` lets it pass.
+
+        Raises:
+            InvalidFiles: holds all problems, also those that `lenient` alone would have let pass.
+        """
+        if self._fatal or (self._found and not self.lenient):
+            raise InvalidFiles(self._found, advice)
+
+    @property
+    def skipped(self) -> InvalidFiles | None:
+        """What was left out under `lenient`, ready to be printed and counted; None when nothing was."""
+        return InvalidFiles(self._found) if self.lenient and self._found else None
+
+
+def shown(text: str) -> str:
+    """An id or a value as it can be printed in a message: short, on one line, and without lone surrogates."""
+    short = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+    return short if short.isprintable() and short.split() == [short] else ascii(short)

@@ -1,0 +1,209 @@
+"""TREC's run and qrels files.
+
+    run     topic Q0 document rank score tag
+    qrels   topic 0 document grade
+
+Cells are separated by whitespace, so that no id can hold any. The order of a topic's lines is its ranking,
+and the rank column must say the same: 1, 2, 3, ... Scores are not looked at for the order, because readers
+that sort by score break ties in ways of their own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from searchapp.errors import DataError
+from searchapp.files import whole_file
+from searchapp.formats.problems import Problems, shown
+from searchapp.model import Hit, Ranking, Run
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_FLOAT32 = struct.Struct("<f")
+
+
+def read_run(path: Path, problems: Problems | None = None) -> Run:
+    """The rankings of a run file, topics in the order of their first lines; the first line has the tag.
+
+    Scores are rounded to float32. The lines of a topic may stand apart. Without `problems` a file that has
+    any is refused; with it they are added there, and a line that has one is left out. Ranks that do not
+    ascend by one from 1 are the problem "ranks out of order", told once a topic. Lenient `problems` let a
+    gap pass, but not ranks that fall or repeat: nobody can tell which order was meant.
+
+    Raises:
+        InvalidFiles: the file has problems and `problems` was not given.
+    """
+    found = Problems() if problems is None else problems
+    topics: dict[str, list[Hit]] = {}
+    seen: dict[str, set[str]] = {}
+    ranks: dict[str, int] = {}
+    told: set[tuple[str, bool]] = set()
+    tag = ""
+    for line, cells in _lines(path, found, 6, "topic Q0 document rank score tag"):
+        topic, _, document, rank_text, score_text, tag_here = cells
+        where, tag = f"line {line}", tag or tag_here
+        rank, score = _rank(rank_text), _score(score_text)
+        previous = ranks.get(topic, 0)
+        if rank is None:
+            found.add(path, "rank not an integer", where, shown(rank_text))
+        elif rank != previous + 1:
+            gap = topic not in ranks or rank > previous
+            if (topic, gap) not in told:
+                detail = f"rank {rank} of topic {shown(topic)} stands where {previous + 1} is expected"
+                found.add(path, "ranks out of order", where, detail, skippable=gap)
+            told.add((topic, gap))
+        ranks[topic] = previous + 1 if rank is None else rank
+        if score is None:
+            found.add(path, "score not a finite number", where, shown(score_text))
+        repeated = document in seen.setdefault(topic, set())
+        if repeated:
+            found.add(path, "duplicate document", where, f"{shown(document)} of topic {shown(topic)}")
+        if rank is not None and score is not None and not repeated:
+            seen[topic].add(document)
+            topics.setdefault(topic, []).append(Hit(document, score))
+    if problems is None:
+        found.raise_if_any()
+    return Run(tag, tuple(Ranking(topic, tuple(hits)) for topic, hits in topics.items()))
+
+
+def write_run(target: Path | BinaryIO, run: Run) -> None:
+    """Write a run file: UTF-8, LF, scores with the nine digits that a float32 needs to be read back the same.
+
+    Raises:
+        DataError: an id or the tag is empty or holds whitespace, a document stands twice in a ranking, a
+        topic
+            twice in the run, or a score is no finite float32. Nothing is written then.
+    """
+    _write(target, _run_lines(run))
+
+
+def read_qrels(path: Path, problems: Problems | None = None) -> dict[str, dict[str, int]]:
+    """Grades by topic and document, in the order of the file; `problems` as in `read_run`.
+
+    Raises:
+        InvalidFiles: the file has problems and `problems` was not given.
+    """
+    found = Problems() if problems is None else problems
+    qrels: dict[str, dict[str, int]] = {}
+    for line, (topic, _, document, grade) in _lines(path, found, 4, "topic 0 document grade"):
+        where = f"line {line}"
+        if not _INTEGER.fullmatch(grade):
+            found.add(path, "grade not an integer", where, shown(grade))
+        elif document in qrels.get(topic, {}):
+            found.add(path, "duplicate document", where, f"{shown(document)} of topic {shown(topic)}")
+        else:
+            qrels.setdefault(topic, {})[document] = int(grade)
+    if problems is None:
+        found.raise_if_any()
+    return qrels
+
+
+def write_qrels(target: Path | BinaryIO, qrels: Mapping[str, Mapping[str, int]]) -> None:
+    """Write grades; a topic without documents has no line.
+
+    Raises:
+        DataError: an id is empty or holds whitespace. Nothing is written then.
+    """
+    _write(
+        target,
+        (
+            f"{_cell('topic', topic)} 0 {_cell('document', document)} {grade:d}\n"
+            for topic, grades in qrels.items()
+            for document, grade in grades.items()
+        ),
+    )
+
+
+def _lines(path: Path, problems: Problems, columns: int, layout: str) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells of each line that has as many as it should; blank lines are skipped."""
+    offset, blank = 0, True
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                try:
+                    text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError as error:
+                    # The codec that drops a byte-order mark counts from behind it.
+                    start = error.start + len(raw) - len(error.object)
+                    byte = f"byte 0x{raw[start]:02x} at offset {offset + start} of the file"
+                    problems.add(path, "not UTF-8", f"line {number}", f"{byte}; save the file as UTF-8")
+                    blank = False
+                    continue
+                finally:
+                    offset += len(raw)
+                cells = text.split()
+                blank = blank and not cells
+                if len(cells) == columns:
+                    yield number, cells
+                elif cells:
+                    detail = f"{len(cells)} cells instead of {columns} ({layout})"
+                    problems.add(path, "wrong number of columns", f"line {number}", detail)
+    except OSError as error:
+        problems.add_unopened(path, error)
+        return
+    if blank:
+        problems.add(path, "empty file", detail=f"lines `{layout}` are expected", skippable=False)
+
+
+def _rank(text: str) -> int | None:
+    return int(text) if _INTEGER.fullmatch(text) else None
+
+
+def _score(text: str) -> float | None:
+    return _float32(float(text)) if _NUMBER.fullmatch(text) else None
+
+
+def _float32(number: float) -> float | None:
+    """The nearest float32; None when it would be infinite, or the number is not finite."""
+    try:
+        rounded: float = _FLOAT32.unpack(_FLOAT32.pack(number))[0]
+    except OverflowError:
+        return None
+    return rounded if math.isfinite(rounded) else None
+
+
+def _run_lines(run: Run) -> Iterator[str]:
+    tag = _cell("run", run.tag)
+    topics: set[str] = set()
+    for ranking in run:
+        topic = _cell("topic", ranking.topic_id)
+        if topic in topics:
+            raise DataError(f"topic {shown(topic)} has two rankings in the run {shown(run.tag)}")
+        topics.add(topic)
+        documents: set[str] = set()
+        for rank, hit in enumerate(ranking.hits, 1):
+            document = _cell("document", hit.document_id)
+            if document in documents:
+                raise DataError(f"topic {shown(topic)}: document {shown(document)} is ranked twice")
+            documents.add(document)
+            if _float32(hit.score) is None:
+                raise DataError(f"topic {shown(topic)}: the score of {shown(document)} is {hit.score}")
+            yield f"{topic} Q0 {document} {rank} {hit.score:.9g} {tag}\n"
+
+
+def _cell(noun: str, id_: str) -> str:
+    """The id, if it survives in a line of cells."""
+    if (
+        id_.split() != [id_]
+        or id_.startswith("\ufeff")
+        or any("\ud800" <= letter <= "\udfff" for letter in id_)
+    ):
+        raise DataError(
+            f"the {noun} id {id_!a} cannot stand in a TREC file: ids must not be empty, hold whitespace "
+            "or half a surrogate pair, or begin with a byte-order mark"
+        )
+    return id_
+
+
+def _write(target: Path | BinaryIO, lines: Iterable[str]) -> None:
+    content = "".join(lines).encode()
+    if isinstance(target, Path):
+        with whole_file(target) as file:
+            file.write(content)
+    else:
+        target.write(content)

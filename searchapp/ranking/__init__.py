@@ -1,0 +1,1 @@
+"""From topics to rankings: query templates, recipes, and the loop that runs them on an engine."""

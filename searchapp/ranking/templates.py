@@ -1,0 +1,89 @@
+"""Query templates: search bodies whose string leaves may be placeholders.
+
+A leaf that is exactly `{{topic.text}}` takes the variable's value with its type, so a number stays a number and
+a list a list. Text with a placeholder inside it is refused, and nothing is ever pasted into JSON: whatever a
+topic contains, quotes and braces included, it can't change the query's structure.
+
+>>> Template({"match": {"text": "{{topic.text}}"}}).render({"topic.text": 'a "quoted" word'})
+{'match': {'text': 'a "quoted" word'}}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from searchapp.errors import DataError
+
+_PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+(?:\.[a-z_][a-z0-9_]*)*)\s*\}\}")
+
+
+class Template:
+    """A search body with placeholders.
+
+    Raises:
+        DataError: a leaf has a placeholder among other text, or braces that are no placeholder.
+    """
+
+    def __init__(self, body: Mapping[str, Any], name: str = "template") -> None:
+        self.name = name
+        self._body = body
+        self.variables = frozenset(self._placeholders(body, ""))
+
+    def render(self, variables: Mapping[str, Any]) -> dict[str, Any]:
+        """The search body with every placeholder replaced by its variable.
+
+        Raises:
+            DataError: the template names a variable that is not there.
+        """
+        missing = sorted(self.variables - variables.keys())
+        if missing:
+            known = ", ".join(sorted(variables))
+            raise DataError(
+                f"{self.name}: there is no variable {{{{{missing[0]}}}}}: this task and recipe have {known}"
+            )
+        rendered = _fill(self._body, variables)
+        assert isinstance(rendered, dict)
+        return rendered
+
+    def require_used(self, variables: Mapping[str, Any]) -> None:
+        """Refuse variables that the template does not name: whoever set them expects an effect.
+
+        Raises:
+            DataError: with the first of them.
+        """
+        for name in sorted(variables.keys() - self.variables):
+            raise DataError(f"{self.name}: the variable {name} is set, but the template does not use it")
+
+    def _placeholders(self, node: Any, path: str) -> list[str]:
+        if isinstance(node, Mapping):
+            for key in node:
+                if "{{" in key:
+                    raise DataError(
+                        f"{self.name}: {path or 'top level'}: a key can't be a placeholder: {key}"
+                    )
+            children = [(value, f"{path}.{key}".lstrip(".")) for key, value in node.items()]
+        elif isinstance(node, list):
+            children = [(value, f"{path}[{place}]") for place, value in enumerate(node)]
+        elif isinstance(node, str) and "{{" in node:
+            match = _PLACEHOLDER.fullmatch(node)
+            if match is None:
+                raise DataError(
+                    f"{self.name}: {path}: {node!r} is no placeholder: "
+                    "a whole value must be {{name}}, without other text"
+                )
+            return [match[1]]
+        else:
+            return []
+        return [name for value, place in children for name in self._placeholders(value, place)]
+
+
+def _fill(node: Any, variables: Mapping[str, Any]) -> Any:
+    if isinstance(node, Mapping):
+        return {key: _fill(value, variables) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_fill(value, variables) for value in node]
+    if isinstance(node, str) and (match := _PLACEHOLDER.fullmatch(node)):
+        return variables[match[1]]
+    return node

@@ -1,0 +1,68 @@
+"""Finds the JSON and TOML that ship with searchapp: index mappings, query templates, recipes.
+
+In an installed wheel they lie inside the package; in a checkout they are the folders of the same name at its
+root, so that they can be edited and tried without building anything.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from searchapp.errors import DataError, UsageError
+
+_PACKAGE = Path(__file__).parent
+
+
+@cache
+def folder(name: str) -> Path:
+    """The folder `index_mappings` or `query_templates`, wherever this installation keeps it."""
+    for parent in (_PACKAGE, _PACKAGE.parent):
+        if (parent / name).is_dir():
+            return parent / name
+    raise UsageError(f"this installation of searchapp has no folder {name}: install it again")
+
+
+def index_mapping(name: str) -> dict[str, Any]:
+    """The create-index body `index_mappings/<name>.json`: `settings` and `mappings`."""
+    return read_json(folder("index_mappings") / f"{name}.json")
+
+
+def query_template(task: str, name: str) -> dict[str, Any]:
+    """The search body with placeholders `query_templates/<task>/<name>.json`."""
+    return read_json(folder("query_templates") / task / f"{name}.json")
+
+
+def recipes(task: str) -> Mapping[str, Mapping[str, Any]]:
+    """The recipes of a task, by name, from `query_templates/<task>/recipes.toml`."""
+    path = folder("query_templates") / task / "recipes.toml"
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{path}: not TOML: {error}") from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file.
+
+    Raises:
+        DataError: the file is missing, not UTF-8, not JSON or no object.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: there is no such file") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 at byte {error.start}") from error
+    except json.JSONDecodeError as error:
+        message = f"{path}: not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        raise DataError(message) from error
+    if not isinstance(value, dict):
+        raise DataError(f"{path}: a JSON object was expected, not {type(value).__name__}")
+    return value

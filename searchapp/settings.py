@@ -1,0 +1,81 @@
+"""What the program runs with: the engine's address and credentials, the state folder, how much it says.
+
+A value comes from the flag, else from the environment, else from the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from searchapp.errors import UsageError
+
+ENGINES = ("elasticsearch",)
+DEFAULT_URL = "http://localhost:9200"
+DEFAULT_INDEX_PREFIX = "searchapp"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One resolved set of values.
+
+    `url` has no credentials in it: those are `api_key`, or `username` and `password`. `ca_certs` is a PEM file
+    of the authorities that the server's certificate is checked against, the system's when None. Every index
+    and alias that searchapp makes on a server begins with `index_prefix`.
+    """
+
+    home: Path
+    engine: str = ENGINES[0]
+    url: str = DEFAULT_URL
+    api_key: str | None = None
+    username: str | None = None
+    password: str | None = None
+    ca_certs: Path | None = None
+    index_prefix: str = DEFAULT_INDEX_PREFIX
+    quiet: bool = False
+    verbose: bool = False
+
+
+def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings:
+    """Settings from flags (absent or None: not given) and the environment.
+
+    Raises:
+        UsageError: an engine that does not exist, a password without a user name, or both an API key and a
+            user name.
+    """
+
+    def value(name: str) -> str | None:
+        flag = flags.get(name)
+        return str(flag) if flag is not None else environ.get(f"SEARCHAPP_{name.upper()}") or None
+
+    engine = value("engine") or ENGINES[0]
+    if engine not in ENGINES:
+        raise UsageError(f"there is no engine {engine!r}: choose {' or '.join(ENGINES)}")
+    username, password, api_key = value("username"), value("password"), value("api_key")
+    if api_key and username:
+        raise UsageError(
+            "both an API key and a user name are set: unset SEARCHAPP_API_KEY or SEARCHAPP_USERNAME"
+        )
+    if bool(username) != bool(password):
+        given, missing = ("USERNAME", "PASSWORD") if username else ("PASSWORD", "USERNAME")
+        raise UsageError(f"SEARCHAPP_{given} is set without SEARCHAPP_{missing}: set both or neither")
+    ca_certs, home = value("ca_certs"), value("home")
+    return Settings(
+        home=Path(home) if home else _default_home(),
+        engine=engine,
+        url=value("url") or DEFAULT_URL,
+        api_key=api_key,
+        username=username,
+        password=password,
+        ca_certs=Path(ca_certs) if ca_certs else None,
+        index_prefix=value("index_prefix") or DEFAULT_INDEX_PREFIX,
+        quiet=bool(flags.get("quiet")),
+        verbose=bool(flags.get("verbose")),
+    )
+
+
+def _default_home() -> Path:
+    import platformdirs
+
+    return platformdirs.user_data_path("searchapp", appauthor=False)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import searchapp
+from searchapp.cli import app
+
+SAMPLE = Path(searchapp.__file__).parent / "samples" / "nlps"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command did."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
+    """Runs commands that need no server; its address is one where nobody listens."""
+    for name in ("URL", "API_KEY", "USERNAME", "PASSWORD", "CA_CERTS", "ENGINE", "INDEX_PREFIX"):
+        monkeypatch.delenv(f"SEARCHAPP_{name}", raising=False)
+    monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("SEARCHAPP_URL", "http://127.0.0.1:9")
+
+    def run(*arguments: object) -> Result:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        return Result(result.exit_code, result.stdout, result.stderr)
+
+    return run
+
+
+@pytest.fixture
+def cli(offline: Cli, elasticsearch_url: str, index_prefix: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Runs commands on the real server, with the test's own indexes."""
+    monkeypatch.setenv("SEARCHAPP_URL", elasticsearch_url)
+    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", index_prefix)
+    return offline
+
+
+@pytest.fixture
+def indexed(cli: Cli) -> Cli:
+    """As `cli`, with the sample collection of the task nlps indexed."""
+    assert cli("index", "nlps", "--data", SAMPLE).code == 0
+    return cli

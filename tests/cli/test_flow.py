@@ -1,0 +1,297 @@
+"""The main job from end to end on the sample collection: index, search, rank, export, validate, evaluate."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import SAMPLE, Cli
+
+
+@pytest.fixture
+def run(indexed: Cli, tmp_path: Path) -> Path:
+    """A run over the dev split of the sample."""
+    path = tmp_path / "runs" / "dev"
+    assert indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", path).code == 0
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A copy of the sample that a test may damage."""
+    return Path(shutil.copytree(SAMPLE, tmp_path / "data"))
+
+
+def edit(path: Path, **changes: Any) -> None:
+    """Set members of a file's JSON object; None removes one."""
+    held = json.loads(path.read_text())
+    for key, value in changes.items():
+        held[key.lstrip("_")] = value
+        if value is None:
+            del held[key.lstrip("_")]
+    path.write_text(json.dumps(held))
+
+
+def test_indexing_again_does_nothing_and_says_so(cli: Cli) -> None:
+    first = cli("index", "nlps", "--data", SAMPLE, "--json")
+    assert first.code == 0
+    assert "70 documents are indexed" in first.stderr
+    assert (first.json["built"], first.json["documents"]) == (True, 70)
+    second = cli("index", "nlps", "--data", SAMPLE, "--json")
+    assert "nothing has changed" in second.stderr
+    assert second.json == {**first.json, "built": False}
+
+
+@pytest.mark.parametrize("change", ["documents", "shards", "rebuild"])
+def test_what_changes_an_answer_builds_a_new_version(indexed: Cli, data: Path, change: str) -> None:
+    options: list[object] = ["--data", data, "--json"]
+    if change == "documents":
+        edit(data / "knowledge_base.json", _700="A new statement.")
+    if change == "shards":
+        options += ["--shards", 3]
+    if change == "rebuild":
+        options += ["--rebuild"]
+    outcome = indexed("index", "nlps", *options).json
+    assert outcome["built"]
+    assert outcome["index"].endswith("-000002")
+    assert outcome["documents"] == (71 if change == "documents" else 70)
+
+
+def test_a_changed_mapping_builds_a_new_version(indexed: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from searchapp import resources
+
+    mapping = resources.index_mapping("premises")
+    mapping["settings"]["similarity"]["prose"]["b"] = 0.99
+    monkeypatch.setattr(resources, "index_mapping", lambda _name: mapping)
+    assert indexed("index", "nlps", "--data", SAMPLE, "--json").json["built"]
+
+
+def test_invalid_data_is_counted_and_nothing_is_indexed(cli: Cli, data: Path) -> None:
+    edit(data / "knowledge_base.json", _101="  ", _102=7)
+    edit(data / "train_set.json", _601={"text": "x", "premises": [99999]})
+    result = cli("index", "nlps", "--data", data)
+    assert result.code == 4
+    for part in ("blank text", "wrong type", "unknown premise", "premise 101", "statement 601"):
+        assert part in result.stderr
+    assert cli("search", "nlps", "group").code == 3
+
+
+def test_lenient_leaves_out_what_is_invalid_and_reports_it(cli: Cli, data: Path) -> None:
+    edit(data / "knowledge_base.json", _101="  ")
+    result = cli("index", "nlps", "--data", data, "--lenient", "--json")
+    assert result.code == 0
+    assert result.json["documents"] == 69
+    assert "left out" in result.stderr and "premise 101" in result.stderr
+
+
+def test_a_search_prints_a_ranking(indexed: Cli) -> None:
+    shown = indexed("search", "nlps", "every subgroup of an abelian group is normal", "--size", 3).stdout
+    first, text = shown.splitlines()[:2]
+    assert re.fullmatch(r"  1  602  \d+\.\d{4}", first)
+    assert text.strip() == "Every subgroup of an abelian group is normal."
+    assert len(re.findall(r"(?m)^ +\d+  \d{3}  \d+\.\d{4}$", shown)) == 3
+
+
+def test_a_search_as_json_has_texts_matches_and_explanations(indexed: Cli) -> None:
+    found = indexed("search", "nlps", "normal subgroup", "--size", 2, "--json", "--explain").json["hits"]
+    assert [hit["rank"] for hit in found] == [1, 2]
+    for hit in found:
+        matched = {hit["text"][start:end].lower() for start, end in hit["matches"]}
+        assert matched & {"normal", "subgroup"}
+        assert hit["explanation"]["value"] == pytest.approx(hit["score"], rel=1e-6)
+
+
+def test_an_explained_search_names_terms_and_figures(indexed: Cli) -> None:
+    shown = indexed("search", "nlps", "normal subgroup", "--size", 1, "--explain").stdout
+    assert re.search(r"text: subgroup +\(boost .*, df \d+, N \d+, tf \d+, length \d+, average length", shown)
+
+
+def test_words_that_match_nothing_are_told(indexed: Cli) -> None:
+    result = indexed("search", "nlps", "zygomorphic")
+    assert (result.code, result.stdout) == (0, "")
+    assert "no document of nlps matches" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words", ['"', "{{topic.id}}", "\\", "a AND (b", "*", "\u0000", "😀", "'''", "$x$" * 500]
+)
+def test_no_words_break_a_search(indexed: Cli, words: str) -> None:
+    assert indexed("search", "nlps", words).code == 0
+
+
+def test_notation_variants_find_the_same(indexed: Cli) -> None:
+    def ids(words: str) -> list[str]:
+        return [hit["id"] for hit in indexed("search", "nlps", words, "--size", 50, "--json").json["hits"]]
+
+    assert ids(r"$x \leq y$") == ids(r"$x \le y$") == ids("$x ≤ y$") != []
+    assert ids(r"the ring $\mathbb Z$") == ids(r"the ring $\Z$")
+    assert ids("subgroups") == ids("subgroup")
+
+
+def test_analyze_shows_every_step(indexed: Cli) -> None:
+    described = indexed("analyze", "nlps", r"$\left( x \leq y \right)$", "--field", "text", "--json").json
+    (analysis,) = described["analyses"]
+    assert analysis["steps"][0]["kind"] == "char_filter"
+    terms = [token["term"] for token in analysis["steps"][-1]["tokens"]]
+    assert r"\le" in terms and not {r"\left", r"\right", r"\leq"} & set(terms)
+    shown = indexed("analyze", "nlps", "normal subgroups").stdout
+    assert "field text" in shown and "subgroup" in shown
+
+
+def test_a_run_is_complete_and_verifiable(indexed: Cli, run: Path) -> None:
+    manifest = json.loads((run / "run.json").read_text())
+    assert (manifest["task"], manifest["split"], manifest["topics"]) == ("nlps", "dev", 10)
+    assert manifest["hits"] == 10 * 69
+    assert manifest["recipe"]["name"] == "bm25"
+    assert set(manifest["files"]) == {path.name for path in run.iterdir()} - {"run.json"}
+    assert indexed("runs", "verify", run).code == 0
+    with (run / "run.trec").open("a") as file:
+        file.write("x Q0 y 1 1 z\n")
+    result = indexed("runs", "verify", run)
+    assert result.code == 4 and "run.trec: changed since the run was written" in result.stderr
+
+
+def test_no_statement_is_among_its_own_premises(run: Path) -> None:
+    rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
+    assert rows and all(topic != document for topic, _q0, document, *_rest in rows)
+
+
+def test_two_runs_give_the_same_bytes(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", again)
+    assert (again / "run.trec").read_bytes() == (run / "run.trec").read_bytes()
+
+
+def test_three_shards_give_the_same_bytes_as_one(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    indexed("index", "nlps", "--data", SAMPLE, "--shards", 3)
+    sharded = tmp_path / "sharded"
+    indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", sharded)
+    assert (sharded / "run.trec").read_bytes() == (run / "run.trec").read_bytes()
+
+
+def test_an_existing_run_is_replaced_only_when_asked(indexed: Cli, run: Path) -> None:
+    arguments = ["rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run, "--depth", 5]
+    before = (run / "run.trec").read_bytes()
+    refused = indexed(*arguments)
+    assert refused.code == 2 and "exists already" in refused.stderr
+    assert (run / "run.trec").read_bytes() == before
+    assert indexed(*arguments, "--overwrite").code == 0
+    assert len((run / "run.trec").read_text().splitlines()) == 50
+    assert os.listdir(run.parent) == [run.name]
+
+
+def test_a_folder_that_is_no_run_is_never_replaced(indexed: Cli, tmp_path: Path) -> None:
+    precious = tmp_path / "thesis"
+    precious.mkdir()
+    (precious / "thesis.tex").write_text("\\title{}")
+    result = indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", precious, "--overwrite")
+    assert result.code == 2 and "no run directory, so it is not replaced" in result.stderr
+    assert (precious / "thesis.tex").exists()
+
+
+def test_the_exported_file_scores_as_the_run_does(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "predict.txt"
+    assert indexed("export", run, "--nearest", 50, "--out", out).code == 0
+    options = ["--nearest", 50, "--json", "--per-topic"]
+    of_run = indexed("evaluate", run, *options).json
+    of_file = indexed("evaluate", out, "--task", "nlps", "--data", SAMPLE, "--split", "dev", *options).json
+    gold = SAMPLE / "dev_set.json"
+    of_gold = indexed("evaluate", out, "--task", "nlps", "--gold", gold, *options).json
+    assert of_run["official"] == of_file["official"] == of_gold["official"]
+    assert of_run["measures"] == of_file["measures"] == of_gold["measures"]
+    assert of_run["official"]["measure"] == "MAP@50"
+    assert 0.3 < of_run["measures"]["AP"] <= of_run["official"]["value"] < 1
+
+
+def test_the_sample_is_too_small_for_the_official_cut_off(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    result = indexed("export", run, "--out", tmp_path / "predict.txt")
+    assert result.code == 4
+    assert "has 69 premises, the official file needs at least 500" in result.stderr
+    assert not (tmp_path / "predict.txt").exists()
+    scored = indexed("evaluate", run)
+    assert scored.code == 4 and "the official scorer would not score this file" in scored.stderr
+
+
+def test_a_trec_export_is_the_run_file(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    assert indexed("export", run, "--format", "trec", "--out", tmp_path / "run.trec").code == 0
+    assert (tmp_path / "run.trec").read_bytes() == (run / "run.trec").read_bytes()
+
+
+def test_a_valid_official_file_is_accepted(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "predict.txt"
+    indexed("export", run, "--nearest", 50, "--out", out)
+    options = ["--task", "nlps", "--data", SAMPLE, "--split", "dev", "--nearest", 50]
+    assert indexed("validate", out, *options).code == 0
+    assert indexed("validate", out, *options, "--json").json["valid"]
+
+
+def test_everything_wrong_with_an_official_file_is_found(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "predict.txt"
+    indexed("export", run, "--nearest", 50, "--out", out)
+    rows = out.read_text().splitlines()
+    topic, first = rows[0].split("\t")
+    rows[1] = f"{topic}\t{first}"
+    rows[2] = f"{topic}\t{topic}"
+    rows[3] = f"{topic}\t123456"
+    rows[4] = "nobody\t101"
+    last = rows[-1].split("\t")[0]
+    rows = [row for row in rows if not row.startswith(f"{last}\t")]
+    out.write_text("\n".join(rows) + "\n")
+    options = ["--task", "nlps", "--data", SAMPLE, "--split", "dev", "--nearest", 68]
+    result = indexed("validate", out, *options, "--json")
+    assert result.code == 4
+    kinds = {problem["kind"]: problem["where"] for problem in result.json["problems"]}
+    assert kinds["repeated premise"] == "line 2"
+    assert kinds["statement among its own premises"] == "line 3"
+    assert kinds["unknown premise"] == "line 4"
+    assert kinds["unknown statement"] == "line 5"
+    assert kinds["missing statement"] == f"statement {last}"
+    assert "too few premises" in kinds
+
+
+def test_the_gate_is_an_exit_code(indexed: Cli, run: Path) -> None:
+    assert indexed("evaluate", run, "--nearest", 50, "--fail-under", 0.1).code == 0
+    missed = indexed("evaluate", run, "--nearest", 50, "--fail-under", 0.99)
+    assert missed.code == 5 and "is below 0.99" in missed.stderr
+
+
+def test_several_runs_are_compared_in_one_table(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    other = tmp_path / "train"
+    indexed("rank", "nlps", "--data", SAMPLE, "--split", "train", "--out", other)
+    shown = indexed("evaluate", run, other, "--nearest", 50).stdout
+    assert "MAP@50 (official)" in shown and str(other) in shown
+    described = indexed("evaluate", run, other, "--nearest", 50, "--json").json
+    assert [each["split"] for each in described["runs"]] == ["dev", "train"]
+
+
+def test_gold_that_changed_since_the_run_is_told(indexed: Cli, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    indexed("rank", "nlps", "--data", data, "--split", "dev", "--out", out)
+    edit(
+        data / "dev_set.json",
+        _602={"text": "Every subgroup of an abelian group is normal.", "premises": [101]},
+    )
+    result = indexed("evaluate", out, "--nearest", 50)
+    assert result.code == 0 and "changed since the run" in result.stderr
+
+
+def test_masked_gold_cannot_be_scored(indexed: Cli, data: Path, tmp_path: Path) -> None:
+    masked = {"602": {"text": "Every subgroup of an abelian group is normal."}}
+    (data / "test_set.json").write_text(json.dumps(masked))
+    out = tmp_path / "run"
+    assert indexed("rank", "nlps", "--data", data, "--split", "test", "--out", out).code == 0
+    result = indexed("evaluate", out, "--nearest", 50)
+    assert result.code == 4 and "masked" in result.stderr
+
+
+def test_the_demo_tells_the_whole_story(cli: Cli) -> None:
+    result = cli("demo")
+    assert result.code == 0
+    for part in ("70 statements", "Hausdorff", "MAP@50 (official)", "searchapp index nlps --data"):
+        assert part in result.stdout

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.digests import digest_json
+from searchapp.engines.base import IndexSpec
+from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.model import Document
+from searchapp.settings import Settings
+
+MAPPING: dict[str, Any] = {
+    "settings": {"analysis": {"analyzer": {"words": {"tokenizer": "standard", "filter": ["lowercase"]}}}},
+    "mappings": {
+        "dynamic": "strict",
+        "properties": {"id": {"type": "keyword"}, "text": {"type": "text", "analyzer": "words"}},
+    },
+}
+
+GROUPS = [
+    Document("1", "Every subgroup of an abelian group is normal."),
+    Document("2", "Every cyclic group is abelian."),
+    Document("10", "The kernel of a homomorphism is a normal subgroup."),
+    Document("3", "A field is a commutative ring."),
+]
+
+
+def spec_of(
+    documents: Iterable[Document], mapping: Mapping[str, Any] = MAPPING, shards: int = 1
+) -> IndexSpec:
+    """An `IndexSpec` whose digest changes with documents, mapping and shards."""
+    sources = [document.source() for document in documents]
+    return IndexSpec(mapping, len(sources), digest_json([sources, mapping, shards]), shards)
+
+
+def match(words: str, size: int = 10) -> dict[str, Any]:
+    """A search body that ranks as searchapp's templates do."""
+    return {
+        "size": size,
+        "_source": False,
+        "sort": [{"_score": "desc"}, {"id": "asc"}],
+        "query": {"match": {"text": words}},
+    }
+
+
+@pytest.fixture
+def settings_for(index_prefix: str, tmp_path: Path) -> Callable[..., Settings]:
+    """Makes settings for a server, with the test's own prefix."""
+
+    def make(url: str, **values: Any) -> Settings:
+        return Settings(home=tmp_path, url=url, index_prefix=index_prefix, **values)
+
+    return make
+
+
+@pytest.fixture
+def engine(elasticsearch_url: str, settings_for: Callable[..., Settings]) -> Iterator[ElasticsearchEngine]:
+    with closing(ElasticsearchEngine.connect(settings_for(elasticsearch_url))) as engine:
+        yield engine

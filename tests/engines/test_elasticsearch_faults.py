@@ -1,0 +1,177 @@
+"""What the engine does when the server, or the way to it, fails in the middle of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, indexing, searching
+from searchapp.errors import EngineError, EngineRefused, EngineUnreachable
+from searchapp.model import Document
+from searchapp.settings import Settings
+from tests.engines.conftest import GROUPS, match, spec_of
+from tests.server.faults import FaultProxy, NotElasticsearch, OldElasticsearch
+from tests.server.node import Node
+
+BULK = r"/_bulk$"
+MSEARCH = r"/_msearch$"
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits of milliseconds: what is tested is how often is tried, and what is said in the end."""
+    for module in (connection, indexing, searching):
+        monkeypatch.setattr(module, "FIRST_WAIT_SECONDS", 0.01, raising=False)
+        monkeypatch.setattr(module, "LONGEST_WAIT_SECONDS", 0.05, raising=False)
+
+
+@pytest.fixture
+def behind_proxy(
+    fault_proxy: FaultProxy, settings_for: Callable[..., Settings]
+) -> Iterator[ElasticsearchEngine]:
+    """An engine that reaches the server through the proxy."""
+    with closing(ElasticsearchEngine.connect(settings_for(fault_proxy.url))) as engine:
+        yield engine
+
+
+def test_a_server_that_is_not_elasticsearch(tmp_path: Path) -> None:
+    with NotElasticsearch() as server, pytest.raises(EngineRefused, match="not an Elasticsearch"):
+        ElasticsearchEngine.connect(Settings(home=tmp_path, url=server.url))
+
+
+def test_a_server_that_is_too_old(tmp_path: Path) -> None:
+    with OldElasticsearch() as server:
+        with pytest.raises(EngineRefused, match=r"runs Elasticsearch .*8.*needs 9.0 or newer: upgrade"):
+            ElasticsearchEngine.connect(Settings(home=tmp_path, url=server.url))
+
+
+def test_a_busy_server_is_asked_again(behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy) -> None:
+    fault_proxy.reject(3, path=BULK)
+    behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
+    fault_proxy.reject(3, path=MSEARCH)
+    (hits,) = behind_proxy.open("groups").search([match("field")])
+    assert [hit.document_id for hit in hits] == ["3"]
+    assert fault_proxy.count(path=BULK) == 4
+    assert fault_proxy.count(path=MSEARCH) == 4
+
+
+def test_a_document_that_is_rejected_alone_is_sent_again(
+    behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy
+) -> None:
+    fault_proxy.reject_documents({"2", "3"})
+    assert behind_proxy.build("groups", spec_of(GROUPS), GROUPS).documents == len(GROUPS)
+    assert fault_proxy.count(path=BULK) == 2
+
+
+@pytest.mark.parametrize("path", [BULK, MSEARCH, r"/_refresh$", r"/_aliases$"])
+def test_an_answer_that_breaks_off_is_asked_for_again(
+    behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy, path: str
+) -> None:
+    fault_proxy.cut(1, path=path)
+    behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
+    (hits,) = behind_proxy.open("groups").search([match("field")])
+    assert [hit.document_id for hit in hits] == ["3"]
+
+
+@pytest.mark.parametrize("path", [BULK, r"/_refresh$"])
+def test_a_server_that_stays_busy_is_given_up_after_a_bounded_number_of_attempts(
+    behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy, path: str
+) -> None:
+    fault_proxy.reject(None, path=path)
+    with pytest.raises(EngineRefused, match="too busy to .* even after 6 attempts"):
+        behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
+    assert fault_proxy.count(path=path) == connection.ATTEMPTS
+    fault_proxy.heal()
+    assert behind_proxy.index_info("groups") is None
+
+
+def test_a_document_that_stays_rejected_is_named(
+    behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy
+) -> None:
+    fault_proxy.reject_documents({"2"}, times=None)
+    with pytest.raises(EngineRefused, match="too busy to index the document 2, even after 6 attempts"):
+        behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
+    assert fault_proxy.count(path=BULK) == connection.ATTEMPTS
+
+
+def test_searching_a_server_that_stays_busy_ends(
+    behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy
+) -> None:
+    behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
+    index = behind_proxy.open("groups")
+    fault_proxy.reject(None, path=MSEARCH)
+    with pytest.raises(EngineRefused, match="too busy to search"):
+        list(index.search([match("field")]))
+    assert fault_proxy.count(path=MSEARCH) == connection.ATTEMPTS
+
+
+def test_a_gateway_error_passes(behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy) -> None:
+    fault_proxy.unavailable(2, path=BULK)
+    fault_proxy.unavailable(2, path=MSEARCH)
+    behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
+    assert len(list(behind_proxy.open("groups").search([match("field")]))) == 1
+
+
+def test_a_server_that_does_not_answer_in_time(
+    fault_proxy: FaultProxy, settings_for: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "REQUEST_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(connection, "ATTEMPTS", 2)
+    with closing(ElasticsearchEngine.connect(settings_for(fault_proxy.url))) as engine:
+        engine.build("groups", spec_of(GROUPS), GROUPS)
+        index = engine.open("groups")
+        fault_proxy.delay(3.0, times=None, path=MSEARCH)
+        with pytest.raises(EngineUnreachable, match="did not answer in"):
+            list(index.search([match("field")]))
+
+
+def test_a_connection_lost_while_indexing_leaves_the_old_version(
+    behind_proxy: ElasticsearchEngine,
+    engine: ElasticsearchEngine,
+    fault_proxy: FaultProxy,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old = engine.build("groups", spec_of(GROUPS), GROUPS)
+    monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 1)
+    fault_proxy.refuse_from(2, path=BULK)
+    with pytest.raises(EngineUnreachable, match="could not send documents; what served before still serves"):
+        behind_proxy.build("groups", spec_of(GROUPS[:3]), GROUPS[:3])
+    assert engine.index_info("groups") == old
+
+    fault_proxy.heal()
+    new = behind_proxy.build("groups", spec_of(GROUPS[:3]), GROUPS[:3])
+    assert engine.index_info("groups") == new
+
+
+def test_a_node_that_stops_half_way_and_comes_back(
+    secured_node: Node, settings_for: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real node, killed between two bulk requests; after its return the old version serves, the next builds."""
+    settings = settings_for(
+        secured_node.url,
+        username=secured_node.username,
+        password=secured_node.password,
+        ca_certs=secured_node.ca_certs,
+    )
+    monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 1)
+    with closing(ElasticsearchEngine.connect(settings)) as engine:
+        old = engine.build("groups", spec_of(GROUPS), GROUPS)
+
+        def dying() -> Iterator[Document]:
+            for place, document in enumerate(GROUPS):
+                if place == 2:
+                    secured_node.kill()
+                yield document
+
+        try:
+            with pytest.raises(EngineError, match="no Elasticsearch answers at .* still serves"):
+                engine.build("groups", spec_of(GROUPS[:3]), dying())
+        finally:
+            secured_node.start()
+        assert engine.index_info("groups") == old
+        new = engine.build("groups", spec_of(GROUPS[:3]), GROUPS[:3])
+        assert engine.index_info("groups") == new
+        assert [version.info for version in engine._versions("groups").all()] == [new]

@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import copy
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.errors import EngineRefused
+from searchapp.model import Document
+from searchapp.settings import Settings
+from tests.engines.conftest import GROUPS, MAPPING, match, spec_of
+
+
+def rest(url: str, method: str, path: str, body: object = None) -> Any:
+    """One request to the server, past searchapp."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(
+        f"{url}/{path}", data, {"Content-Type": "application/json"}, method=method
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def indexes(url: str, prefix: str) -> dict[str, list[str]]:
+    """The aliases of every index with the prefix."""
+    found = rest(url, "GET", f"{prefix}-*/_alias")
+    return {name: sorted(described["aliases"]) for name, described in found.items()}
+
+
+def test_a_built_index_serves_behind_its_alias(
+    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
+) -> None:
+    info = engine.build("groups", spec_of(GROUPS), GROUPS)
+    assert info == engine.index_info("groups")
+    assert (info.documents, info.shards, info.version) == (4, 1, f"{index_prefix}-groups-000001")
+    assert indexes(elasticsearch_url, index_prefix) == {info.version: [f"{index_prefix}-groups"]}
+
+
+def test_an_index_that_does_not_exist_is_none_and_cannot_be_opened(engine: ElasticsearchEngine) -> None:
+    assert engine.index_info("groups") is None
+    with pytest.raises(EngineRefused, match="make it with `searchapp index groups`"):
+        engine.open("groups")
+
+
+def test_a_new_version_replaces_the_old_one(
+    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
+) -> None:
+    engine.build("groups", spec_of(GROUPS), GROUPS)
+    more = [*GROUPS, Document("4", "The order of a subgroup divides the order of the group.")]
+    info = engine.build("groups", spec_of(more), more)
+    assert indexes(elasticsearch_url, index_prefix) == {
+        f"{index_prefix}-groups-000002": [f"{index_prefix}-groups"]
+    }
+    assert info.documents == 5
+
+
+def test_a_search_during_a_rebuild_sees_one_whole_version(engine: ElasticsearchEngine) -> None:
+    """Readers loop while the index is rebuilt between 4 and 40 documents: never any other number."""
+    many = [Document(str(number), f"Every group {number}.") for number in range(40)]
+    engine.build("groups", spec_of(GROUPS), GROUPS)
+    seen, stop, failures = set(), threading.Event(), []
+
+    def read() -> None:
+        body = {**match("x", 100), "query": {"match_all": {}}}
+        try:
+            while not stop.is_set():
+                seen.add(len(engine.open("groups").find(body)))
+        except Exception as error:
+            failures.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for round_ in range(6):
+        documents = many if round_ % 2 == 0 else GROUPS
+        engine.build("groups", spec_of(documents), documents)
+    stop.set()
+    reader.join(30)
+    assert not failures
+    assert seen <= {4, 40} and seen
+
+
+def test_a_handle_on_a_replaced_version_never_mixes_it_with_the_new_one(engine: ElasticsearchEngine) -> None:
+    engine.build("groups", spec_of(GROUPS), GROUPS)
+    index = engine.open("groups")
+    engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2])
+    with pytest.raises(EngineRefused, match="replaced by a newer version meanwhile: run the command again"):
+        list(index.search([match("group")]))
+    assert len(index.find(match("group"))) == 2  # a search alone follows the alias
+
+
+@pytest.mark.parametrize("owner", ["index", "alias"])
+def test_a_name_that_is_not_ours_is_refused_and_left_alone(
+    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, owner: str
+) -> None:
+    alias = f"{index_prefix}-groups"
+    name = alias if owner == "index" else f"{index_prefix}-others"
+    rest(elasticsearch_url, "PUT", name, {"aliases": {alias: {}}} if owner == "alias" else {})
+    before = indexes(elasticsearch_url, index_prefix)
+    with pytest.raises(EngineRefused, match="that searchapp did not make"):
+        engine.build("groups", spec_of(GROUPS), GROUPS)
+    assert indexes(elasticsearch_url, index_prefix) == before or owner == "index"
+    assert rest(elasticsearch_url, "GET", f"{name}/_count")["count"] == 0
+
+
+def test_somebodys_index_with_the_name_of_a_version_is_not_removed(
+    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
+) -> None:
+    theirs = f"{index_prefix}-groups-000001"
+    rest(elasticsearch_url, "PUT", theirs, {})
+    info = engine.build("groups", spec_of(GROUPS), GROUPS)
+    assert info.version == f"{index_prefix}-groups-000002"
+    assert theirs in indexes(elasticsearch_url, index_prefix)
+
+
+def test_a_failed_build_leaves_the_old_version_and_nothing_else(
+    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
+) -> None:
+    engine.build("groups", spec_of(GROUPS), GROUPS)
+    before = indexes(elasticsearch_url, index_prefix)
+
+    def broken() -> Iterator[Document]:
+        yield GROUPS[0]
+        raise RuntimeError("the disk is gone")
+
+    with pytest.raises(RuntimeError):
+        engine.build("groups", spec_of(GROUPS), broken())
+    assert indexes(elasticsearch_url, index_prefix) == before
+
+
+def test_a_document_that_the_mapping_refuses_is_named(engine: ElasticsearchEngine) -> None:
+    strange = [*GROUPS, Document("99", "x", {"colour": "red"})]
+    with pytest.raises(EngineRefused, match=r"refused the document 99: .*colour.*nothing was changed"):
+        engine.build("groups", spec_of(strange), strange)
+    assert engine.index_info("groups") is None
+
+
+def test_a_mapping_that_is_refused_is_a_sentence(engine: ElasticsearchEngine) -> None:
+    mapping = copy.deepcopy(MAPPING)
+    mapping["mappings"]["properties"]["text"]["analyzer"] = "klingon"
+    with pytest.raises(EngineRefused, match=r"refused to create the index .* from its mapping: .*klingon"):
+        engine.build("groups", spec_of(GROUPS, mapping), GROUPS)
+
+
+def test_documents_lost_on_the_way_are_noticed(engine: ElasticsearchEngine) -> None:
+    twice = [*GROUPS, GROUPS[0]]
+    with pytest.raises(EngineRefused, match="holds 4 documents instead of 5"):
+        engine.build("groups", spec_of(twice), twice)
+
+
+def test_a_read_only_cluster_is_a_sentence(engine: ElasticsearchEngine, elasticsearch_url: str) -> None:
+    block = {"persistent": {"cluster.blocks.read_only": True}}
+    rest(elasticsearch_url, "PUT", "_cluster/settings", block)
+    try:
+        with pytest.raises(EngineRefused, match="read-only"):
+            engine.build("groups", spec_of(GROUPS), GROUPS)
+    finally:
+        rest(
+            elasticsearch_url, "PUT", "_cluster/settings", {"persistent": {"cluster.blocks.read_only": None}}
+        )
+
+
+def test_an_old_version_that_is_read_only_goes_on_serving(
+    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
+) -> None:
+    """As on a full disk: the flood stage blocks what is there; the swap could not remove it."""
+    old = engine.build("groups", spec_of(GROUPS), GROUPS)
+    rest(elasticsearch_url, "PUT", f"{old.version}/_settings", {"index.blocks.read_only": True})
+    try:
+        with pytest.raises(EngineRefused, match="read-only"):
+            engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2])
+        assert engine.index_info("groups") == old
+        assert len(engine.open("groups").find(match("group"))) == 2
+    finally:
+        rest(elasticsearch_url, "PUT", f"{old.version}/_settings", {"index.blocks.read_only": None})
+    assert list(indexes(elasticsearch_url, index_prefix)) == [old.version]
+
+
+KILLED_BUILD = textwrap.dedent(
+    """
+    import sys, time
+    from pathlib import Path
+    from searchapp.engines.elasticsearch import ElasticsearchEngine, indexing
+    from searchapp.settings import Settings
+    from tests.engines.conftest import GROUPS, spec_of
+
+    indexing.BATCH_DOCUMENTS = 1
+    engine = ElasticsearchEngine.connect(Settings(home=Path("."), url=sys.argv[1], index_prefix=sys.argv[2]))
+
+    def slowly():
+        for document in GROUPS:
+            yield document
+            print("sent", flush=True)
+            time.sleep(0.3)
+
+    engine.build("groups", spec_of(GROUPS[:1]), slowly())
+    """
+)
+
+
+@pytest.fixture
+def building_process(elasticsearch_url: str, index_prefix: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that is in the middle of building a new version."""
+    command = [sys.executable, "-c", KILLED_BUILD, elasticsearch_url, index_prefix]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "sent\n"
+        yield process
+        if process.poll() is None:
+            process.kill()
+
+
+def test_a_killed_build_leaves_the_old_serving_and_the_next_cleans_up(
+    engine: ElasticsearchEngine,
+    elasticsearch_url: str,
+    index_prefix: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    old = engine.build("groups", spec_of(GROUPS), GROUPS)
+    process = request.getfixturevalue("building_process")
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(10)
+    leftover = f"{index_prefix}-groups-000002"
+    assert indexes(elasticsearch_url, index_prefix)[leftover] == [f"{index_prefix}-groups-building"]
+    assert engine.index_info("groups") == old
+    assert len(engine.open("groups").find(match("group"))) == 2
+
+    new = engine.build("groups", spec_of(GROUPS[:3]), GROUPS[:3])
+    assert indexes(elasticsearch_url, index_prefix) == {new.version: [f"{index_prefix}-groups"]}
+
+
+def test_two_builds_at_once_are_refused(
+    engine: ElasticsearchEngine, building_process: subprocess.Popen[str]
+) -> None:
+    with pytest.raises(
+        EngineRefused, match=rf"process {building_process.pid} is building .* wait until it is done"
+    ):
+        engine.build("groups", spec_of(GROUPS), GROUPS)
+
+
+def test_a_version_deleted_while_it_is_built_is_not_created_again(
+    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from searchapp.engines.elasticsearch import indexing
+
+    monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 1)
+
+    def sabotaged() -> Iterator[Document]:
+        for place, document in enumerate(GROUPS):
+            if place == 2:
+                rest(elasticsearch_url, "DELETE", f"{index_prefix}-groups-000001")
+            yield document
+
+    with pytest.raises(EngineRefused):
+        engine.build("groups", spec_of(GROUPS), sabotaged())
+    assert indexes(elasticsearch_url, index_prefix) == {}
+
+
+def test_the_number_of_documents_done_is_reported(engine: ElasticsearchEngine) -> None:
+    done: list[int] = []
+    engine.build("groups", spec_of(GROUPS), GROUPS, done.append)
+    assert sum(done) == len(GROUPS)
+
+
+def test_indexes_of_other_prefixes_do_not_meet(
+    engine: ElasticsearchEngine,
+    elasticsearch_url: str,
+    settings_for: Callable[..., Settings],
+    index_prefix: str,
+) -> None:
+    engine.build("groups", spec_of(GROUPS), GROUPS)
+    settings = settings_for(elasticsearch_url)
+    other = ElasticsearchEngine.connect(
+        Settings(home=settings.home, url=settings.url, index_prefix=f"{index_prefix}-groups")
+    )
+    try:
+        other.build("more", spec_of(GROUPS[:1]), GROUPS[:1])
+        info = engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2])
+        assert other.open("more").info.documents == 1
+        assert info.documents == 2
+    finally:
+        other.close()
+
+
+def test_a_build_of_another_machine_is_left_alone_for_a_day(
+    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
+) -> None:
+    def half_built(number: int, created: str) -> str:
+        meta = {
+            "alias": f"{index_prefix}-groups",
+            "digest": "",
+            "mapping_digest": "",
+            "documents": 1,
+            "shards": 1,
+            "created": created,
+            "builder": {"host": "elsewhere.example", "pid": 1},
+        }
+        name = f"{index_prefix}-groups-{number:06d}"
+        rest(elasticsearch_url, "PUT", name, {"mappings": {"_meta": {"searchapp": meta}}})
+        return name
+
+    fresh = half_built(7, time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()))
+    stale = half_built(6, "2020-01-01T00:00:00+00:00")
+    engine.build("groups", spec_of(GROUPS), GROUPS)
+    left = indexes(elasticsearch_url, index_prefix)
+    assert fresh in left and stale not in left

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from searchapp.engines.elasticsearch import ElasticsearchEngine, searching
+from searchapp.engines.elasticsearch.searching import _batches
+from searchapp.errors import EngineRefused
+from searchapp.model import Document, float32
+from tests.engines.conftest import GROUPS, MAPPING, match, spec_of
+
+
+@pytest.fixture
+def groups(engine: ElasticsearchEngine) -> ElasticsearchEngine:
+    engine.build("groups", spec_of(GROUPS), GROUPS)
+    return engine
+
+
+def test_hits_come_by_score_and_then_by_the_bytes_of_their_id(engine: ElasticsearchEngine) -> None:
+    ids = ["b", "a", "10", "9", "é", "z", "Z", "😀"]
+    documents = [Document(id_, "the same text") for id_ in ids]
+    engine.build("ties", spec_of(documents), documents)
+    (hits,) = engine.open("ties").search([match("same")])
+    assert [hit.document_id for hit in hits] == sorted(ids, key=str.encode)
+    assert len({hit.score for hit in hits}) == 1
+
+
+def test_scores_are_float32(groups: ElasticsearchEngine) -> None:
+    (hits,) = groups.open("groups").search([match("normal subgroup")])
+    assert [hit.document_id for hit in hits] == ["1", "10"]
+    assert all(struct.unpack("f", struct.pack("f", hit.score)) == (hit.score,) for hit in hits)
+
+
+def test_every_body_has_its_answer_in_order_whatever_the_batches(
+    groups: ElasticsearchEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bodies = [match("field"), match("cyclic"), match("homomorphism"), match("kernel"), match("zebra")]
+    index = groups.open("groups")
+    at_once = list(index.search(bodies))
+    ids = [[hit.document_id for hit in hits] for hits in at_once]
+    assert ids == [["3"], ["2"], ["10"], ["10"], []]
+    monkeypatch.setattr(searching, "BATCH_BODIES", 2)
+    assert list(index.search(bodies)) == at_once
+
+
+def test_the_number_of_searches_done_is_reported(groups: ElasticsearchEngine) -> None:
+    done: list[int] = []
+    list(groups.open("groups").search([match("field")] * 3, done.append))
+    assert sum(done) == 3
+
+
+def test_batches_are_bounded_by_count_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "BATCH_BODIES", 3)
+    monkeypatch.setattr(searching, "BATCH_BYTES", 100)
+    small, large = {"q": "x"}, {"q": "x" * 200}
+    sizes = [len(batch) for batch in _batches([small] * 4 + [large] + [small])]
+    assert sizes == [3, 1, 1, 1]
+
+
+def test_three_shards_rank_as_one(engine: ElasticsearchEngine) -> None:
+    documents = [
+        Document(str(number), f"group {'normal ' * (number % 5)}subgroup {'ring ' * (number % 3)}")
+        for number in range(200)
+    ]
+    bodies = [match("normal subgroup", 200), match("ring group normal", 50), match("subgroup", 7)]
+    engine.build("one", spec_of(documents), documents)
+    engine.build("three", spec_of(documents, shards=3), documents)
+    assert engine.open("three").info.shards == 3
+    assert list(engine.open("one").search(bodies)) == list(engine.open("three").search(bodies))
+
+
+def test_a_query_that_is_refused_is_a_sentence(groups: ElasticsearchEngine) -> None:
+    with pytest.raises(EngineRefused, match=r"refused to search in .*groups-000001: .*klingon"):
+        list(groups.open("groups").search([{"query": {"klingon": {}}}]))
+
+
+def test_a_found_document_has_source_highlights_and_explanation(groups: ElasticsearchEngine) -> None:
+    body = {
+        **match("subgroup"),
+        "_source": True,
+        "explain": True,
+        "highlight": {"type": "plain", "number_of_fragments": 0, "fields": {"text": {}}},
+    }
+    found = groups.open("groups").find(body)[0]
+    assert found.source == {"id": "1", "text": GROUPS[0].text}
+    assert "<em>subgroup</em>" in found.highlights["text"][0]
+    assert found.explanation is not None
+    assert float32(found.explanation.value) == found.hit.score
+
+
+def test_a_custom_analyzer_is_shown_step_by_step(groups: ElasticsearchEngine) -> None:
+    steps = groups.open("groups").analyze("A Normal subgroup", field="text")
+    assert [(step.kind, step.name) for step in steps] == [("tokenizer", "standard"), ("filter", "lowercase")]
+    last = steps[-1].tokens
+    assert [(token.term, token.position, token.start, token.end) for token in last] == [
+        ("a", 0, 0, 1),
+        ("normal", 1, 2, 8),
+        ("subgroup", 2, 9, 17),
+    ]
+
+
+def test_a_char_filter_and_a_built_in_analyzer_are_shown(engine: ElasticsearchEngine) -> None:
+    mapping: dict[str, Any] = {
+        "settings": {
+            "analysis": {
+                "char_filter": {"le": {"type": "mapping", "mappings": ["≤ => \\\\le"]}},
+                "analyzer": {"math": {"char_filter": ["le"], "tokenizer": "whitespace"}},
+            }
+        },
+        "mappings": MAPPING["mappings"]
+        | {"properties": {"id": {"type": "keyword"}, "text": {"type": "text"}}},
+    }
+    engine.build("math", spec_of([], mapping), [])
+    index = engine.open("math")
+    char_filter, tokenizer = index.analyze("x ≤ y", analyzer="math")
+    assert (char_filter.kind, char_filter.text) == ("char_filter", "x \\le y")
+    assert [token.term for token in tokenizer.tokens] == ["x", "\\le", "y"]
+    (builtin,) = index.analyze("Two words", field="text")
+    assert [token.term for token in builtin.tokens] == ["two", "words"]

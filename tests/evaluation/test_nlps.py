@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.errors import DataError, NotScorable, UsageError
+from searchapp.evaluation.nlps import read_gold, score
+
+SHORT = "ValueError: invalid format of the prediction file, the systems have to retrieve at least 2 premises"
+
+
+def put(folder: Path, content: bytes) -> Path:
+    path = folder / "gold.json"
+    path.write_bytes(content)
+    return path
+
+
+def test_average_precision_is_the_mean_of_the_precisions_at_the_hits() -> None:
+    result = score({"a": ["1", "9", "2", "3"]}, {"a": [1, 2, 3, 4]}, nearest=3)
+    assert result.measure == "MAP@3"
+    assert result.value == pytest.approx((1 + 2 / 3) / 2, abs=1e-15)
+    assert result.per_topic == {"a": result.value}
+
+
+def test_the_warning_has_the_figure_divided_by_all_gold_premises() -> None:
+    (warning,) = score({"a": ["1", "9", "2"]}, {"a": [1, 2, 3, 4]}, nearest=3).warnings
+    assert "1 of 1 statements lack some: divided by all it is 0.416667" in warning
+
+
+def test_a_complete_ranking_has_no_warning() -> None:
+    assert score({"a": ["9", "1"]}, {"a": [1]}, nearest=2).warnings == ()
+
+
+def test_each_spelling_is_a_hit_and_the_warning_says_so() -> None:
+    result = score({"a": [" 7", "+7", "0_07", "٧"]}, {"a": [7]}, nearest=4)
+    assert result.value == 1
+    assert "several spellings" in result.warnings[0]
+
+
+def test_gold_as_text_never_matches_and_repeats_have_no_effect() -> None:
+    result = score({"a": ["1", "2"], "b": ["1", "2"]}, {"a": ["1"], "b": [2, 2]}, nearest=2)
+    assert result.per_topic == {"a": 0, "b": 0.5}
+    assert any("gold premises as text" in warning for warning in result.warnings)
+
+
+def test_an_empty_gold_list_counts_as_zero() -> None:
+    result = score({"a": ["1"], "b": ["1"]}, {"a": [], "b": [1]}, nearest=1)
+    assert result.value == 0.5
+    assert result.warnings == ("1 of 2 statements have no gold premise; the official AP of each is 0",)
+
+
+def test_no_statement_is_not_a_number() -> None:
+    result = score({"a": ["x"]}, {})
+    assert math.isnan(result.value)
+    assert result.measure == "MAP@500"
+    assert len(result.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("ranked", "official"),
+    [
+        (None, "KeyError: 'it\\'s \"a\"'"),
+        (["1"], f"{SHORT} for each statement"),
+        (["1", "x-1"], "ValueError: invalid literal for int() with base 10: 'x-1'"),
+        (["1", "1.0"], "ValueError: invalid literal for int() with base 10: '1.0'"),
+        ([None, "1"], "ValueError: cannot convert float NaN to integer"),
+    ],
+)
+def test_where_the_official_scorer_stops(ranked: list[str | None] | None, official: str) -> None:
+    statement = 'it\'s "a"'
+    predictions = {} if ranked is None else {statement: ranked}
+    with pytest.raises(NotScorable) as raised:
+        score(predictions, {statement: [1]}, nearest=2)
+    assert raised.value.official == official
+    assert raised.value.exit_code == 4
+
+
+def test_the_first_statement_of_the_gold_with_a_problem_is_told() -> None:
+    with pytest.raises(NotScorable, match="missing value"):
+        score({"a": ["1"], "b": [None], "c": ["x"]}, {"a": [1], "b": [1], "c": [1], "d": []}, nearest=1)
+
+
+def test_what_lies_beyond_the_cut_off_is_never_read() -> None:
+    assert score({"a": ["1", "x", None]}, {"a": [1]}, nearest=1).value == 1
+
+
+def test_the_cut_off_must_be_positive() -> None:
+    with pytest.raises(UsageError):
+        score({}, {}, nearest=0)
+
+
+def test_gold_keeps_the_last_value_of_a_repeated_statement(tmp_path: Path) -> None:
+    content = b'\xef\xbb\xbf{"a": {"premises": [1]}, "b": {"premises": []}, "a": {"premises": [2, "3"]}}'
+    gold = read_gold(put(tmp_path, content))
+    assert list(gold.items()) == [("a", [2, "3"]), ("b", [])]
+
+
+@pytest.mark.parametrize(
+    ("content", "official"),
+    [
+        (b'{"a": {"text": "A"}}', "KeyError: 'premises'"),
+        (b"{", "json.decoder.JSONDecodeError: Expecting property name enclosed in double quotes: "),
+        (b"", "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)"),
+        (b'{"\xff": 1}', "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 2"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "ValueError: Exceeds the limit (4300 digits)"),
+    ],
+)
+def test_gold_that_stops_the_official_scorer(tmp_path: Path, content: bytes, official: str) -> None:
+    with pytest.raises(NotScorable) as raised:
+        read_gold(put(tmp_path, content))
+    assert raised.value.official.startswith(official)
+
+
+@pytest.mark.parametrize("content", [b"[]", b'{"a": [1]}', b'{"a": {"premises": 1}}'])
+def test_gold_of_another_shape_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(DataError):
+        read_gold(put(tmp_path, content))
+
+
+def test_missing_gold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no such file"):
+        read_gold(tmp_path / "gold.json")
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, unique=True), st.sets(st.integers(0, 20)), st.integers(1, 25))
+def test_it_agrees_with_the_definition(ranked: list[int], gold: set[int], nearest: int) -> None:
+    nearest = min(nearest, len(ranked))
+    top = ranked[:nearest]
+    precisions = [
+        len(gold & set(top[:rank])) / rank for rank in range(1, nearest + 1) if top[rank - 1] in gold
+    ]
+    expected = sum(precisions) / len(precisions) if precisions else 0
+    result = score({"a": [str(premise) for premise in ranked]}, {"a": list(gold)}, nearest)
+    assert result.value == pytest.approx(expected, abs=1e-12)

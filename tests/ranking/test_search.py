@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.ranking.search import text_fields, union, unmarked
+from searchapp.ranking.snippets import snippet, squeezed
+
+WORDS = st.text(alphabet="ab \n\t$", max_size=80)
+
+
+@st.composite
+def texts_with_matches(draw: st.DrawFn) -> tuple[str, list[tuple[int, int]]]:
+    text = draw(WORDS)
+    places = sorted(draw(st.sets(st.integers(0, len(text)), max_size=8)))
+    spans = [
+        (a, b)
+        for a, b in zip(places[::2], places[1::2], strict=False)
+        if text[a:b].strip() == text[a:b] != ""
+    ]
+    return text, spans
+
+
+def test_text_fields_are_found_at_every_depth() -> None:
+    properties = {
+        "id": {"type": "keyword"},
+        "text": {"type": "text", "fields": {"prose": {"type": "text"}, "raw": {"type": "keyword"}}},
+        "answer": {"properties": {"label": {"type": "text"}}},
+    }
+    assert text_fields(properties) == ["text", "text.prose", "answer.label"]
+
+
+def test_marks_become_ranges_of_the_text() -> None:
+    assert unmarked("a \ue000normal\ue001 \ue000subgroup\ue001s") == ("a normal subgroups", [(2, 8), (9, 17)])
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)).map(lambda span: tuple(sorted(span)))))
+def test_a_union_has_the_same_characters_in_disjoint_ranges(spans: list[tuple[int, int]]) -> None:
+    spans = [span for span in spans if span[0] < span[1]]
+    joined = union(spans)
+    assert {place for a, b in joined for place in range(a, b)} == {
+        place for a, b in spans for place in range(a, b)
+    }
+    assert all(end < start for (_, end), (start, _) in itertools.pairwise(joined))
+
+
+@given(texts_with_matches())
+def test_squeezing_keeps_the_words_and_what_is_matched(case: tuple[str, list[tuple[int, int]]]) -> None:
+    text, spans = case
+    line, moved = squeezed(text, spans)
+    assert line.split() == text.split()
+    assert "  " not in line and "\n" not in line
+    assert [line[a:b].split() for a, b in moved] == [text[a:b].split() for a, b in spans]
+
+
+@given(texts_with_matches(), st.integers(5, 40))
+def test_a_snippet_marks_only_matched_characters(
+    case: tuple[str, list[tuple[int, int]]], length: int
+) -> None:
+    text, spans = case
+    piece, inside = snippet(text, spans, length)
+    matched = "".join(text[a:b] for a, b in spans)
+    assert len(piece) <= length + 2
+    for start, end in inside:
+        assert piece[start:end].strip("…")
+        assert set(piece[start:end].replace(" ", "")) <= set(
+            matched.replace("\n", "").replace("\t", "").replace(" ", "")
+        )
+
+
+def test_a_short_text_is_shown_whole() -> None:
+    assert snippet("Every field\nis a ring.", [(6, 11)], 40) == ("Every field is a ring.", [(6, 11)])
+
+
+def test_a_long_text_is_shown_where_the_matches_are() -> None:
+    text = "word " * 50 + "normal subgroup" + " word" * 50
+    start = text.index("normal")
+    piece, inside = snippet(text, [(start, start + 6), (start + 7, start + 15)], 60)
+    assert [piece[a:b] for a, b in inside] == ["normal", "subgroup"]
+    assert piece.startswith("…") and piece.endswith("…")
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n"])
+def test_an_empty_text_is_an_empty_snippet(text: str) -> None:
+    assert snippet(text, [], 10) == ("", [])

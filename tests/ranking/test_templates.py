@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.errors import DataError
+from searchapp.ranking.templates import Template
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda children: st.lists(children) | st.dictionaries(st.text(), children),
+    max_leaves=10,
+)
+
+
+def test_a_leaf_takes_the_value_of_its_variable() -> None:
+    template = Template({"query": {"match": {"text": "{{topic.text}}"}}})
+    assert template.render({"topic.text": "normal subgroup"}) == {
+        "query": {"match": {"text": "normal subgroup"}}
+    }
+
+
+@given(JSON_VALUES)
+def test_a_value_keeps_its_type(value: object) -> None:
+    rendered = Template({"list": [{"here": "{{topic.x}}"}]}).render({"topic.x": value})
+    assert rendered == {"list": [{"here": value}]}
+    assert type(rendered["list"][0]["here"]) is type(value)
+
+
+@given(st.text())
+def test_no_text_can_change_the_structure_of_the_query(text: str) -> None:
+    template = Template({"match": {"text": "{{topic.text}}"}, "size": "{{depth}}"})
+    body = template.render({"topic.text": text, "depth": 3})
+    assert json.loads(json.dumps(body)) == {"match": {"text": text}, "size": 3}
+
+
+def test_text_that_looks_like_a_placeholder_is_not_replaced_a_second_time() -> None:
+    template = Template({"match": {"text": "{{topic.text}}"}})
+    assert template.render({"topic.text": "{{depth}}", "depth": 5}) == {"match": {"text": "{{depth}}"}}
+
+
+def test_rendering_leaves_the_template_as_it_was() -> None:
+    body = {"ids": ["{{topic.id}}"]}
+    template = Template(body)
+    template.render({"topic.id": "a"})
+    assert body == {"ids": ["{{topic.id}}"]}
+    assert template.render({"topic.id": "b"}) == {"ids": ["b"]}
+
+
+def test_a_missing_variable_is_named_with_those_that_exist() -> None:
+    template = Template({"match": {"text": "{{topic.answer}}"}}, "nlps/mine")
+    with pytest.raises(DataError, match=r"nlps/mine: there is no variable \{\{topic.answer\}\}.*topic.text"):
+        template.render({"topic.text": "x"})
+
+
+def test_a_variable_that_is_set_but_not_used_is_refused() -> None:
+    template = Template({"size": "{{depth}}"}, "nlps/mine")
+    with pytest.raises(
+        DataError, match=r"the variable recipe\.boost is set, but the template does not use it"
+    ):
+        template.require_used({"depth": 1, "recipe.boost": 2.0})
+
+
+@pytest.mark.parametrize(
+    "leaf",
+    ["prefix {{topic.text}}", "{{topic.text}} {{topic.id}}", "{{ }}", "{{Topic}}", "{{topic.text", "{{a b}}"],
+)
+def test_a_placeholder_with_other_text_is_refused(leaf: str) -> None:
+    with pytest.raises(DataError, match="is no placeholder"):
+        Template({"match": {"text": leaf}})
+
+
+def test_a_key_is_never_a_placeholder() -> None:
+    with pytest.raises(DataError, match="a key can't be a placeholder"):
+        Template({"match": {"{{topic.field}}": "x"}})

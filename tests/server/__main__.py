@@ -1,0 +1,119 @@
+"""`python -m tests.server`: an Elasticsearch to work with, until Ctrl-C or for the time of one command.
+
+    python -m tests.server                      start on port 9200, wait for Ctrl-C
+    python -m tests.server -- searchapp demo    start, run the command with SEARCHAPP_URL set, stop
+
+With a command, standard output is the command's alone and the exit code is its exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from types import FrameType
+
+from .errors import ServerError
+from .node import Node, free_port
+
+COMMAND_SECONDS = 10.0  # for the command to end after SIGTERM
+
+
+class _Stop(BaseException):
+    """SIGTERM came."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node; answers with the exit code."""
+    options = _options(arguments)
+    signal.signal(signal.SIGTERM, _stop)
+    port = options.port
+    if _taken(port):
+        port = free_port()
+        _say(f"Port {options.port} is taken, so this node uses port {port}.")
+    try:
+        _say("Starting Elasticsearch; the first time it is downloaded, which takes a while.")
+        with Node(heap=options.heap, port=port) as node:
+            version = node.server.request("GET", "/").json()["version"]["number"]
+            ready = f"Elasticsearch {version} is ready at {node.url}"
+            print(ready, file=sys.stderr if options.command else sys.stdout, flush=True)
+            return _run(options.command, node.url) if options.command else _hold(node)
+    except ServerError as error:
+        _say(str(error))
+        return 3
+    except KeyboardInterrupt:
+        return 130 if options.command else 0
+    except _Stop:
+        return 143 if options.command else 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.server", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--port", type=int, default=9200, help="of 127.0.0.1; a free one if it is taken")
+    parser.add_argument("--heap", default="512m", help="of the server, such as 512m or 2g")
+    parser.add_argument("command", nargs="*", metavar="-- COMMAND", help="what to run with SEARCHAPP_URL set")
+    return parser.parse_args(arguments)
+
+
+def _hold(node: Node) -> int:
+    while node.running:
+        time.sleep(0.2)
+    _say(f"Elasticsearch ended by itself; its log ends:\n{node.log_tail()}")
+    return 3
+
+
+def _run(command: list[str], url: str) -> int:
+    try:
+        process = subprocess.Popen(command, env={**os.environ, "SEARCHAPP_URL": url})
+    except OSError as error:
+        _say(f"{command[0]} does not start: {error}")
+        return 127
+    try:
+        code = _wait(process)
+    except _Stop:
+        process.terminate()
+        try:
+            process.wait(COMMAND_SECONDS)
+        finally:
+            process.kill()
+            process.wait()
+        raise
+    return code if code >= 0 else 128 - code
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            pass  # the terminal sent it to the command as well, which decides what it means
+
+
+def _taken(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port that only cools down is free
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+        return False
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # we are on the way out: a second one must not break it
+    raise _Stop
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

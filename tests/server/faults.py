@@ -1,0 +1,376 @@
+"""What goes wrong between a client and Elasticsearch, on demand.
+
+`FaultProxy` stands in front of a real server and passes everything on, except for the requests that a test
+picked:
+
+    with FaultProxy(node.server) as proxy:
+        proxy.reject(2, path="/_bulk")                the next two bulk requests get 429
+        proxy.answer(503, method="GET")               the next GET gets 503
+        proxy.cut(path="/_msearch")                   the next answer breaks off half-way
+        proxy.delay(5.0, path="/_msearch")            the next answer comes five seconds late
+        proxy.reject_documents({"7"})                 the next bulk gets 429 for document 7 alone
+        proxy.refuse_from(3, path="/_bulk")           no answer to anything from the third bulk request on
+        ... proxy.url ... proxy.count(path="/_bulk")
+
+`path` is a regular expression that is searched in the path without its query; the first rule that fits a
+request decides. `NotElasticsearch` and `OldElasticsearch` stand in for servers that cannot be had for real.
+"""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import re
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from .rest import Server
+
+FORWARD_SECONDS = 120.0
+# Headers that hold between two neighbours only, and must not be passed on.
+HOP_HEADERS = {"connection", "keep-alive", "transfer-encoding", "content-length", "host", "te", "upgrade"}
+PRODUCT = {"X-elastic-product": "Elasticsearch"}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as it came in."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def path(self) -> str:
+        return urlsplit(self.target).path
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One response; `body` may be shorter than `length` announces, and then the connection breaks off."""
+
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    length: int | None = None
+
+    @classmethod
+    def of_json(cls, status: int, body: object) -> Response:
+        """A response as Elasticsearch sends it, with the header that names the product."""
+        return cls(status, {"Content-Type": "application/json", **PRODUCT}, json.dumps(body).encode())
+
+    @classmethod
+    def error(cls, status: int, kind: str, reason: str, **more: object) -> Response:
+        """An error in the shape that Elasticsearch gives it."""
+        cause = {"type": kind, "reason": reason}
+        return cls.of_json(status, {"error": {"root_cause": [cause], **cause, **more}, "status": status})
+
+
+class LoopbackServer:
+    """An HTTP server on a free port of 127.0.0.1 for the length of a `with` block."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._server = _Listener(self)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def respond(self, request: Request) -> Response | None:
+        """The answer to a request, or None to close the connection without one."""
+        raise NotImplementedError
+
+    def count(self, *, method: str | None = None, path: str = "") -> int:
+        """How many requests came with this method, and a path in which the regular expression is found."""
+        with self._lock:
+            return sum(_fits(request, method, path) for request in self.requests)
+
+    def close(self) -> None:
+        """Stop listening; what is being delayed ends at once."""
+        self._closing.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _receive(self, request: Request) -> Response | None:
+        with self._lock:
+            self.requests.append(request)
+        return self.respond(request)
+
+
+class _Listener(ThreadingHTTPServer):
+    # Not daemons: `server_close` waits for them, so that no socket outlives the test.
+    daemon_threads = False
+
+    def __init__(self, owner: LoopbackServer) -> None:
+        self.owner = owner
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing when a client goes away: that is what these tests provoke."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 10  # for a client that connects and sends nothing
+
+    server: _Listener
+
+    def _handle(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        response = self.server.owner._receive(Request(self.command, self.path, headers, body))
+        # One request a connection keeps the threads short-lived, and a client's pool honest.
+        self.close_connection = True
+        if response is None:
+            return
+        self.send_response_only(response.status)
+        for name, value in response.headers.items():
+            self.send_header(name, value)
+        if response.status not in (204, 304):
+            length = len(response.body) if response.length is None else response.length
+            self.send_header("Content-Length", str(length))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(response.body)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _handle  # noqa: N815
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Nothing on the terminal."""
+
+
+@dataclass(slots=True)
+class _Rule:
+    """How to treat requests: of those that fit, let `skip` pass, then take `times` of them (None: all)."""
+
+    act: Callable[[Request], Response | None]
+    method: str | None
+    path: str
+    times: int | None
+    skip: int = 0
+
+    def takes(self, request: Request) -> bool:
+        if self.times == 0 or not _fits(request, self.method, self.path):
+            return False
+        if self.skip:
+            self.skip -= 1
+            return False
+        if self.times is not None:
+            self.times -= 1
+        return True
+
+
+class FaultProxy(LoopbackServer):
+    """A proxy in front of a real server; see the module for what it can do.
+
+    It passes credentials on and adds none: the client under test brings its own.
+    """
+
+    def __init__(self, target: Server | str) -> None:
+        super().__init__()
+        self._target = Server(target) if isinstance(target, str) else target
+        self._rules: list[_Rule] = []
+
+    def answer(
+        self,
+        status: int,
+        kind: str = "injected_exception",
+        reason: str = "injected by the test",
+        *,
+        method: str | None = None,
+        path: str = "",
+        times: int | None = 1,
+    ) -> None:
+        """Answer with an error in the shape that Elasticsearch gives it; nothing reaches the server."""
+        self._add(lambda _: Response.error(status, kind, reason), method, path, times)
+
+    def reject(self, times: int | None = 1, *, method: str | None = None, path: str = "") -> None:
+        """Answer 429 as a server does that has too much to index."""
+        reason = (
+            "rejected execution of coordinating operation [coordinating_and_primary_bytes=53687091, "
+            "replica_bytes=0, all_bytes=53687091, coordinating_operation_bytes=1048576, "
+            "max_coordinating_and_primary_bytes=53687091]"
+        )
+        self.answer(429, "es_rejected_execution_exception", reason, method=method, path=path, times=times)
+
+    def unavailable(self, times: int | None = 1, *, method: str | None = None, path: str = "") -> None:
+        """Answer 503 as a server does whose shards are not there."""
+        kind, reason = "search_phase_execution_exception", "all shards failed"
+        self.answer(503, kind, reason, method=method, path=path, times=times)
+
+    def cut(self, times: int | None = 1, *, method: str | None = None, path: str = "") -> None:
+        """Let the server do its work, and break the connection off in the middle of its answer."""
+        self._add(self._half, method, path, times)
+
+    def delay(
+        self, seconds: float, times: int | None = 1, *, method: str | None = None, path: str = ""
+    ) -> None:
+        """Pass the request on only after some seconds, for a client whose timeout is shorter."""
+
+        def late(request: Request) -> Response | None:
+            return None if self._closing.wait(seconds) else self._forward(request)
+
+        self._add(late, method, path, times)
+
+    def refuse_from(self, first: int, *, method: str | None = None, path: str = "/_bulk$") -> None:
+        """As if the server had gone: no answer to anything from the `first` fitting request (from 1) on."""
+
+        def gone(request: Request) -> None:
+            with self._lock:
+                self._rules.insert(0, _Rule(lambda _: None, None, "", None))
+
+        self._add(gone, method, path, 1, skip=first - 1)
+
+    def reject_documents(self, ids: Collection[str], times: int | None = 1) -> None:
+        """Answer 429 for these documents of a bulk request, and let the server index the others."""
+        self._add(lambda request: self._without(request, frozenset(ids)), None, "/_bulk$", times)
+
+    def heal(self) -> None:
+        """Drop all rules: from here on everything is passed on."""
+        with self._lock:
+            self._rules.clear()
+
+    def respond(self, request: Request) -> Response | None:
+        with self._lock:
+            rule = next((rule for rule in self._rules if rule.takes(request)), None)
+        return self._forward(request) if rule is None else rule.act(request)
+
+    def _add(
+        self,
+        act: Callable[[Request], Response | None],
+        method: str | None,
+        path: str,
+        times: int | None,
+        skip: int = 0,
+    ) -> None:
+        with self._lock:
+            self._rules.append(_Rule(act, method, path, times, skip))
+
+    def _forward(self, request: Request) -> Response | None:
+        headers = {name: value for name, value in request.headers.items() if name not in HOP_HEADERS}
+        connection = self._target.connect(FORWARD_SECONDS)
+        try:
+            connection.request(request.method, request.target, request.body or None, headers)
+            answer = connection.getresponse()
+            body = answer.read()
+            passed = {name: value for name, value in answer.getheaders() if name.lower() not in HOP_HEADERS}
+            announced = answer.getheader("Content-Length")
+            length = int(announced) if request.method == "HEAD" and announced else None
+            return Response(answer.status, passed, body, length)
+        except (OSError, http.client.HTTPException):
+            return None  # the server is gone, and so are we
+        finally:
+            connection.close()
+
+    def _half(self, request: Request) -> Response | None:
+        whole = self._forward(request)
+        if whole is None:
+            return None
+        return Response(whole.status, whole.headers, whole.body[: len(whole.body) // 2], len(whole.body))
+
+    def _without(self, request: Request, ids: frozenset[str]) -> Response | None:
+        """Pass a bulk request on without some documents, and weave their rejections into the answer."""
+        body = gzip.decompress(request.body) if "content-encoding" in request.headers else request.body
+        passed: list[bytes] = []
+        rejected: dict[int, dict[str, Any]] = {}
+        lines = iter(body.splitlines())
+        position = 0
+        for line in lines:
+            if not line.strip():
+                continue
+            action = json.loads(line)
+            name, target = next(iter(action.items()))
+            document = [] if name == "delete" else [next(lines)]
+            if target.get("_id") in ids:
+                rejected[position] = {name: _rejection(target)}
+            else:
+                passed += [line, *document]
+            position += 1
+        items: list[dict[str, Any]] = []
+        headers: dict[str, str] = {"Content-Type": "application/json", **PRODUCT}
+        if passed:
+            encoded = {"content-encoding", "accept-encoding"}
+            plain = {name: value for name, value in request.headers.items() if name not in encoded}
+            answer = self._forward(Request(request.method, request.target, plain, b"\n".join(passed) + b"\n"))
+            if answer is None or answer.status != 200:
+                return answer
+            items, headers = json.loads(answer.body)["items"], answer.headers
+        for position, item in sorted(rejected.items()):
+            items.insert(position, item)
+        errors = any(entry.get("error") for item in items for entry in item.values())
+        return Response(200, headers, json.dumps({"took": 1, "errors": errors, "items": items}).encode())
+
+
+class NotElasticsearch(LoopbackServer):
+    """A web server that answers every request with a page, as a wrong address does."""
+
+    def respond(self, request: Request) -> Response:  # noqa: ARG002
+        page = b"<!doctype html><title>Welcome</title><p>It works!\n"
+        return Response(200, {"Content-Type": "text/html; charset=utf-8"}, page)
+
+
+class OldElasticsearch(LoopbackServer):
+    """An Elasticsearch of the release before, which does not know the media type of a newer client."""
+
+    def __init__(self, version: str = "8.17.0") -> None:
+        super().__init__()
+        self.version = version
+        self.major = int(version.split(".")[0])
+
+    def respond(self, request: Request) -> Response:
+        for header, name in (("accept", "Accept"), ("content-type", "Content-Type")):
+            value = request.headers.get(header, "")
+            asked = re.search(r"compatible-with=(\d+)", value)
+            if asked and int(asked.group(1)) not in (self.major, self.major - 1):
+                reason = (
+                    f"{name} version must be either version {self.major} or {self.major - 1}, "
+                    f"but found {asked.group(1)}. {name}={value}"
+                )
+                return Response.error(
+                    400,
+                    "media_type_header_exception",
+                    "Invalid media-type value on headers [Content-Type, Accept]",
+                    caused_by={"type": "status_exception", "reason": reason},
+                )
+        if request.path != "/":
+            return Response.error(
+                404, "index_not_found_exception", f"no such index [{request.path.strip('/')}]"
+            )
+        about = {
+            "name": "old",
+            "cluster_name": "old",
+            "version": {"number": self.version, "build_flavor": "default", "lucene_version": "9.12.0"},
+            "tagline": "You Know, for Search",
+        }
+        return Response.of_json(200, about)
+
+
+def _fits(request: Request, method: str | None, path: str) -> bool:
+    return method in (None, request.method) and re.search(path, request.path) is not None
+
+
+def _rejection(target: dict[str, object]) -> dict[str, object]:
+    error = {"type": "es_rejected_execution_exception", "reason": "rejected execution of primary operation"}
+    return {"_index": target.get("_index"), "_id": target.get("_id"), "status": 429, "error": error}

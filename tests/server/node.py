@@ -1,0 +1,306 @@
+"""One Elasticsearch node on the loopback address, with a temporary folder of its own."""
+
+from __future__ import annotations
+
+import atexit
+import http.client
+import secrets
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from .errors import ServerFailed
+from .rest import Server
+
+START_SECONDS = 180.0
+STOP_SECONDS = 40.0  # longer than the supervisor's own patience, after which it kills
+LOG_LINES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a node shall be: its folder, port, heap (`512m`), and whether it is secured.
+
+    A secured node speaks TLS with `certificate` and `key`, signed by the throw-away authority in `ca_certs`,
+    and knows the user `elastic` with `password`.
+    """
+
+    name: str
+    folder: Path
+    port: int
+    heap: str
+    password: str | None = None
+
+    @property
+    def secured(self) -> bool:
+        return self.password is not None
+
+    @property
+    def certificates(self) -> Path:
+        return self.folder / "conf" / "certificates"
+
+    @property
+    def certificate(self) -> Path:
+        return self.certificates / "http.pem"
+
+    @property
+    def key(self) -> Path:
+        return self.certificates / "http.key"
+
+    @property
+    def ca_certs(self) -> Path:
+        return self.certificates / "ca.pem"
+
+    def settings(self) -> dict[str, str | bool]:
+        """The lines of elasticsearch.yml that hold however the node runs."""
+        settings: dict[str, str | bool] = {
+            "cluster.name": self.name,
+            "node.name": self.name,
+            "discovery.type": "single-node",
+            "action.destructive_requires_name": True,
+            # A developer's nearly full disk must not turn indices read-only.
+            "cluster.routing.allocation.disk.threshold_enabled": False,
+            "xpack.ml.enabled": False,
+            "xpack.watcher.enabled": False,
+            "xpack.security.enabled": self.secured,
+            "logger.org.elasticsearch.deprecation": "OFF",
+        }
+        if self.secured:
+            settings["xpack.security.autoconfiguration.enabled"] = False
+            settings["xpack.security.http.ssl.enabled"] = True
+            settings["xpack.security.http.ssl.key"] = f"certificates/{self.key.name}"
+            settings["xpack.security.http.ssl.certificate"] = f"certificates/{self.certificate.name}"
+        return settings
+
+
+class Host(Protocol):
+    """A way to run a node: from an unpacked distribution, or as a container."""
+
+    def prepare(self, plan: Plan) -> None:
+        """Make what a node needs before its first start; may raise ServerFailed."""
+
+    def command(self, plan: Plan) -> list[str]:
+        """The command that runs the node until SIGTERM."""
+
+    def environment(self, plan: Plan) -> dict[str, str] | None:
+        """The whole environment of that command, or None for this process's own."""
+
+    def supervision(self, plan: Plan) -> list[str]:
+        """Options for the supervisor: the user to run as, what to clean when the parent is gone."""
+
+    def kill(self, plan: Plan) -> None:
+        """What ending the command with SIGKILL leaves to do."""
+
+    def discard(self, plan: Plan) -> None:
+        """Remove what `prepare` made outside of the plan's folder."""
+
+
+class Node:
+    """One node: `with Node() as node: ... node.url`.
+
+    Args:
+        host: how it runs; the first way that works on this machine if not given
+        security: TLS on HTTP with a certificate of a throw-away authority, and a password
+        heap: of the server's Java, such as `512m`
+        port: of 127.0.0.1; a free one if not given
+
+    Raises:
+        ServerUnavailable: this machine has no means to run one
+    """
+
+    def __init__(
+        self, host: Host | None = None, *, security: bool = False, heap: str = "512m", port: int | None = None
+    ) -> None:
+        if host is None:
+            from .choice import find_host  # there and not above: it knows the hosts, which know this module
+
+            host = find_host()
+        self._host = host
+        self._plan = Plan(
+            name=f"searchapp-test-{secrets.token_hex(4)}",
+            folder=Path(tempfile.mkdtemp(prefix="searchapp-node-")).resolve(),
+            port=port or free_port(),
+            heap=heap,
+            password=secrets.token_urlsafe(16) if security else None,
+        )
+        self._prepared = False
+        self._supervisor: subprocess.Popen[bytes] | None = None
+        self.start_seconds = 0.0
+        atexit.register(self.close)
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self._plan.secured else 'http'}://127.0.0.1:{self._plan.port}"
+
+    @property
+    def username(self) -> str | None:
+        return "elastic" if self._plan.secured else None
+
+    @property
+    def password(self) -> str | None:
+        return self._plan.password
+
+    @property
+    def ca_certs(self) -> Path | None:
+        return self._plan.ca_certs if self._plan.secured else None
+
+    @property
+    def server(self) -> Server:
+        """The node as something to send plain requests to, with its credentials."""
+        return Server(self.url, self.username, self.password, self.ca_certs)
+
+    @property
+    def folder(self) -> Path:
+        """The temporary folder with its configuration, data and log."""
+        return self._plan.folder
+
+    @property
+    def running(self) -> bool:
+        return self._supervisor is not None and self._supervisor.poll() is None
+
+    def start(self) -> Self:
+        """Start the node and wait until it answers; nothing happens if it runs already.
+
+        Raises:
+            ServerFailed: it died, or did not answer in time; the message ends with the last lines of its log
+        """
+        if self.running:
+            return self
+        begin = time.monotonic()
+        try:
+            if not self._prepared:
+                self._prepare()
+            self._supervisor = self._launch()
+            self._await_answer(begin + START_SECONDS)
+        except BaseException:
+            self.stop()
+            raise
+        self.start_seconds = time.monotonic() - begin
+        return self
+
+    def stop(self) -> None:
+        """Stop the node as SIGTERM does; its data stay for another `start`."""
+        self._order("stop")
+
+    def kill(self) -> None:
+        """End the node at once as `kill -9` does; its data stay for another `start`."""
+        if self.running:
+            self._host.kill(self._plan)
+        self._order("kill")
+
+    def restart(self) -> None:
+        """Stop and start on the same port with the same data."""
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stop the node and remove all that it left."""
+        atexit.unregister(self.close)
+        self.stop()
+        if self._prepared:
+            self._host.discard(self._plan)
+            self._prepared = False
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def log_tail(self, lines: int = LOG_LINES) -> str:
+        """The last lines that the server wrote."""
+        log = self.folder / "console.log"
+        text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def _prepare(self) -> None:
+        self._plan.certificates.mkdir(parents=True)
+        if self._plan.secured:
+            write_certificates(self._plan)
+        self._prepared = True  # from here on there may be something to discard
+        self._host.prepare(self._plan)
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        supervisor = [sys.executable, str(Path(__file__).with_name("supervisor.py"))]
+        supervisor += [*self._host.supervision(self._plan), f"--remove={self.folder}", "--"]
+        with (self.folder / "console.log").open("ab") as log:
+            return subprocess.Popen(
+                supervisor + self._host.command(self._plan),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=self._host.environment(self._plan),
+                start_new_session=True,  # out of reach of the terminal's Ctrl-C: stopping is our decision
+            )
+
+    def _await_answer(self, deadline: float) -> None:
+        while True:
+            if not self.running:
+                raise ServerFailed(f"Elasticsearch ended while it started; its log ends:\n{self.log_tail()}")
+            try:
+                answer = self.server.request("GET", "/_cluster/health?wait_for_status=yellow&timeout=1s")
+                if answer.status == 200 and self._knows_its_password():
+                    return
+            except ssl.SSLCertVerificationError as error:
+                raise ServerFailed(f"{self.url} is not the node that was started: {error}") from error
+            except (OSError, http.client.HTTPException):
+                pass  # not listening yet
+            if time.monotonic() > deadline:
+                late = f"Elasticsearch did not answer within {START_SECONDS:.0f} s"
+                raise ServerFailed(f"{late}; its log ends:\n{self.log_tail()}")
+            time.sleep(0.1)
+
+    def _knows_its_password(self) -> bool:
+        """Write the password into the security index, and thereby wait for that index.
+
+        A secured node makes it on its own some time after it began to answer, and takes nobody's password
+        while it does. Once the password is in there, an accepted request means that the index is ready.
+        """
+        if not self._plan.secured:
+            return True
+        account = f"/_security/user/{self.username}/_password"
+        return self.server.request("POST", account, {"password": self.password}).status == 200
+
+    def _order(self, order: str) -> None:
+        if self._supervisor is None:
+            return
+        try:
+            # Writes the order and closes the pipe, also when the supervisor is gone already.
+            self._supervisor.communicate(f"{order}\n".encode(), timeout=STOP_SECONDS)
+        finally:
+            self._supervisor = None
+
+
+def write_certificates(plan: Plan) -> None:
+    """Write the certificate and key of the node, and the authority that signed them, as PEM files."""
+    import trustme
+
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1", "localhost")
+    authority.cert_pem.write_to_path(str(plan.ca_certs))
+    issued.private_key_pem.write_to_path(str(plan.key))
+    for number, pem in enumerate(issued.cert_chain_pems):
+        pem.write_to_path(str(plan.certificate), append=number > 0)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

