@@ -1,0 +1,1 @@
+"""Run directories: written whole, read back, verified, exported."""
