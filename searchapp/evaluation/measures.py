@@ -34,8 +34,8 @@ def measure(
 
     `names` are in ir-measures' notation: AP, RR, P@5, R@100, nDCG@10, AP(rel=2). Exactly the topics of the
     qrels count: a topic without a ranking counts 0, and so does one without relevant documents (as in the
-    official scorers of the nlps task; ir-measures itself is of two minds, for its providers differ). Other
-    topics are ignored. Of a repeated document the first place counts.
+    official scorer of nlps; ir-measures itself counts some of these and leaves out others, for its providers
+    differ). Other topics are ignored. Of a repeated document the first place counts.
 
     Raises:
         UsageError: a name is not one of a measure that can be computed here.

@@ -71,8 +71,7 @@ def score(
 
     Raises:
         NotScorable: the first statement, in the order of the gold, that has no prediction, fewer than
-        `nearest`
-            entries, or an entry among them that is not an integer.
+            `nearest` entries, or an entry among those that is not an integer.
         UsageError: `nearest` is less than 1.
     """
     if nearest < 1:

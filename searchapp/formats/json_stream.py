@@ -67,6 +67,8 @@ def type_name(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "a boolean"
+    if isinstance(value, _TooLong):
+        return "a number of too many digits"
     names = {str: "a string", int: "an integer", float: "a fraction", Decimal: "a fraction", list: "a list"}
     return names.get(type(value), "an object")
 
@@ -172,8 +174,12 @@ def _parse(text: str) -> Any:
         raise _NoObjectError("not JSON", "", "it is nested too deeply") from error
 
 
-def _integer(digits: str) -> int | Decimal:
-    return int(digits) if len(digits) <= _LONGEST_INTEGER else Decimal(digits)
+class _TooLong:
+    """Stands for an integer that is too long to be read."""
+
+
+def _integer(digits: str) -> int | _TooLong:
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else _TooLong()
 
 
 def _no_constant(text: str) -> NoReturn:

@@ -76,8 +76,7 @@ def write_run(target: Path | BinaryIO, run: Run) -> None:
 
     Raises:
         DataError: an id or the tag is empty or holds whitespace, a document stands twice in a ranking, a
-        topic
-            twice in the run, or a score is no finite float32. Nothing is written then.
+            topic twice in the run, or a score is no finite float32. Nothing is written then.
     """
     _write(target, _run_lines(run))
 

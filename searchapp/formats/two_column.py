@@ -60,10 +60,10 @@ def read_two_column(path: Path) -> dict[str, list[str | None]]:
 
 
 def gather(rows: Iterable[tuple[str | None, str | None]]) -> dict[str, list[str | None]]:
-    """The documents of each topic: gathered wherever its rows stand, in lower case, each id once, first
-    place.
+    """The documents of each topic, in lower case and each once, at its first place.
 
-    Rows without a topic are dropped. All missing documents of a topic are one entry, None.
+    The rows of a topic may stand anywhere. Rows without a topic are dropped. All missing documents of a
+    topic are one entry, None.
     """
     topics: dict[str, dict[str | None, None]] = {}
     for topic, document in rows:
@@ -77,8 +77,9 @@ def read_rows(path: Path) -> Iterator[Row]:
     """Every row of the file, in order and with nothing folded.
 
     Raises:
-        NotScorable: not UTF-8, an open quote, a row that is too long; after the last row: a column has no
-        value. DataError: the file cannot be opened.
+        NotScorable: not UTF-8, an open quote, a row that is too long; after the last row: a column that has
+            no value at all.
+        DataError: the file cannot be opened.
     """
     width, topics, documents = 0, False, False
     for line, row, cells in split_cells(read_text(path), path):
@@ -172,10 +173,9 @@ def write_two_column(target: Path | BinaryIO, rankings: Run | Mapping[str, Seque
     them; two documents of one topic that differ in nothing else are refused, as one would be lost.
 
     Raises:
-        DataError: an id would not survive: it is empty, reads as a missing value, begins with a double quote
-        or
-            a byte-order mark, or holds a tab, a line end, NUL or half a surrogate pair. Nothing is written
-            then.
+        DataError: an id would not survive: it is empty, reads as a missing value, begins with a double
+            quote or a byte-order mark, or holds a tab, a line end, NUL or half a surrogate pair. Nothing is
+            written then.
     """
     if isinstance(rankings, Run):
         rankings = {ranking.topic_id: ranking.document_ids() for ranking in rankings}
