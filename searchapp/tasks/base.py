@@ -14,9 +14,9 @@ class Task(Protocol):
     """One shared task.
 
     `mapping` names the index mapping of its documents. With `topics_are_documents` a topic is itself one of
-    the documents, under the same id, and must never be retrieved for itself. `default_recipe` ranks topics, `search_recipe` what a
-    person types. `measures` are the names, in
-    ir-measures' notation, of what is reported beside the official figure.
+    the documents, under the same id, and must never be retrieved for itself. `default_recipe` ranks topics,
+    `search_recipe` what a person types. `measures` are the names, in ir-measures' notation, of what is
+    reported beside the official figure.
     """
 
     name: str
