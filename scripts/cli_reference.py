@@ -1,0 +1,75 @@
+"""Writes docs/cli.md, the reference of the command line, from the command line itself.
+
+    python scripts/cli_reference.py
+
+A test fails while the file is not what this writes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from searchapp.cli import app
+from searchapp.cli.common import GLOBAL_OPTIONS
+
+TARGET = Path(__file__).parents[1] / "docs" / "cli.md"
+HEAD = """# Command line
+
+Made by `python scripts/cli_reference.py`. Every command also takes the global options, before or after its name.
+"""
+
+
+def reference() -> str:
+    """The whole reference as Markdown."""
+    root: Any = typer.main.get_command(app)
+    parts = [HEAD, "## Global options\n", *_table(_globals(root))]
+    for path, command in _commands(root, ("searchapp",)):
+        parts += [f"## `{' '.join(path)}`\n", inspect.cleandoc(command.help or "") + "\n"]
+        arguments = [_shown(one) for one in command.params if one.param_type_name == "argument"]
+        parts += ["    " + " ".join([*path, *arguments, "[OPTIONS]"]) + "\n"]
+        parts += _table([one for one in command.params if not _is_global(one)])
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _shown(argument: Any) -> str:
+    return f"{argument.metavar or argument.name.upper()}{'...' if argument.nargs != 1 else ''}"
+
+
+def _commands(group: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name in sorted(group.commands):
+        command = group.commands[name]
+        if hasattr(command, "commands"):
+            yield from _commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+def _globals(root: Any) -> list[Any]:
+    return [one for one in root.params if _is_global(one) or one.name == "version"]
+
+
+def _is_global(parameter: Any) -> bool:
+    return parameter.name in GLOBAL_OPTIONS
+
+
+def _table(parameters: list[Any]) -> list[str]:
+    head = ["| option | meaning | default |", "|---|---|---|"]
+    rows = []
+    for one in parameters:
+        if getattr(one, "hidden", False) or one.name == "help":
+            continue
+        is_argument = one.param_type_name == "argument"
+        name = _shown(one) if is_argument else ", ".join([*one.opts, *one.secondary_opts])
+        default = "required" if one.required else "" if one.default in (None, False) else f"`{one.default}`"
+        help_text = (one.help or "").replace("|", "\\|")
+        rows.append(f"| `{name}` | {help_text} | {default} |")
+    return [*head, *rows, ""] if rows else []
+
+
+if __name__ == "__main__":
+    TARGET.write_text(reference(), encoding="utf-8")

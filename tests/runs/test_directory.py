@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from searchapp.errors import DataError, UsageError
+from searchapp.model import Hit, Ranking, Run, float32
+from searchapp.runs import directory
+from searchapp.runs.directory import Manifest
+
+RUN = Run(
+    "mine",
+    (
+        Ranking("t1", (Hit("a", float32(2.7)), Hit("b", float32(0.1)))),
+        Ranking("t2", (Hit("b", float32(1e-7)), Hit("a", 0.0))),
+    ),
+)
+
+
+def manifest(**changes: object) -> Manifest:
+    whole = Manifest(
+        searchapp="0.1.0",
+        task="nlps",
+        split="dev",
+        recipe={"name": "bm25"},
+        depth=2,
+        tag="mine",
+        engine={"name": "elasticsearch", "version": "9.4.3"},
+        data="/data",
+        data_digests={},
+        mapping_digest="m",
+        index_digest="i",
+        topics=2,
+        hits=4,
+        created="2026-01-01T00:00:00+00:00",
+        seconds=0.5,
+    )
+    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    path = tmp_path / "run"
+    directory.write(path, manifest(), RUN, {"predict.txt": official})
+    return path
+
+
+def official(file: BinaryIO) -> None:
+    file.write(b"t1\ta\n")
+
+
+def test_a_run_is_read_back_as_it_was_written(stored: Path) -> None:
+    read = directory.read(stored)
+    assert read.run == RUN
+    assert dataclasses.replace(read.manifest, files={}) == manifest()
+    assert set(read.manifest.files) == {"run.trec", "predict.txt"}
+
+
+def test_an_untouched_run_is_intact(stored: Path) -> None:
+    assert directory.verify(stored) == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (
+            lambda run: (run / "predict.txt").write_text("t1\tb\n"),
+            "predict.txt: changed since the run was written",
+        ),
+        (lambda run: (run / "run.trec").unlink(), "run.trec: missing, though the manifest names it"),
+        (lambda run: (run / "notes").write_text(""), "notes: not part of the run"),
+    ],
+)
+def test_damage_is_named(stored: Path, damage: object, told: str) -> None:
+    damage(stored)  # type: ignore[operator]
+    (problem,) = directory.verify(stored)
+    assert problem.endswith(told)
+
+
+def test_data_that_changed_since_is_named(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "dev_set.json").write_text("{}")
+    path = tmp_path / "run"
+    directory.write(path, manifest(data=str(data), data_digests={"dev_set.json": "0" * 64}), RUN, {})
+    (problem,) = directory.verify(path)
+    assert problem.endswith("dev_set.json: changed since the run was made from it")
+
+
+def test_what_fails_on_the_way_leaves_no_run(tmp_path: Path) -> None:
+    def broken(_file: object) -> None:
+        raise DataError("an id can't be written")
+
+    with pytest.raises(DataError):
+        directory.write(tmp_path / "run", manifest(), RUN, {"predict.txt": broken})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_manifest_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no run directory"):
+        directory.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "not JSON"),
+        ("[]", "a JSON object was expected"),
+        ('{"format": 99}', "format 99 is not the format 1"),
+        ('{"format": 1, "task": "nlps"}', "not a manifest of searchapp"),
+    ],
+)
+def test_a_manifest_that_is_none_is_a_sentence(stored: Path, text: str, told: str) -> None:
+    (stored / "run.json").write_text(text)
+    with pytest.raises(DataError, match=told):
+        directory.read(stored)
+
+
+def test_the_manifest_is_readable_json(stored: Path) -> None:
+    assert json.loads((stored / "run.json").read_text())["task"] == "nlps"
