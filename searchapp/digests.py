@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from searchapp.errors import DataError
 from searchapp.model import Document
 
 
@@ -17,9 +18,16 @@ def digest_json(value: Any) -> str:
 
 
 def digest_file(path: Path) -> str:
-    """The digest of a file's bytes, read in pieces."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """The digest of a file's bytes, read in pieces.
+
+    Raises:
+        DataError: the file can't be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
 
 
 class DocumentsDigest:

@@ -5,6 +5,7 @@
     ├── EngineError                3  the engine is unreachable or refused
     │   ├── EngineUnreachable      3    no answer: wrong address, not running, TLS, timeouts
     │   └── EngineRefused          3    an answer that says no: credentials, version, mapping, load
+    │       └── QueryRefused       3      to one query of a batch
     ├── DataError                  4  a file is not what its format promises
     │   ├── InvalidFiles           4    one or more files, with every problem found in them
     │   └── NotScorable            4    the official scorer would not score this file
@@ -45,6 +46,14 @@ class EngineUnreachable(EngineError):
 
 class EngineRefused(EngineError):
     """The engine answered, and the answer was no."""
+
+
+class QueryRefused(EngineRefused):
+    """The engine refused one query of a batch: the one at `place`, counted from 0."""
+
+    def __init__(self, message: str, place: int) -> None:
+        self.place = place
+        super().__init__(message)
 
 
 class DataError(SearchappError):
@@ -112,5 +121,6 @@ class NotScorable(DataError):
     """
 
     def __init__(self, message: str, official: str) -> None:
+        self.problem = message
         self.official = official
         super().__init__(f"{message}; the official scorer would not score this file ({official})")

@@ -52,12 +52,14 @@ def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file.
 
     Raises:
-        DataError: the file is missing, not UTF-8, not JSON or no object.
+        DataError: the file is missing or can't be read, is not UTF-8, not JSON or no object.
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise DataError(f"{path}: there is no such file") from error
+    except OSError as error:
+        raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 at byte {error.start}") from error
     except json.JSONDecodeError as error:

@@ -5,6 +5,7 @@ A value comes from the flag, else from the environment, else from the default.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,9 @@ DEFAULT_INDEX_PREFIX = "searchapp"
 class Settings:
     """One resolved set of values.
 
-    `url` has no credentials in it: those are `api_key`, or `username` and `password`. `ca_certs` is a PEM file
-    of the authorities that the server's certificate is checked against, the system's when None. Every index
-    and alias that searchapp makes on a server begins with `index_prefix`.
+    Credentials are `api_key`, or `username` and `password`; those in `url` are used but never shown.
+    `ca_certs` is a PEM file of the authorities that the server's certificate is checked against, the system's
+    when None. Every index and alias that searchapp makes on a server begins with `index_prefix`.
     """
 
     home: Path
@@ -60,6 +61,11 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
     if bool(username) != bool(password):
         given, missing = ("USERNAME", "PASSWORD") if username else ("PASSWORD", "USERNAME")
         raise UsageError(f"SEARCHAPP_{given} is set without SEARCHAPP_{missing}: set both or neither")
+    prefix = value("index_prefix") or DEFAULT_INDEX_PREFIX
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,99}", prefix):
+        raise UsageError(
+            f"{prefix!r} can't begin the names of indexes: SEARCHAPP_INDEX_PREFIX takes small letters, digits, - and _"
+        )
     ca_certs, home = value("ca_certs"), value("home")
     return Settings(
         home=Path(home) if home else _default_home(),
@@ -69,7 +75,7 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
         username=username,
         password=password,
         ca_certs=Path(ca_certs) if ca_certs else None,
-        index_prefix=value("index_prefix") or DEFAULT_INDEX_PREFIX,
+        index_prefix=prefix,
         quiet=bool(flags.get("quiet")),
         verbose=bool(flags.get("verbose")),
     )

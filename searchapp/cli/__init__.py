@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import os
+import signal
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -47,4 +52,17 @@ for module in (demo, tasks, index, search, rank, export, validate, evaluate, run
 
 def main() -> None:
     """The `searchapp` script."""
+    _prepare_streams()
+    # As Ctrl-C does: what is half-written is removed on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     app()
+
+
+def _prepare_streams() -> None:
+    """Let no character stop the output, and no closed stream the program."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  # for as long as the process lives
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

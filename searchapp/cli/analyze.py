@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, stdout_console
+from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, stdout_console, visible
 from searchapp.errors import UsageError
 from searchapp.settings import Settings
 
@@ -39,12 +39,14 @@ def register(app: typer.Typer) -> None:
 
         from searchapp import resources
         from searchapp.engines import open_engine
+        from searchapp.indexing import open_index
         from searchapp.ranking.search import text_fields
         from searchapp.tasks import load
 
         if field and analyzer:
             raise UsageError("--field and --analyzer exclude each other: give one of them")
-        mapping = resources.index_mapping(load(task).mapping)
+        loaded = load(task)
+        mapping = resources.index_mapping(loaded.mapping)
         fields = text_fields(mapping["mappings"]["properties"])
         analyzers = sorted(mapping["settings"]["analysis"].get("analyzer", {}))
         if field and field not in fields:
@@ -54,7 +56,7 @@ def register(app: typer.Typer) -> None:
         wanted = [("analyzer", analyzer)] if analyzer else [("field", name) for name in [field] if name]
         wanted = wanted or [("field", name) for name in fields]
         with closing(open_engine(settings)) as engine:
-            index = engine.open(task)
+            index = open_index(loaded, engine)
             analyses = [(kind, name, index.analyze(text, **{kind: name})) for kind, name in wanted]
         if as_json:
             described = [
@@ -79,7 +81,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _plain(text: str) -> Text:
-    """Text in which square brackets are no markup."""
+    """Text that is shown as it is."""
     from rich.text import Text
 
-    return Text(text)
+    return Text(visible(text))

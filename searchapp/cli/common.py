@@ -49,6 +49,13 @@ GLOBAL_OPTIONS: dict[str, tuple[Any, bool | None]] = {
 }
 """Type and default of the options that are accepted before and after the command's name; after it wins."""
 
+# C0, DEL and C1: the pictures that Unicode has for the first, a replacement character for the last.
+_PICTURES = {
+    **{code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)},
+    0x7F: 0x2421,
+    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
+}
+
 TaskArgument = Annotated[str, typer.Argument(help="A task: see `searchapp tasks`.", show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
@@ -86,7 +93,7 @@ def command(
         del wrapper.__wrapped__  # or its signature would be taken
         wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        app.command(name)(wrapper)
+        app.command(name, help=_unwrapped(function.__doc__ or ""))(wrapper)
         return function
 
     return decorate
@@ -98,9 +105,7 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
         action()
         sys.stdout.flush()
     except SearchappError as error:
-        if verbose:
-            _print_traceback()
-        print(f"searchapp: {error}", file=sys.stderr)
+        _report(str(error), verbose)
         return error.exit_code
     except BrokenPipeError:
         # The reader, `head` for instance, has seen enough. Without this, Python complains at its exit.
@@ -111,16 +116,26 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
         return 130
     except typer.Exit:
         raise
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else "the output could not be written: "
+        _report(f"{where}{(error.strerror or str(error)).lower()}", verbose)
+        return 1
     except Exception as error:
-        if verbose:
-            _print_traceback()
         kind = type(error).__name__
-        print(
-            f"searchapp: an internal error, {kind} ({error}): please report it with what --verbose prints",
-            file=sys.stderr,
-        )
+        _report(f"an internal error, {kind} ({error}): please report it with what --verbose prints", verbose)
         return 1
     return 0
+
+
+def _report(message: str, verbose: bool) -> None:
+    if verbose:
+        _print_traceback()
+    print(f"searchapp: {visible(message)}", file=sys.stderr)
+
+
+def visible(text: str) -> str:
+    """A text that can do nothing to a terminal: control characters, line ends and tabs apart, become pictures."""
+    return text.translate(_PICTURES)
 
 
 def say(settings: Settings, message: str) -> None:
@@ -147,15 +162,26 @@ def print_json(value: Any) -> None:
 
 
 def stdout_console() -> Console:
-    """A console for results; into a pipe it does not wrap or cut lines."""
+    """A console for results: nothing in them is markup, and into a pipe no line is wrapped or cut."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 100_000, soft_wrap=False)
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # `guarded` knows what that means; rich would end the process
+
+    width = None if sys.stdout.isatty() else 100_000
+    return PlainConsole(highlight=False, markup=False, emoji=False, width=width)
 
 
 def data_folder(settings: Settings, task: str, data: Path | None) -> Path:
     """Where a task's official files are: the given folder, else where fetched files are kept."""
     return data if data is not None else settings.home / "data" / task
+
+
+def _unwrapped(docstring: str) -> str:
+    """A docstring whose paragraphs are one line each: the help text is wrapped to the terminal anew."""
+    paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def _json_safe(value: Any) -> Any:

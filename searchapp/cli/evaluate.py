@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, print_json, stdout_console, warn
+from searchapp.cli.common import JsonOption, command, print_json, stdout_console, visible, warn
 from searchapp.errors import GateMissed
 from searchapp.settings import Settings
 
@@ -83,11 +83,12 @@ def register(app: typer.Typer) -> None:
 def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
     """Print the figures of runs, a column a run."""
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("measure")
     for evaluation in evaluations:
-        table.add_column(evaluation.source, justify="right")
+        table.add_column(Text(visible(evaluation.source)), justify="right")
     table.add_row("topics", *(str(evaluation.topics) for evaluation in evaluations))
     official = evaluations[0].official.measure
     table.add_row(

@@ -54,7 +54,8 @@ def register(app: typer.Typer) -> None:
         stored = directory.read(run)
         task = load(stored.manifest.task)
         if format_ is Format.official and (shortfall := task.official_shortfall(stored.run, nearest)):
-            raise DataError(f"{run}: {shortfall}")
+            advice = "rank deeper with --depth, or name another cut-off with --nearest"
+            raise DataError(f"{run}: {shortfall}: {advice}")
         with whole_file(out, replace=overwrite) as file:
             if format_ is Format.official:
                 task.write_official(file, stored.run)

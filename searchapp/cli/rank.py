@@ -65,12 +65,12 @@ def register(app: typer.Typer) -> None:
         from searchapp.cli.progress import for_person
         from searchapp.engines import open_engine
         from searchapp.ranking import recipes
+        from searchapp.runs import directory
         from searchapp.runs.make import RunRequest, make_run
         from searchapp.tasks import load
 
         loaded = load(task)
-        if out.exists() and not overwrite:
-            raise UsageError(f"{out} exists already: choose another name, or replace it with --overwrite")
+        directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
         chosen = recipes.load(task, recipe or loaded.default_recipe, _parameters(set_ or []))
         request = RunRequest(
             data=data_folder(settings, task, data),
@@ -84,7 +84,7 @@ def register(app: typer.Typer) -> None:
             made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
         warn_of_skipped(made.problems.skipped)
         if made.shortfall:
-            warn(f"the run has no official file: {made.shortfall}")
+            warn(f"the run has no official file: {made.shortfall}; a greater --depth may help")
         manifest = made.manifest
         say(
             settings,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, print_json, say
+from searchapp.cli.common import JsonOption, command, print_json, say, warn
 from searchapp.errors import DataError
 from searchapp.settings import Settings
 
@@ -30,9 +30,19 @@ def register(app: typer.Typer) -> None:
         """Check that the files of a run are those that were written, and its data unchanged since."""
         from searchapp.runs import directory
 
-        problems = directory.verify(run)
+        found = directory.verify(run)
         if as_json:
-            print_json({"run": str(run), "intact": not problems, "problems": problems})
-        if problems:
-            raise DataError("\n".join([f"{run} is not as it was written ({len(problems)}):", *problems]))
+            print_json(
+                {
+                    "run": str(run),
+                    "intact": not found.problems,
+                    "problems": found.problems,
+                    "notes": found.notes,
+                }
+            )
+        for note in found.notes:
+            warn(note)
+        if found.problems:
+            head = f"{run} is not as it was written ({len(found.problems)}):"
+            raise DataError("\n".join([head, *found.problems]))
         say(settings, f"{run}: every file is as it was written")

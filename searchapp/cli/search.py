@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, say, stdout_console
+from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, say, stdout_console, visible
 from searchapp.errors import UsageError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.text import Text
 
@@ -44,6 +44,7 @@ def register(app: typer.Typer) -> None:
         """
         from searchapp import resources
         from searchapp.engines import open_engine
+        from searchapp.indexing import open_index
         from searchapp.ranking import recipes
         from searchapp.ranking.search import search as find
         from searchapp.tasks import load
@@ -54,7 +55,7 @@ def register(app: typer.Typer) -> None:
         chosen = recipes.load(task, recipe or loaded.search_recipe)
         mapping = resources.index_mapping(loaded.mapping)
         with closing(open_engine(settings)) as engine:
-            results = find(engine.open(task), mapping, chosen, words, size, explain=explain)
+            results = find(open_index(loaded, engine), mapping, chosen, words, size, explain=explain)
         # A template may fill its ranking up with documents that match nothing; a person did not ask for those.
         results = [result for result in results if result.hit.score > 0]
         if as_json:
@@ -69,6 +70,7 @@ def register(app: typer.Typer) -> None:
 def print_results(results: Sequence[SearchResult], *, full: bool = False) -> None:
     """Print a ranking, a piece of each document below its rank, id and score."""
     from rich.padding import Padding
+    from rich.text import Text
 
     from searchapp.ranking.snippets import snippet, squeezed
 
@@ -83,8 +85,10 @@ def print_results(results: Sequence[SearchResult], *, full: bool = False) -> Non
             )
 
     for result in results:
+        rank = (f"{result.rank:>3}", "bold")
+        id_ = (visible(result.hit.document_id), "cyan")
         console.print(
-            f"[bold]{result.rank:>3}[/]  [cyan]{result.hit.document_id}[/]  [dim]{result.hit.score:.4f}[/]"
+            Text.assemble(rank, "  ", id_, "  ", (f"{result.hit.score:.4f}", "dim")), soft_wrap=True
         )
         if full and sys.stdout.isatty():
             text, matches = result.text, list(result.matches)
@@ -94,26 +98,27 @@ def print_results(results: Sequence[SearchResult], *, full: bool = False) -> Non
             text, matches = snippet(result.text, result.matches, SNIPPET_CHARACTERS)
         indented(_highlighted(text, matches))
         if result.explanation is not None:
-            indented(_explained(result))
+            for line in _explained(result):
+                indented(line)
 
 
 def _highlighted(text: str, matches: Sequence[Span]) -> Text:
     from rich.text import Text
 
-    highlighted = Text(text)
+    highlighted = Text(visible(text))  # which has as many characters as the text
     for start, end in matches:
         highlighted.stylize("bold yellow", start, end)
     return highlighted
 
 
-def _explained(result: SearchResult) -> Text:
+def _explained(result: SearchResult) -> Iterator[Text]:
     from rich.text import Text
 
     from searchapp.ranking.explanations import shortened
 
     assert result.explanation is not None
-    lines = (f"{line.value:>10.4f}  {'  ' * line.depth}{line.text}" for line in shortened(result.explanation))
-    return Text("\n".join(lines), style="dim")
+    for line in shortened(result.explanation):
+        yield Text(f"{line.value:>10.4f}  {'  ' * line.depth}{visible(line.text)}", style="dim")
 
 
 def _described(result: SearchResult) -> dict[str, object]:

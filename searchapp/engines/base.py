@@ -36,12 +36,14 @@ class IndexSpec:
     """What an index is made of.
 
     `mapping` is a create-index body without shards and replicas. `digest` identifies everything that an answer
-    can depend on, mapping and documents alike: two indexes of one digest give the same answers.
+    can depend on, mapping and documents alike: two indexes of one digest give the same answers, on any engine
+    and any number of shards. `documents_digest` identifies the documents alone.
     """
 
     mapping: Mapping[str, Any]
     documents: int
     digest: str
+    documents_digest: str = ""
     shards: int = 1
 
 
@@ -56,6 +58,7 @@ class IndexInfo:
     mapping_digest: str
     shards: int
     created: str
+    documents_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

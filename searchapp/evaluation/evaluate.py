@@ -9,7 +9,7 @@ from typing import Any
 
 from searchapp import tasks
 from searchapp.digests import digest_file
-from searchapp.errors import DataError, UsageError
+from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation import nlps
 from searchapp.evaluation.base import OfficialScore
 from searchapp.evaluation.measures import Measures, measure
@@ -113,6 +113,8 @@ def _evaluate_run(path: Path, gold: GoldSource, nearest: int | None) -> Evaluati
     digest = manifest.data_digests.get(gold_file.name)
     if digest and gold_file.is_file() and digest_file(gold_file) != digest:
         warnings.append(f"{gold_file} has changed since the run {path} was made from it")
+    if digest_file(path / directory.RANKINGS) != manifest.files.get(directory.RANKINGS):
+        warnings.append(f"{path / directory.RANKINGS} has changed since the run was written")
     return _scored(path, task, split, gold_file, predictions, nearest, warnings)
 
 
@@ -139,7 +141,10 @@ def _scored(
     if split == "test" and task.is_masked(gold_file):
         raise DataError(f"{gold_file}: the gold is masked, so nothing can be scored: choose another split")
     gold = nlps.read_gold(gold_file)
-    official = nlps.score(predictions, gold, nearest or nlps.NEAREST)
+    try:
+        official = nlps.score(predictions, gold, nearest or nlps.NEAREST)
+    except NotScorable as error:
+        raise NotScorable(f"{source}: {error.problem}", error.official) from error
     return Evaluation(
         source=str(source),
         task=task.name,

@@ -19,7 +19,9 @@ from pathlib import Path
 
 from searchapp.formats import json_stream
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Document
+from searchapp.model import Document, Topic
+
+MAX_ID_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,19 @@ def read_statements(
             yield Statement(entry.id, text, premises)
 
 
+def read_topics(path: Path, problems: Problems) -> Iterator[Topic]:
+    """The statements of a split as topics, in the order of the file; their premises are not looked at."""
+    for entry in _entries(path, problems, "statement"):
+        if not isinstance(entry.value, dict):
+            entry.wrong("wrong type", f"the value is {json_stream.type_name(entry.value)}, not an object")
+        elif "text" not in entry.value:
+            entry.wrong("missing key", "text")
+        else:
+            text = entry.text(entry.value["text"], "text")
+            if entry.good:
+                yield Topic(entry.id, text)
+
+
 class _Entry:
     """One member of a file's object; it is `good` until something is found wrong with it."""
 
@@ -88,6 +103,10 @@ class _Entry:
             )
         elif not _encodable(self.id):
             self.wrong("lone surrogate", "the id has an escape that is half of a character")
+        elif len(self.id.encode()) > MAX_ID_BYTES:
+            self.wrong(
+                "unusable id", f"an id must not be longer than {MAX_ID_BYTES} bytes, as Elasticsearch has it"
+            )
 
     def text(self, value: object, name: str) -> str:
         """The value as text that is not blank."""

@@ -11,7 +11,15 @@ from searchapp.engines.base import Explanation
 _WEIGHT = re.compile(r"weight\((?P<term>.*) in \d+\) \[.*\], result of:", re.DOTALL)
 
 # The leaves of a BM25 explanation that differ from term to term, by the first word of their description.
-_SHOWN = {"boost": "boost", "freq": "tf", "n": "df", "N": "N", "dl": "length", "avgdl": "average length"}
+_SHOWN = {
+    "boost": "boost",
+    "freq": "tf",
+    "phraseFreq=": "tf",
+    "n": "df",
+    "N": "N",
+    "dl": "length",
+    "avgdl": "average length",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,11 @@ def shortened(explanation: Explanation) -> list[Line]:
 def _lines(node: Explanation, depth: int) -> Iterator[Line]:
     match = _WEIGHT.fullmatch(node.description)
     if match:
-        figures = ", ".join(f"{name} {value:g}" for name, value in _figures(node))
+        found: dict[str, list[str]] = {}
+        for name, value in _figures(node):
+            found.setdefault(name, []).append(f"{value:g}")
+        # A phrase has a df for each of its words, and the N of the field as often.
+        figures = ", ".join(f"{name} {'+'.join(dict.fromkeys(values))}" for name, values in found.items())
         yield Line(depth, node.value, f"{match['term'].replace(':', ': ', 1)}  ({figures})")
         return
     yield Line(depth, node.value, node.description.rstrip(":"))
@@ -41,7 +53,7 @@ def _lines(node: Explanation, depth: int) -> Iterator[Line]:
 
 
 def _figures(node: Explanation) -> Iterator[tuple[str, float]]:
-    name = _SHOWN.get(re.split(r"[, ]", node.description, maxsplit=1)[0])
+    name = _SHOWN.get(re.split(r"[, ]|(?<==)", node.description, maxsplit=1)[0])
     if name and not node.details:
         yield name, node.value
     for child in node.details:

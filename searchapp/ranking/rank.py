@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from searchapp.engines.base import Advance, Index, no_progress
-from searchapp.errors import DataError
+from searchapp.errors import DataError, QueryRefused
 from searchapp.model import Ranking, Run, Topic
 from searchapp.ranking.recipes import Recipe
 
@@ -28,7 +28,10 @@ def rank(
     """
     bodies = (recipe.body(topic, depth) for topic in topics)
     answers = index.search(bodies, advance)
-    rankings = tuple(Ranking(topic.id, hits) for topic, hits in zip(topics, answers, strict=True))
+    try:
+        rankings = tuple(Ranking(topic.id, hits) for topic, hits in zip(topics, answers, strict=True))
+    except QueryRefused as error:
+        raise QueryRefused(f"topic {topics[error.place].id}: {error}", error.place) from error
     if topics_are_documents:
         for ranking in rankings:
             if any(hit.document_id == ranking.topic_id for hit in ranking.hits):

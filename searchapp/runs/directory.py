@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from searchapp import resources
-from searchapp.digests import digest_file
+from searchapp import files, resources
+from searchapp.digests import digest_file, digest_json
 from searchapp.errors import DataError, UsageError
 from searchapp.files import whole_folder
 from searchapp.formats import trec
@@ -33,7 +33,7 @@ class Manifest:
 
     `data` is the folder the topics came from and `data_digests` the SHA-256 of each file read there;
     `index_digest` identifies mapping and documents of the index; `files` maps each other file of the run to its
-    SHA-256. `seconds` is the time the ranking took, `created` its end in UTC.
+    SHA-256. `seconds` is the time the ranking took, `created` its end in UTC, `digest` that of the manifest.
     """
 
     searchapp: str
@@ -53,6 +53,11 @@ class Manifest:
     seconds: float
     files: Mapping[str, str] = field(default_factory=dict)
     format: int = FORMAT
+    digest: str = ""
+
+    def own_digest(self) -> str:
+        """The SHA-256 of everything in the manifest but its own digest."""
+        return digest_json({**asdict(self), "digest": ""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +82,30 @@ def write(
     `official` maps the name of each official file to what writes it. With `overwrite` an existing run
     directory is replaced; anything else that stands there never is.
     """
-    if overwrite and path.exists() and not (path / MANIFEST).is_file():
-        raise UsageError(f"{path} is no run directory, so it is not replaced: choose another name")
+    require_writable(path, overwrite=overwrite)
     with whole_folder(path, replace=overwrite) as folder:
-        trec.write_run(folder / RANKINGS, run)
-        for name, writer in official.items():
+        for name, writer in {RANKINGS: lambda file: trec.write_run(file, run), **official}.items():
             with (folder / name).open("wb") as file:
                 writer(file)
         digests = {file.name: digest_file(file) for file in sorted(folder.iterdir())}
-        complete = Manifest(**{**_as_dict(manifest), "files": digests})
+        complete = replace(manifest, files=digests)
+        complete = replace(complete, digest=complete.own_digest())
         text = json.dumps(asdict(complete), indent=2, ensure_ascii=False) + "\n"
         (folder / MANIFEST).write_text(text, encoding="utf-8")
     return complete
+
+
+def require_writable(path: Path, *, overwrite: bool) -> None:
+    """Make sure, before any work is done for it, that a run directory can be written.
+
+    Raises:
+        UsageError: something stands there that may not be replaced, or the folder above can't be written to.
+    """
+    if path.exists() and not overwrite:
+        raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
+    if path.exists() and not (path / MANIFEST).is_file():
+        raise UsageError(f"{path} is no run directory, so it is not replaced: choose another name")
+    files.require_writable(path.resolve().parent)
 
 
 def read(path: Path) -> StoredRun:
@@ -113,29 +130,55 @@ def read_manifest(path: Path) -> Manifest:
             "that this version of searchapp reads: rank again"
         )
     try:
-        return Manifest(**described)
+        manifest = Manifest(**described)
     except TypeError as error:
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {error}") from error
+    for name, kind in _FIELD_TYPES.items():
+        if not isinstance(getattr(manifest, name), kind):
+            raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {name} is no {kind.__name__}")
+    return manifest
 
 
-def verify(path: Path) -> list[str]:
-    """What is wrong with a run directory, one sentence each: files changed, missing, or not in the manifest."""
+def verify(path: Path) -> Verification:
+    """Compare a run directory with what its manifest says, and the manifest with its own digest.
+
+    Raises:
+        DataError: a file can't be read.
+    """
     manifest = read_manifest(path)
-    problems = []
+    problems = (
+        []
+        if manifest.digest == manifest.own_digest()
+        else [f"{path / MANIFEST}: changed since it was written"]
+    )
     for name, digest in manifest.files.items():
-        file = path / name
-        if not file.is_file():
-            problems.append(f"{file}: missing, though the manifest names it")
-        elif digest_file(file) != digest:
-            problems.append(f"{file}: changed since the run was written")
+        if not (path / name).is_file():
+            problems.append(f"{path / name}: missing, though the manifest names it")
+        elif digest_file(path / name) != digest:
+            problems.append(f"{path / name}: changed since the run was written")
     known = {MANIFEST, *manifest.files}
     problems += [f"{file}: not part of the run" for file in sorted(path.iterdir()) if file.name not in known]
-    data = Path(manifest.data)
+    notes = []
     for name, digest in manifest.data_digests.items():
-        if (data / name).is_file() and digest_file(data / name) != digest:
-            problems.append(f"{data / name}: changed since the run was made from it")
-    return problems
+        file = Path(manifest.data) / name
+        if not file.is_file():
+            notes.append(f"{file}: not there any more, so not compared")
+        elif digest_file(file) != digest:
+            problems.append(f"{file}: changed since the run was made from it")
+    return Verification(tuple(problems), tuple(notes))
 
 
-def _as_dict(manifest: Manifest) -> dict[str, Any]:
-    return {name: getattr(manifest, name) for name in Manifest.__dataclass_fields__}
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What `verify` has found, one sentence each: what is wrong, and what could not be compared."""
+
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+_FIELD_TYPES: dict[str, type] = {
+    **dict.fromkeys(("searchapp", "task", "split", "tag", "data", "mapping_digest", "index_digest"), str),
+    **dict.fromkeys(("created", "digest"), str),
+    **dict.fromkeys(("depth", "topics", "hits"), int),
+    **dict.fromkeys(("recipe", "engine", "data_digests", "files"), dict),
+}

@@ -10,8 +10,9 @@ from pathlib import Path
 import searchapp
 from searchapp.digests import digest_file
 from searchapp.engines.base import Engine
-from searchapp.errors import DataError
+from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import Problems
+from searchapp.indexing import open_index, require_documents
 from searchapp.progress import Progress
 from searchapp.ranking.rank import rank
 from searchapp.ranking.recipes import Recipe
@@ -50,6 +51,11 @@ def make_run(
         InvalidFiles: the topics have problems, and `request.lenient` is not set.
         EngineError: the engine failed; nothing was written.
     """
+    if request.tag.split() != [request.tag]:
+        raise UsageError(
+            f"the tag {request.tag!r} can't stand in a TREC run: choose one without white space with --tag"
+        )
+    directory.require_writable(out, overwrite=overwrite)
     problems = Problems(lenient=request.lenient)
     with progress.stage("reading topics") as advance:
         topics = task.topics(request.data, request.split, problems)
@@ -57,7 +63,8 @@ def make_run(
     problems.raise_if_any()
     if not topics:
         raise DataError(f"{task.split_file(request.data, request.split)}: there are no topics to rank")
-    index = engine.open(task.name)
+    index = open_index(task, engine)
+    require_documents(task, index, request.data)
     started = time.perf_counter()
     with progress.stage("ranking", len(topics)) as advance:
         run = rank(
@@ -70,7 +77,7 @@ def make_run(
             topics_are_documents=task.topics_are_documents,
         )
     seconds = time.perf_counter() - started
-    split_file = task.split_file(request.data, request.split)
+    used = [*task.document_files(request.data), task.split_file(request.data, request.split)]
     manifest = Manifest(
         searchapp=searchapp.__version__,
         task=task.name,
@@ -80,7 +87,7 @@ def make_run(
         tag=request.tag,
         engine={key: value for key, value in asdict(engine.info()).items() if key != "location"},
         data=str(request.data.resolve()),
-        data_digests={split_file.name: digest_file(split_file)},
+        data_digests={file.name: digest_file(file) for file in used},
         mapping_digest=index.info.mapping_digest,
         index_digest=index.info.digest,
         topics=len(run),
@@ -88,7 +95,8 @@ def make_run(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
     )
-    shortfall = task.official_shortfall(run, None)
+    left_out = len(problems)
+    shortfall = f"{left_out} topics were left out" if left_out else task.official_shortfall(run, None)
     official = {} if shortfall else {task.official_file: lambda file: task.write_official(file, run)}
     written = directory.write(out, manifest, run, official, overwrite=overwrite)
     return MadeRun(written, problems, shortfall)

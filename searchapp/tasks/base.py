@@ -42,14 +42,20 @@ class Task(Protocol):
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
         """The documents in the order of their file; what is wrong with them goes to `problems`."""
 
+    def document_files(self, data: Path) -> list[Path]:
+        """The files that the documents are read from."""
+
     def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
-        """The topics of a split in the order of their file."""
+        """The topics of a split in the order of their file; what their gold is like does not matter here."""
+
+    def check_split(self, data: Path, split: str, problems: Problems) -> int:
+        """Find everything that is wrong with a split's topics and gold; returns the number of good topics."""
 
     def is_masked(self, split_file: Path) -> bool:
         """Whether the organisers have left the gold out of a split's file."""
 
     def official_shortfall(self, run: Run, nearest: int | None) -> str | None:
-        """Why no official file can be made of a run: one sentence; None when it can."""
+        """Why no official file can be made of a run, as a clause; None when it can."""
 
     def write_official(self, file: BinaryIO, run: Run) -> None:
         """Write the official file of a run."""

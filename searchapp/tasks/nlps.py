@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from searchapp.errors import UsageError
-from searchapp.formats import proofwiki, two_column
+from searchapp.evaluation.nlps import NEAREST
+from searchapp.formats import json_stream, proofwiki, two_column
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Run, Topic
-
-NEAREST = 500
-"""The cut-off of the official measure, and the number of premises that its scorer demands."""
 
 KNOWLEDGE_BASE = "knowledge_base.json"
 
@@ -45,16 +43,23 @@ class Nlps:
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
         return proofwiki.read_knowledge_base(data / KNOWLEDGE_BASE, problems)
 
+    def document_files(self, data: Path) -> list[Path]:
+        return [data / KNOWLEDGE_BASE]
+
     def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
-        known = self._document_ids(data)
-        statements = proofwiki.read_statements(
-            self.split_file(data, split), problems, known=known, masked=split == "test"
-        )
-        return [Topic(statement.id, statement.text) for statement in statements]
+        return list(proofwiki.read_topics(self.split_file(data, split), problems))
+
+    def check_split(self, data: Path, split: str, problems: Problems) -> int:
+        own = Problems(lenient=True)  # those of the knowledge base are told by who reads its documents
+        known = frozenset(document.id for document in self.documents(data, own))
+        path = self.split_file(data, split)
+        # Without any premise to compare with, every one would be unknown: one problem is enough.
+        statements = proofwiki.read_statements(path, problems, known=known or None, masked=split == "test")
+        return sum(1 for _ in statements)
 
     def is_masked(self, split_file: Path) -> bool:
-        statements = proofwiki.read_statements(split_file, Problems(lenient=True), masked=True)
-        return all(statement.premises is None for statement in statements)
+        statements = list(proofwiki.read_statements(split_file, Problems(lenient=True), masked=True))
+        return bool(statements) and all(statement.premises is None for statement in statements)
 
     def official_shortfall(self, run: Run, nearest: int | None) -> str | None:
         needed = nearest or NEAREST
@@ -62,8 +67,8 @@ class Nlps:
             distinct = len(set(ranking.document_ids()))
             if distinct < needed:
                 return (
-                    f"statement {ranking.topic_id} has {distinct} premises, the official file needs at least "
-                    f"{needed} for each: rank deeper with --depth, or name the cut-off with --nearest"
+                    f"statement {ranking.topic_id} has {distinct} premises, "
+                    f"and the official file needs at least {needed} for each"
                 )
         return None
 
@@ -73,8 +78,8 @@ class Nlps:
     def validate_official(
         self, path: Path, data: Path, split: str, nearest: int | None, problems: Problems
     ) -> None:
-        statements = {topic.id for topic in self.topics(data, split, Problems(lenient=True))}
-        premises = self._document_ids(data)
+        statements = self._ids(self.split_file(data, split))
+        premises = self._ids(data / KNOWLEDGE_BASE)
         seen: dict[str, set[str]] = {}
         for row in two_column.read_rows(path):
             where = f"line {row.line}"
@@ -103,10 +108,16 @@ class Nlps:
                 detail = f"{count} valid premises, at least {needed} are needed"
                 problems.add(path.name, "too few premises", f"statement {statement}", detail)
 
-    def _document_ids(self, data: Path) -> frozenset[str]:
-        """The ids of the knowledge base; its problems are told by who reads its documents."""
-        documents = proofwiki.read_knowledge_base(data / KNOWLEDGE_BASE, Problems(lenient=True))
-        return frozenset(document.id for document in documents)
+    def _ids(self, path: Path) -> frozenset[str]:
+        """Every id in one of the task's files, whatever else is wrong with its entry.
+
+        Raises:
+            InvalidFiles: the file is missing, or no JSON object.
+        """
+        problems = Problems(lenient=True)
+        ids = frozenset(id_ for id_, _value in json_stream.read_members(path, problems))
+        problems.raise_if_any()
+        return ids
 
 
 TASK = Nlps()

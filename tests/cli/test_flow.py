@@ -90,6 +90,70 @@ def test_lenient_leaves_out_what_is_invalid_and_reports_it(cli: Cli, data: Path)
     assert "left out" in result.stderr and "premise 101" in result.stderr
 
 
+def test_a_collection_without_documents_replaces_nothing(indexed: Cli, data: Path) -> None:
+    (data / "knowledge_base.json").write_text("{}")
+    for split in ("train", "dev"):
+        (data / f"{split}_set.json").unlink()
+    result = indexed("index", "nlps", "--data", data)
+    assert result.code == 4 and "has no document that could be indexed" in result.stderr
+    assert indexed("search", "nlps", "group").code == 0
+
+
+def test_an_index_of_another_mapping_is_not_ranked(
+    indexed: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from searchapp import resources
+
+    mapping = resources.index_mapping("premises")
+    mapping["settings"]["similarity"]["prose"]["b"] = 0.99
+    monkeypatch.setattr(resources, "index_mapping", lambda _name: mapping)
+    for command in (["search", "nlps", "x"], ["analyze", "nlps", "x"]):
+        result = indexed(*command)
+        assert result.code == 3 and "made with another version of the mapping premises" in result.stderr
+
+
+def test_an_index_of_other_documents_is_not_ranked(indexed: Cli, data: Path, tmp_path: Path) -> None:
+    edit(data / "knowledge_base.json", _700="A new statement.")
+    out = tmp_path / "run"
+    result = indexed("rank", "nlps", "--data", data, "--split", "dev", "--out", out)
+    assert result.code == 4 and "holds 70 documents that are not the 71 in" in result.stderr
+    assert not out.exists()
+
+
+def test_a_missing_knowledge_base_is_the_one_thing_that_is_told(cli: Cli, data: Path) -> None:
+    (data / "knowledge_base.json").unlink()
+    for command in (
+        ["index", "nlps"],
+        ["validate", SAMPLE / "dev_set.json", "--task", "nlps", "--split", "dev"],
+    ):
+        result = cli(*command, "--data", data)
+        assert result.code == 4
+        assert "missing file: knowledge_base.json is expected in" in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+
+def test_topics_left_out_make_no_official_file(indexed: Cli, data: Path, tmp_path: Path) -> None:
+    edit(data / "dev_set.json", _602={"text": " ", "premises": [101]})
+    out = tmp_path / "run"
+    result = indexed("rank", "nlps", "--data", data, "--split", "dev", "--out", out, "--lenient")
+    assert result.code == 0 and "no official file: 1 topics were left out" in result.stderr
+
+
+def test_a_test_set_that_is_not_there_is_not_masked(indexed: Cli, run: Path) -> None:
+    result = indexed("evaluate", run, "--split", "test")
+    assert result.code == 4 and "test_set.json: there is no such file" in result.stderr
+
+
+@pytest.mark.parametrize("id_", ["[/]", "[bold]", ":a:"])
+def test_nothing_in_a_document_is_markup_or_control(cli: Cli, data: Path, id_: str) -> None:
+    text = "A group [bold]x[/] :smile: f:a:b \x1b[31mred\x1b]0;title\x07 \x9b1m"
+    edit(data / "knowledge_base.json", **{f"_{id_}": text})
+    assert cli("index", "nlps", "--data", data).code == 0
+    shown = cli("search", "nlps", "smile", "--explain").stdout
+    assert f"  1  {id_}  " in shown
+    assert "A group [bold]x[/] :smile: f:a:b ␛[31mred␛]0;title␇ �1m" in shown
+
+
 def test_a_search_prints_a_ranking(indexed: Cli) -> None:
     shown = indexed("search", "nlps", "every subgroup of an abelian group is normal", "--size", 3).stdout
     first, text = shown.splitlines()[:2]
@@ -212,7 +276,7 @@ def test_the_exported_file_scores_as_the_run_does(indexed: Cli, run: Path, tmp_p
 def test_the_sample_is_too_small_for_the_official_cut_off(indexed: Cli, run: Path, tmp_path: Path) -> None:
     result = indexed("export", run, "--out", tmp_path / "predict.txt")
     assert result.code == 4
-    assert "has 69 premises, the official file needs at least 500" in result.stderr
+    assert "has 69 premises, and the official file needs at least 500" in result.stderr
     assert not (tmp_path / "predict.txt").exists()
     scored = indexed("evaluate", run)
     assert scored.code == 4 and "the official scorer would not score this file" in scored.stderr

@@ -32,9 +32,9 @@ GROUPS = [
 def spec_of(
     documents: Iterable[Document], mapping: Mapping[str, Any] = MAPPING, shards: int = 1
 ) -> IndexSpec:
-    """An `IndexSpec` whose digest changes with documents, mapping and shards."""
+    """An `IndexSpec` whose digests change with documents and mapping."""
     sources = [document.source() for document in documents]
-    return IndexSpec(mapping, len(sources), digest_json([sources, mapping, shards]), shards)
+    return IndexSpec(mapping, len(sources), digest_json([sources, mapping]), digest_json(sources), shards)
 
 
 def match(words: str, size: int = 10) -> dict[str, Any]:

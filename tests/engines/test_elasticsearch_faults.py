@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, indexing, searching
-from searchapp.errors import EngineError, EngineRefused, EngineUnreachable
+from searchapp.errors import EngineError, EngineRefused, EngineUnreachable, QueryRefused
 from searchapp.model import Document
 from searchapp.settings import Settings
 from tests.engines.conftest import GROUPS, match, spec_of
@@ -74,6 +74,28 @@ def test_an_answer_that_breaks_off_is_asked_for_again(
     behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
     (hits,) = behind_proxy.open("groups").search([match("field")])
     assert [hit.document_id for hit in hits] == ["3"]
+
+
+@pytest.mark.parametrize("times", [1, 6])
+def test_a_lost_answer_to_the_swap_loses_no_version(
+    behind_proxy: ElasticsearchEngine, engine: ElasticsearchEngine, fault_proxy: FaultProxy, times: int
+) -> None:
+    """The server has swapped, but its answer, or all six of them, never arrive."""
+    engine.build("groups", spec_of(GROUPS), GROUPS)
+    fault_proxy.cut(times, path=r"/_aliases$")
+    new = behind_proxy.build("groups", spec_of(GROUPS[:3]), GROUPS[:3])
+    assert engine.index_info("groups") == new
+    assert [version.info for version in engine._versions("groups").all()] == [new]
+    assert len(engine.open("groups").find({"query": {"match_all": {}}})) == 3
+
+
+def test_the_topic_of_a_refused_query_can_be_told(engine: ElasticsearchEngine) -> None:
+    engine.build("groups", spec_of(GROUPS), GROUPS)
+    too_long = match(" ".join(f"word{number}" for number in range(20_000)))
+    bodies = [match("group")] * 70 + [too_long] + [match("group")]
+    with pytest.raises(QueryRefused, match="maxClauseCount|too many") as caught:
+        list(engine.open("groups").search(bodies))
+    assert caught.value.place == 70
 
 
 @pytest.mark.parametrize("path", [BULK, r"/_refresh$"])

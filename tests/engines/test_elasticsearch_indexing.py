@@ -231,7 +231,7 @@ def test_a_killed_build_leaves_the_old_serving_and_the_next_cleans_up(
     os.kill(process.pid, signal.SIGKILL)
     process.wait(10)
     leftover = f"{index_prefix}-groups-000002"
-    assert indexes(elasticsearch_url, index_prefix)[leftover] == [f"{index_prefix}-groups-building"]
+    assert indexes(elasticsearch_url, index_prefix)[leftover] == [f"{leftover}-building"]
     assert engine.index_info("groups") == old
     assert len(engine.open("groups").find(match("group"))) == 2
 
@@ -264,6 +264,45 @@ def test_a_version_deleted_while_it_is_built_is_not_created_again(
     with pytest.raises(EngineRefused):
         engine.build("groups", spec_of(GROUPS), sabotaged())
     assert indexes(elasticsearch_url, index_prefix) == {}
+
+
+def test_a_process_number_that_was_given_again_is_no_builder(
+    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
+) -> None:
+    old = engine.build("groups", spec_of(GROUPS), GROUPS)
+    name = f"{index_prefix}-groups-000009"
+    meta = rest(elasticsearch_url, "GET", old.version)[old.version]["mappings"]["_meta"]["searchapp"]
+    meta["builder"] |= {"pid": 1, "started": 12345.0}  # process 1 is alive, but it started later
+    body = {"mappings": {"_meta": {"searchapp": meta}}, "aliases": {f"{name}-building": {}}}
+    rest(elasticsearch_url, "PUT", name, body)
+    new = engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2])
+    assert list(indexes(elasticsearch_url, index_prefix)) == [new.version]
+
+
+def test_an_index_whose_ownership_was_edited_is_not_ours(
+    engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
+) -> None:
+    name = f"{index_prefix}-groups-000001"
+    meta = {"_meta": {"searchapp": {"alias": f"{index_prefix}-groups"}}}
+    rest(elasticsearch_url, "PUT", name, {"mappings": meta, "aliases": {f"{index_prefix}-groups": {}}})
+    with pytest.raises(EngineRefused, match="that searchapp did not make"):
+        engine.index_info("groups")
+
+
+def test_builds_that_begin_at_the_same_moment_take_different_numbers(
+    engine: ElasticsearchEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.build("groups", spec_of(GROUPS), GROUPS)
+    from searchapp.engines.elasticsearch.versions import Versions
+
+    real, given = Versions.next_name, []
+
+    def once_too_low(self: Versions) -> str:
+        given.append(real(self))
+        return given[0][:-1] + "1" if len(given) == 1 else given[-1]
+
+    monkeypatch.setattr(Versions, "next_name", once_too_low)
+    assert engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2]).version.endswith("-000002")
 
 
 def test_the_number_of_documents_done_is_reported(engine: ElasticsearchEngine) -> None:
@@ -300,13 +339,15 @@ def test_a_build_of_another_machine_is_left_alone_for_a_day(
             "alias": f"{index_prefix}-groups",
             "digest": "",
             "mapping_digest": "",
+            "documents_digest": "",
             "documents": 1,
             "shards": 1,
             "created": created,
-            "builder": {"host": "elsewhere.example", "pid": 1},
+            "builder": {"host": "elsewhere.example", "pid": 1, "started": 0.0},
         }
         name = f"{index_prefix}-groups-{number:06d}"
-        rest(elasticsearch_url, "PUT", name, {"mappings": {"_meta": {"searchapp": meta}}})
+        body = {"mappings": {"_meta": {"searchapp": meta}}, "aliases": {f"{name}-building": {}}}
+        rest(elasticsearch_url, "PUT", name, body)
         return name
 
     fresh = half_built(7, time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()))

@@ -10,7 +10,7 @@ import pytest
 from searchapp.errors import DataError, UsageError
 from searchapp.model import Hit, Ranking, Run, float32
 from searchapp.runs import directory
-from searchapp.runs.directory import Manifest
+from searchapp.runs.directory import Manifest, Verification
 
 RUN = Run(
     "mine",
@@ -49,6 +49,10 @@ def stored(tmp_path: Path) -> Path:
     return path
 
 
+def broken(_file: object) -> None:
+    raise DataError("an id can't be written")
+
+
 def official(file: BinaryIO) -> None:
     file.write(b"t1\ta\n")
 
@@ -56,12 +60,12 @@ def official(file: BinaryIO) -> None:
 def test_a_run_is_read_back_as_it_was_written(stored: Path) -> None:
     read = directory.read(stored)
     assert read.run == RUN
-    assert dataclasses.replace(read.manifest, files={}) == manifest()
+    assert dataclasses.replace(read.manifest, files={}, digest="") == manifest()
     assert set(read.manifest.files) == {"run.trec", "predict.txt"}
 
 
 def test_an_untouched_run_is_intact(stored: Path) -> None:
-    assert directory.verify(stored) == []
+    assert directory.verify(stored) == Verification((), ())
 
 
 @pytest.mark.parametrize(
@@ -77,7 +81,7 @@ def test_an_untouched_run_is_intact(stored: Path) -> None:
 )
 def test_damage_is_named(stored: Path, damage: object, told: str) -> None:
     damage(stored)  # type: ignore[operator]
-    (problem,) = directory.verify(stored)
+    (problem,) = directory.verify(stored).problems
     assert problem.endswith(told)
 
 
@@ -87,14 +91,49 @@ def test_data_that_changed_since_is_named(tmp_path: Path) -> None:
     (data / "dev_set.json").write_text("{}")
     path = tmp_path / "run"
     directory.write(path, manifest(data=str(data), data_digests={"dev_set.json": "0" * 64}), RUN, {})
-    (problem,) = directory.verify(path)
+    (problem,) = directory.verify(path).problems
     assert problem.endswith("dev_set.json: changed since the run was made from it")
 
 
-def test_what_fails_on_the_way_leaves_no_run(tmp_path: Path) -> None:
-    def broken(_file: object) -> None:
-        raise DataError("an id can't be written")
+def test_an_edited_manifest_is_named(stored: Path) -> None:
+    text = (stored / "run.json").read_text()
+    (stored / "run.json").write_text(text.replace('"topics": 2', '"topics": 99'))
+    assert directory.verify(stored).problems == (f"{stored / 'run.json'}: changed since it was written",)
 
+
+def test_data_that_is_gone_is_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    directory.write(path, manifest(data="/gone", data_digests={"dev_set.json": "0" * 64}), RUN, {})
+    found = directory.verify(path)
+    assert found == Verification((), ("/gone/dev_set.json: not there any more, so not compared",))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("data", 5), ("files", [1]), ("data_digests", None), ("topics", "2"), ("digest", 7)]
+)
+def test_a_field_of_another_type_is_a_sentence(stored: Path, field: str, value: object) -> None:
+    described = json.loads((stored / "run.json").read_text())
+    (stored / "run.json").write_text(json.dumps({**described, field: value}))
+    with pytest.raises(DataError, match=f"not a manifest of searchapp: {field} is no"):
+        directory.read(stored)
+
+
+def test_a_link_is_followed_when_a_run_is_replaced(stored: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(stored)
+    directory.write(link, manifest(tag="new"), RUN, {}, overwrite=True)
+    assert link.is_symlink()
+    assert directory.read(stored).manifest.tag == "new"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "run"]
+
+
+def test_folders_made_on_the_way_go_with_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        directory.write(tmp_path / "a" / "b" / "run", manifest(), RUN, {"x": broken})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_fails_on_the_way_leaves_no_run(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         directory.write(tmp_path / "run", manifest(), RUN, {"predict.txt": broken})
     assert list(tmp_path.iterdir()) == []

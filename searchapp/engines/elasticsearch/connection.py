@@ -45,10 +45,11 @@ class Connection:
     times, and turns whatever remains into an `EngineError`.
     """
 
-    def __init__(self, client: Elasticsearch, url: str, server_version: str = "unknown") -> None:
+    def __init__(self, client: Elasticsearch, url: str, attempts: int = ATTEMPTS) -> None:
         self.client = client
         self.url = url
-        self.server_version = server_version
+        self.attempts = attempts
+        self.server_version = "unknown"
 
     @classmethod
     def open(cls, settings: Settings) -> Connection:
@@ -65,10 +66,10 @@ class Connection:
             raise
         return connection
 
-    def call(self, what: str, request: Callable[[], T], *, attempts: int = ATTEMPTS) -> T:
+    def call(self, what: str, request: Callable[[], T], *, attempts: int | None = None) -> T:
         """The result of `request()`; `what` says in an error what was being done ("create the index x")."""
         retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(attempts),
+            stop=tenacity.stop_after_attempt(attempts or self.attempts),
             wait=tenacity.wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=LONGEST_WAIT_SECONDS),
             retry=tenacity.retry_if_exception(_is_passing),
             reraise=True,
@@ -165,7 +166,10 @@ def _with_port(url: str) -> str:
 
 def _without_credentials(url: str) -> str:
     """The address as it may be shown: without user and password."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url.rpartition("@")[2]
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 

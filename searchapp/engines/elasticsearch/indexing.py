@@ -21,7 +21,7 @@ from searchapp.engines.elasticsearch.connection import (
     Connection,
     reason,
 )
-from searchapp.engines.elasticsearch.versions import Versions
+from searchapp.engines.elasticsearch.versions import Versions, building_alias
 from searchapp.errors import EngineError, EngineRefused
 from searchapp.model import Document
 
@@ -45,18 +45,17 @@ def build(
     versions.remove_leftovers()
     index = _create(connection, versions, spec)
     try:
-        _fill(connection, versions, documents, advance)
+        _fill(connection, index, documents, advance)
         _check(connection, index, spec)
-        _swap(connection, versions, index)
+        replaced = _swap(connection, versions, index)
     except BaseException:
-        # Also after Ctrl-C; a server that is gone can't be tidied, the next run will do it.
+        # Also after Ctrl-C. A server that is gone can't be tidied: the next run will do it.
         with suppress(EngineError):
-            Connection(connection.client, connection.url).call(
-                "tidy up",
-                lambda: connection.client.options(ignore_status=404).indices.delete(index=index),
-                attempts=1,
-            )
+            _discard(connection, versions, index)
         raise
+    if replaced is not None:
+        with suppress(EngineError):  # it serves no more; if it can't be deleted, it is a leftover
+            versions.delete(replaced)
     serving = versions.serving()
     assert serving is not None  # we have just swapped it in
     return serving.info
@@ -72,22 +71,32 @@ def _create(connection: Connection, versions: Versions, spec: IndexSpec) -> str:
         "auto_expand_replicas": "0-1",
         "refresh_interval": "-1",  # nobody searches it yet
     }
-    index = versions.next_name()
-    connection.call(
-        f"create the index {index} from its mapping",
-        lambda: connection.client.indices.create(
-            index=index,
-            settings=body["settings"],
-            mappings=body["mappings"],
-            aliases={versions.building_alias: {}},
-        ),
-    )
-    return index
+    for _ in range(ATTEMPTS):
+        index = versions.next_name()
+        try:
+            connection.call(
+                f"create the index {index} from its mapping",
+                lambda index=index: connection.client.indices.create(  # type: ignore[misc]
+                    index=index,
+                    settings=body["settings"],
+                    mappings=body["mappings"],
+                    aliases={building_alias(index): {}},
+                ),
+            )
+        except EngineRefused as error:
+            if not _is_taken(error):
+                raise
+            continue  # somebody else has begun to build at the same moment, under the same number
+        return index
+    raise EngineRefused(f"too many builds of {versions.alias} begin at once: index again when they are done")
 
 
-def _fill(
-    connection: Connection, versions: Versions, documents: Iterable[Document], advance: Advance
-) -> None:
+def _is_taken(error: EngineRefused) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, ApiError) and "resource_already_exists" in str(cause)
+
+
+def _fill(connection: Connection, index: str, documents: Iterable[Document], advance: Advance) -> None:
     def actions() -> Iterator[dict[str, Any]]:
         for document in documents:
             yield {"_id": document.id, "_source": document.source()}
@@ -97,7 +106,7 @@ def _fill(
     outcomes = streaming_bulk(
         patient,
         actions(),
-        index=versions.building_alias,
+        index=building_alias(index),
         require_alias=True,
         chunk_size=BATCH_DOCUMENTS,
         max_chunk_bytes=BATCH_BYTES,
@@ -142,15 +151,37 @@ def _check(connection: Connection, index: str, spec: IndexSpec) -> None:
     connection.call(f"finish {index}", lambda: client.indices.put_settings(index=index, settings=settings))
 
 
-def _swap(connection: Connection, versions: Versions, index: str) -> None:
+def _swap(connection: Connection, versions: Versions, index: str) -> str | None:
+    """Let a version serve; returns the one that served before.
+
+    The actions may be sent twice without harm, so an answer that is lost on the way can be asked for again.
+    Whatever the answer is, what counts in the end is which version serves.
+    """
+    before = versions.serving()
     actions: list[dict[str, Any]] = [
-        {"remove": {"index": index, "alias": versions.building_alias}},
         {"add": {"index": index, "alias": versions.alias}},
+        {"remove": {"index": index, "alias": building_alias(index), "must_exist": False}},
     ]
-    serving = versions.serving()
-    if serving is not None:
-        actions.append({"remove_index": {"index": serving.info.version}})
-    connection.call(
-        f"let {index} serve as {versions.alias}",
-        lambda: connection.client.indices.update_aliases(actions=actions),
+    if before is not None:
+        old = before.info.version
+        actions.append({"remove": {"index": old, "alias": versions.alias, "must_exist": False}})
+    try:
+        connection.call(
+            f"let {index} serve as {versions.alias}",
+            lambda: connection.client.indices.update_aliases(actions=actions),
+        )
+    except EngineError:
+        after = versions.serving()
+        if after is None or after.info.version != index:
+            raise
+    return before.info.version if before is not None else None
+
+
+def _discard(connection: Connection, versions: Versions, index: str) -> None:
+    """Delete a version that was not completed, unless it serves after all or its state can't be learned."""
+    patience = Versions(
+        Connection(connection.client, connection.url, attempts=1), versions.name, versions.alias
     )
+    serving = patience.serving()
+    if serving is None or serving.info.version != index:
+        patience.delete(index)

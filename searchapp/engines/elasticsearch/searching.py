@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import tenacity
-from elasticsearch import NotFoundError
 
 from searchapp.engines.base import (
     Advance,
@@ -28,7 +27,7 @@ from searchapp.engines.elasticsearch.connection import (
     reason,
 )
 from searchapp.engines.elasticsearch.versions import Versions
-from searchapp.errors import EngineError, EngineRefused
+from searchapp.errors import EngineRefused, QueryRefused
 from searchapp.model import Hit, float32
 
 BATCH_BODIES = 64
@@ -76,10 +75,16 @@ class ElasticsearchIndex:
         return self._info
 
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[tuple[Hit, ...]]:
+        done = 0
         for batch in _batches(bodies):
-            for response in self._multi_search(batch):
+            try:
+                responses = self._multi_search(batch)
+            except QueryRefused as error:
+                raise QueryRefused(str(error), done + error.place) from error
+            for response in responses:
                 hits = response.get("hits", {}).get("hits", ())  # filtered away when there are none
                 yield tuple(Hit(hit["_id"], float32(hit["_score"])) for hit in hits)
+            done += len(batch)
             advance(len(batch))
 
     def find(self, body: Body) -> list[Found]:
@@ -128,7 +133,7 @@ class ElasticsearchIndex:
             )
             for place, response in zip(rest, answer["responses"], strict=True):
                 if response["status"] not in RETRIED_STATUS:
-                    self._require_complete(response)
+                    self._require_complete(response, place)
                     responses[place] = response
             if len(responses) < len(bodies):
                 raise _Busy
@@ -153,18 +158,24 @@ class ElasticsearchIndex:
         index = self._info.version
         try:
             return self._connection.call(f"{what} in {index}", lambda: request(index))
-        except EngineError as error:
-            if isinstance(error.__cause__, NotFoundError):
-                raise Replaced(index) from error
+        except EngineRefused as error:
+            self._require_version(error)
             raise
 
-    def _require_complete(self, response: Mapping[str, Any]) -> None:
+    def _require_version(self, error: EngineRefused | None = None) -> None:
+        """Raise `Replaced` if this version is gone: what a server says of a version that goes just now varies."""
+        index = self._info.version
+        exists = self._connection.call(f"look for {index}", lambda: self._client.indices.exists(index=index))
+        if not exists:
+            raise Replaced(index) from error
+
+    def _require_complete(self, response: Mapping[str, Any], place: int = 0) -> None:
         """Refuse an answer that some shards are missing from: it would rank silently wrong."""
         if "error" in response:
-            if response["error"].get("type") == "index_not_found_exception":
-                raise Replaced(self._info.version)
+            self._require_version()
             detail = reason(response["error"])
-            raise EngineRefused(f"{self._connection.url} refused a query on {self._info.version}: {detail}")
+            message = f"{self._connection.url} refused a query on {self._info.version}: {detail}"
+            raise QueryRefused(message, place)
         if response.get("timed_out") or response["_shards"].get("failed"):
             failures = response["_shards"].get("failures") or [{"reason": "the search timed out"}]
             detail = reason(failures[0].get("reason"))

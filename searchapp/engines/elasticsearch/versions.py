@@ -1,8 +1,8 @@
 """What the name of an index stands for on the server.
 
 `searchapp-nlps` is an alias; behind it lies one version, `searchapp-nlps-000007`. A version under construction
-has the alias `searchapp-nlps-building` instead, through which alone it is written to, so that a version that
-somebody has deleted meanwhile is not created again by the next write. Each version says in its mapping's
+has the alias `searchapp-nlps-000008-building` instead, through which alone it is written to, so that a version
+that somebody has deleted meanwhile is not created again by the next write. Each version says in its mapping's
 `_meta.searchapp` what it was built from and by which process: that is how searchapp knows its own, and how it
 tells a version that is being built from the leftovers of a run that was killed.
 """
@@ -13,9 +13,11 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import psutil
 
 from searchapp.engines.base import IndexInfo, IndexSpec
 from searchapp.engines.elasticsearch.connection import Connection
@@ -25,21 +27,53 @@ ABANDONED_AFTER = timedelta(hours=24)
 """A version built on another machine, where we can't look for its process, is a leftover after this time."""
 
 
+def building_alias(index: str) -> str:
+    """The alias that a version has while it is built, and that alone is written to."""
+    return f"{index}-building"
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """The process that builds a version: its machine, number, and start, in seconds since 1970.
+
+    Numbers are given again to other processes; together with the start they are not.
+    """
+
+    host: str
+    pid: int
+    started: float
+
+    @classmethod
+    def this_process(cls) -> Builder:
+        return cls(socket.gethostname(), os.getpid(), psutil.Process().create_time())
+
+    def is_here(self) -> bool:
+        return self.host == socket.gethostname()
+
+    def is_another_at_work(self) -> bool:
+        """Whether it is a living process other than this one; only this machine's processes can be looked up."""
+        try:
+            same = abs(psutil.Process(self.pid).create_time() - self.started) < 1
+        except psutil.Error:
+            return False
+        return same and self.pid != os.getpid()
+
+
 @dataclass(frozen=True, slots=True)
 class Version:
     """One index that searchapp has made: complete and serving, being built, or left over."""
 
     info: IndexInfo
     serves: bool
-    builder_host: str
-    builder_pid: int
+    complete: bool
+    builder: Builder
 
     def is_being_built(self) -> bool:
         """Whether the process that builds it may still be at work."""
-        if self.serves:
+        if self.serves or self.complete:
             return False
-        if self.builder_host == socket.gethostname():
-            return self.builder_pid != os.getpid() and _is_alive(self.builder_pid)
+        if self.builder.is_here():
+            return self.builder.is_another_at_work()
         return datetime.now(UTC) - datetime.fromisoformat(self.info.created) < ABANDONED_AFTER
 
 
@@ -51,7 +85,6 @@ class Versions:
         self._client = connection.client
         self.name = name
         self.alias = alias
-        self.building_alias = f"{alias}-building"
 
     def serving(self) -> Version | None:
         """The version behind the alias, None when there is no alias.
@@ -92,10 +125,10 @@ class Versions:
             if version.serves:
                 continue
             if version.is_being_built():
-                if version.builder_host == socket.gethostname():
+                if version.builder.is_here():
                     raise EngineRefused(
-                        f"process {version.builder_pid} is building {version.info.version} at this moment: "
-                        "wait until it is done, or end it"
+                        f"process {version.builder.pid} is building {version.info.version} at this moment: "
+                        "wait until it is done"
                     )
                 continue
             self.delete(version.info.version)
@@ -113,10 +146,11 @@ class Versions:
             "alias": self.alias,
             "digest": spec.digest,
             "mapping_digest": mapping_digest,
+            "documents_digest": spec.documents_digest,
             "documents": spec.documents,
             "shards": spec.shards,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "builder": {"host": socket.gethostname(), "pid": os.getpid()},
+            "builder": asdict(Builder.this_process()),
         }
 
     def _get(self, pattern: str) -> Mapping[str, Any]:
@@ -136,24 +170,19 @@ class Versions:
         meta = described["mappings"].get("_meta", {}).get("searchapp", {})
         if self._number(index) is None or meta.get("alias") != self.alias:
             return None
-        info = IndexInfo(
-            name=self.name,
-            version=index,
-            documents=meta["documents"],
-            digest=meta["digest"],
-            mapping_digest=meta["mapping_digest"],
-            shards=meta["shards"],
-            created=meta["created"],
-        )
-        builder = meta["builder"]
-        return Version(info, self.alias in described["aliases"], builder["host"], builder["pid"])
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+        try:
+            info = IndexInfo(
+                name=self.name,
+                version=index,
+                documents=meta["documents"],
+                digest=meta["digest"],
+                mapping_digest=meta["mapping_digest"],
+                documents_digest=meta["documents_digest"],
+                shards=meta["shards"],
+                created=meta["created"],
+            )
+            builder = Builder(**meta["builder"])
+        except (KeyError, TypeError):
+            return None  # somebody has edited it: then it is not ours any more
+        aliases = described["aliases"]
+        return Version(info, self.alias in aliases, building_alias(index) not in aliases, builder)
