@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,8 @@ def float32(value: float) -> float:
     return float(nearest)
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A retrieved document.
+class Hit(NamedTuple):
+    """A retrieved document; a named tuple because runs have millions of them.
 
     `score` is a float32 held in a float, exactly, so that engines can be compared to the last bit.
     """

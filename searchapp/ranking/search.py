@@ -13,9 +13,6 @@ from searchapp.ranking.recipes import Recipe
 
 Span = tuple[int, int]
 
-MAX_ANALYZED_OFFSET = 1_000_000
-"""Characters of a document that are highlighted: beyond, Elasticsearch would refuse the whole search."""
-
 # Private-use characters: no text has them, so what is between them is a match and nothing else.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 
@@ -49,7 +46,6 @@ def search(
         "highlight": {
             "type": "plain",
             "number_of_fragments": 0,
-            "max_analyzed_offset": MAX_ANALYZED_OFFSET,
             "pre_tags": [_OPEN],
             "post_tags": [_CLOSE],
             "fields": {field: {} for field in text_fields(mapping["mappings"]["properties"])},

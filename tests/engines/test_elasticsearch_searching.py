@@ -90,6 +90,14 @@ def test_a_found_document_has_source_highlights_and_explanation(groups: Elastics
     assert float32(found.explanation.value) == found.hit.score
 
 
+def test_a_very_long_text_is_highlighted_like_any_other(engine: ElasticsearchEngine) -> None:
+    long = Document("long", "ring " * 250_000 + "needle")
+    engine.build("long", spec_of([long]), [long])
+    highlight = {"type": "plain", "number_of_fragments": 0, "fields": {"text": {}}}
+    (found,) = engine.open("long").find({**match("needle"), "highlight": highlight})
+    assert found.highlights["text"][0].endswith("ring <em>needle</em>")
+
+
 def test_a_custom_analyzer_is_shown_step_by_step(groups: ElasticsearchEngine) -> None:
     steps = groups.open("groups").analyze("A Normal subgroup", field="text")
     assert [(step.kind, step.name) for step in steps] == [("tokenizer", "standard"), ("filter", "lowercase")]

@@ -25,6 +25,9 @@ from searchapp.engines.elasticsearch.versions import Versions, building_alias
 from searchapp.errors import EngineError, EngineRefused
 from searchapp.model import Document
 
+LONGEST_HIGHLIGHTED = 2**31 - 1
+"""In characters: by default a longer text than a million would let every search that finds it fail."""
+
 BATCH_DOCUMENTS = 1000
 BATCH_BYTES = 5 * 1024 * 1024
 
@@ -70,6 +73,7 @@ def _create(connection: Connection, versions: Versions, spec: IndexSpec) -> str:
         "number_of_shards": spec.shards,
         "auto_expand_replicas": "0-1",
         "refresh_interval": "-1",  # nobody searches it yet
+        "highlight": {"max_analyzed_offset": LONGEST_HIGHLIGHTED},
     }
     for _ in range(ATTEMPTS):
         index = versions.next_name()
