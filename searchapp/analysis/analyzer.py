@@ -1,0 +1,154 @@
+"""An analyzer: char filters, a tokenizer and token filters in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+
+from searchapp.analysis.char_filters import CharFilter
+from searchapp.analysis.offsets import Corrections, utf16_length, utf16_places
+from searchapp.analysis.term_filters import TermChain
+from searchapp.analysis.tokenizers import Tokenizer
+from searchapp.analysis.tokens import Span, StreamFilter, TermFilter, Tokens
+from searchapp.engines.base import AnalysisStep, Token
+
+DEFAULT_POSITION_GAP = 100
+"""Positions between two values of one field, unless the analyzer sets `position_increment_gap`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCharFilter:
+    """A char filter and the name that the settings give it."""
+
+    name: str
+    filter: CharFilter
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTokenFilter:
+    """A token filter, which looks at one term at a time or at the stream, and its name."""
+
+    name: str
+    filter: TermFilter | StreamFilter
+
+
+class Analyzer:
+    """Makes terms of text, exactly as Elasticsearch's analyzer of the same settings does.
+
+    A built-in analyzer is a whole to Elasticsearch, a custom one is the sum of its parts: that is how `steps`
+    reports them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tokenizer: Tokenizer,
+        filters: Sequence[NamedTokenFilter] = (),
+        char_filters: Sequence[NamedCharFilter] = (),
+        *,
+        tokenizer_name: str = "",
+        built_in: bool = False,
+        position_increment_gap: int = DEFAULT_POSITION_GAP,
+    ) -> None:
+        self.name = name
+        self.position_increment_gap = position_increment_gap
+        self._built_in = built_in
+        self._char_filters = tuple(char_filters)
+        self._tokenizer = tokenizer
+        self._tokenizer_name = tokenizer_name
+        self._filters = tuple(filters)
+        self._stages = _fused(self._filters)
+
+    def extended(self, filter_: NamedTokenFilter) -> Analyzer:
+        """The same analyzer with one more token filter at its end."""
+        analyzer = copy(self)
+        analyzer._filters = (*self._filters, filter_)
+        analyzer._stages = _fused(analyzer._filters)
+        return analyzer
+
+    @property
+    def keeps_tokens_apart(self) -> bool:
+        """Whether each filter looks at one term at a time."""
+        return all(not isinstance(named.filter, StreamFilter) for named in self._filters)
+
+    def terms(self, text: str) -> list[tuple[str, int]]:
+        """The terms with their positions, in the order of their tokens."""
+        tokens = self.stream(text)
+        return list(zip(tokens.terms, tokens.positions, strict=True))
+
+    def tokens(self, text: str) -> list[Token]:
+        """The tokens with positions and offsets in the text, which count UTF-16 code units."""
+        return list(_as_tokens(self.stream(text, offsets=True)))
+
+    def stream(self, text: str, *, offsets: bool = False) -> Tokens:
+        """The tokens as parallel lists, with what else is known of them; `spans` only if asked for."""
+        tokens = self._tokenized_with_offsets(text) if offsets else self._tokenized(text)
+        for stage in self._stages:
+            tokens = stage.apply(tokens)
+        return tokens
+
+    def steps(self, text: str) -> list[AnalysisStep]:
+        """What each piece gives, as `_analyze` explains it."""
+        if self._built_in:
+            return [AnalysisStep("analyzer", self.name, tokens=tuple(self.tokens(text)))]
+        steps = []
+        filtered = text
+        for char_filter in self._char_filters:
+            filtered = char_filter.filter.replace(filtered)
+            steps.append(AnalysisStep("char_filter", char_filter.name, text=filtered))
+        tokens = self._tokenized_with_offsets(text)
+        steps.append(AnalysisStep("tokenizer", self._tokenizer_name, tokens=tuple(_as_tokens(tokens))))
+        for named in self._filters:
+            for stage in _fused([named]):
+                tokens = stage.apply(tokens)
+            steps.append(AnalysisStep("filter", named.name, tokens=tuple(_as_tokens(tokens))))
+        return steps
+
+    def _tokenized(self, text: str) -> Tokens:
+        for char_filter in self._char_filters:
+            text = char_filter.filter.replace(text)
+        terms = self._tokenizer.terms(text)
+        return Tokens(terms, list(range(len(terms))))
+
+    def _tokenized_with_offsets(self, text: str) -> Tokens:
+        corrections: list[Corrections] = []
+        for char_filter in self._char_filters:
+            text, correction = char_filter.filter.replace_tracked(text)
+            corrections.append(correction)
+        found = self._tokenizer.spans(text)
+        terms = [self._tokenizer.normalize(text[start:end]) for start, end in found]
+        spans = _corrected(found, utf16_places(text), corrections)
+        end = _corrected([(0, len(text))], [0] * len(text) + [utf16_length(text)], corrections)[0][1]
+        return Tokens(terms, list(range(len(terms))), spans, end_offset=end)
+
+
+def _fused(filters: Sequence[NamedTokenFilter]) -> list[StreamFilter]:
+    """The filters as stream filters; neighbours that look at one term at a time become one."""
+    stages: list[StreamFilter] = []
+    singles: list[TermFilter] = []
+    for named in filters:
+        if isinstance(named.filter, StreamFilter):
+            stages += [TermChain(singles)] if singles else []
+            stages.append(named.filter)
+            singles = []
+        else:
+            singles.append(named.filter)
+    return [*stages, TermChain(singles)] if singles else stages
+
+
+def _corrected(spans: Sequence[Span], places: list[int] | None, corrections: list[Corrections]) -> list[Span]:
+    """Spans of characters in the filtered text, as spans of code units in the text as it was."""
+
+    def correct(index: int) -> int:
+        offset = places[index] if places else index
+        for correction in reversed(corrections):
+            offset = correction.correct(offset)
+        return offset
+
+    return [(correct(start), correct(end)) for start, end in spans]
+
+
+def _as_tokens(tokens: Tokens) -> Iterator[Token]:
+    for term, position, (start, end) in zip(tokens.terms, tokens.positions, tokens.spans or (), strict=True):
+        yield Token(term, position, start, end)

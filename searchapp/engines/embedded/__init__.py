@@ -1,0 +1,19 @@
+"""The engine that needs no server: Elasticsearch's ranking, to the last bit, from files.
+
+    schema       a create-index body, as far as it is supported
+    storage/     where an index is kept, and how it is written, swapped and opened
+    queries/     the query DSL, read into Lucene's queries and simplified as Lucene does
+    similarity   BM25 in float32
+    rows, phrases, functions, scoring, topk    from a query to its best documents
+    highlight, explain, describe, source       what a person sees of a hit
+    body, index, engine                        the protocols of `engines.base`
+    workers      topics and texts spread over all cores
+
+What it does not support it refuses by name, see `refusals`.
+"""
+
+from __future__ import annotations
+
+from searchapp.engines.embedded.engine import EmbeddedEngine
+
+__all__ = ["EmbeddedEngine"]

@@ -1,0 +1,87 @@
+"""A search body, read as far as the embedded engine supports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from searchapp.engines.base import Body
+from searchapp.engines.embedded.queries.nodes import MatchAll, Query
+from searchapp.engines.embedded.queries.parse import Parser
+from searchapp.engines.embedded.queries.rewrite import rewrite
+from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
+from searchapp.engines.embedded.source import SourceFilter
+
+_KNOWN = {
+    "query",
+    "size",
+    "from",
+    "sort",
+    "_source",
+    "track_total_hits",
+    "highlight",
+    "explain",
+    "track_scores",
+}
+_DEFAULT_SIZE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a search body asks for.
+
+    `query` is rewritten for scoring, `as_written` says what to highlight; the module `highlight` reads
+    `highlight`.
+    """
+
+    query: Query
+    as_written: Query
+    first: int
+    size: int
+    source: SourceFilter
+    highlight: Mapping[str, Any] | None
+    explain: bool
+
+
+def read(body: Body, parser: Parser) -> Request:
+    """Read a search body.
+
+    Raises:
+        EngineRefused: it makes no sense, or has something that the embedded engine does not support.
+    """
+    known_only(body, _KNOWN, "a search body")
+    _require_known_order(body.get("sort"))
+    first, size = _count(body.get("from", 0), "from"), _count(body.get("size", _DEFAULT_SIZE), "size")
+    query = parser.query(body["query"]) if "query" in body else MatchAll()
+    return Request(
+        query=rewrite(query),
+        as_written=query,
+        first=first,
+        size=size,
+        source=SourceFilter.of(body.get("_source", True)),
+        highlight=body.get("highlight"),
+        explain=bool(body.get("explain", False)),
+    )
+
+
+def _require_known_order(sort: Any) -> None:
+    """Scores descending, then ids ascending: any other order, the order without a clause included, is refused."""
+    clauses = [_clause(clause) for clause in (sort if isinstance(sort, list | tuple) else [sort])]
+    if clauses != [("_score", "desc"), ("id", "asc")]:
+        raise unsupported(f'`sort: {sort}`, only [{{"_score": "desc"}}, {{"id": "asc"}}]')
+
+
+def _clause(clause: Any) -> tuple[str, str]:
+    if isinstance(clause, Mapping) and len(clause) == 1:
+        name, order = next(iter(clause.items()))
+        if isinstance(order, Mapping) and set(order) == {"order"}:
+            order = order["order"]
+        return str(name), str(order)
+    return str(clause), "desc" if clause == "_score" else "asc"
+
+
+def _count(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise invalid(f"`{name}` must be a number that is not negative, not {value!r}")
+    return value

@@ -1,0 +1,133 @@
+"""The engine that needs no server: indexes are folders in the home folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from searchapp import __version__
+from searchapp.digests import digest_json
+from searchapp.engines.base import Advance, EngineInfo, IndexInfo, IndexSpec, no_progress
+from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded.refusals import unsupported
+from searchapp.engines.embedded.schema import Analyzers, Schema
+from searchapp.engines.embedded.storage.layout import Manifest
+from searchapp.engines.embedded.storage.reader import IndexReader
+from searchapp.engines.embedded.storage.versions import Versions
+from searchapp.engines.embedded.storage.writer import IndexWriter
+from searchapp.errors import DataError, EngineRefused, SearchappError
+from searchapp.model import Document
+from searchapp.settings import Settings
+
+FOLDER = "indexes"
+ATTEMPTS = 5
+"""How often a version may disappear, replaced by a newer one, while it is being opened."""
+
+MakeAnalyzers = Callable[[Mapping[str, Any]], Analyzers]
+
+
+class EmbeddedEngine:
+    """An `Engine` whose index `name` is the folder `<home>/indexes/<prefix>-<name>`."""
+
+    def __init__(self, home: Path, prefix: str, analyzers: MakeAnalyzers | None = None) -> None:
+        self._folder = home / FOLDER
+        self._prefix = prefix
+        self._analyzers = analyzers or _analyzers
+        self._open: list[EmbeddedIndex] = []
+
+    @classmethod
+    def at(cls, settings: Settings) -> EmbeddedEngine:
+        """The engine of the settings' home folder; nothing is made before an index is."""
+        return cls(settings.home, settings.index_prefix)
+
+    def info(self) -> EngineInfo:
+        return EngineInfo("embedded", __version__, str(self._folder))
+
+    def index_info(self, name: str) -> IndexInfo | None:
+        """The version that serves now, None when there is none or it is damaged and can only be built again."""
+        try:
+            folder = self._versions(name).serving()
+            return Manifest.read(folder).info if folder else None
+        except DataError:
+            return None
+
+    def build(
+        self, name: str, spec: IndexSpec, documents: Iterable[Document], advance: Advance = no_progress
+    ) -> IndexInfo:
+        schema = Schema.of(spec.mapping)
+        analyzers = self._analyzers(schema.analysis)
+        if spec.shards != 1:
+            raise unsupported(f"{spec.shards} shards, only 1")
+        versions = self._versions(name)
+        try:
+            with versions.building() as folder:
+                writer = IndexWriter(folder, spec.mapping, schema, analyzers)
+                try:
+                    writer.add_all(documents, advance)
+                    info = _info(name, f"{versions.folder.name}-{folder.name}", spec)
+                    writer.finish(info)
+                except BaseException:
+                    writer.abandon()
+                    raise
+        except OSError as error:
+            raise SearchappError(
+                f"{versions.folder} could not be written: {(error.strerror or str(error)).lower()}; "
+                "what served before still serves"
+            ) from error
+        return info
+
+    def open(self, name: str) -> EmbeddedIndex:
+        versions = self._versions(name)
+        for attempt in range(ATTEMPTS):
+            folder = versions.serving()
+            if folder is None:
+                raise EngineRefused(
+                    f"there is no index in {versions.folder}: make it with `searchapp index {name}`"
+                )
+            try:
+                reader = IndexReader(folder)
+            except (FileNotFoundError, DataError) as error:
+                if versions.serving() != folder and attempt < ATTEMPTS - 1:
+                    continue  # a newer version has taken its place meanwhile
+                if isinstance(error, DataError):
+                    raise
+                raise DataError(
+                    f"{folder} is missing, though it should serve: build the index again with `searchapp index {name}`"
+                ) from error
+            index = EmbeddedIndex(reader, self._analyzers(reader.schema.analysis))
+            self._open.append(index)
+            return index
+        raise AssertionError("the last attempt returns or raises")
+
+    def remove(self, name: str) -> None:
+        self._versions(name).remove()
+
+    def close(self) -> None:
+        for index in self._open:
+            index.close()
+        self._open = []
+
+    def _versions(self, name: str) -> Versions:
+        return Versions(self._folder / f"{self._prefix}-{name}")
+
+
+def _info(name: str, version: str, spec: IndexSpec) -> IndexInfo:
+    return IndexInfo(
+        name=name,
+        version=version,
+        documents=spec.documents,
+        digest=spec.digest,
+        mapping_digest=digest_json(spec.mapping),
+        documents_digest=spec.documents_digest,
+        shards=spec.shards,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _analyzers(analysis: Mapping[str, Any]) -> Analyzers:
+    from searchapp.analysis import AnalysisRegistry
+
+    registry: Analyzers = AnalysisRegistry(analysis)
+    return registry

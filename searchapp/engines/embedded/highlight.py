@@ -1,0 +1,204 @@
+"""Marks what matched in a text, as Elasticsearch's highlighter of the type `plain` does on whole values.
+
+    org.apache.lucene.search.highlight.{Highlighter, QueryScorer, TokenGroup, WeightedSpanTermExtractor}
+
+The text is analyzed again; tokens that overlap form a group, and a group with a term of the query in it is
+marked from its first to its last such token. A term that only occurs in phrases counts where a phrase stands.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from searchapp.engines.base import Token
+from searchapp.engines.embedded.queries.nodes import Bag, Phrase, Prefix, Query, Synonym, Term, Terms, leaves
+from searchapp.engines.embedded.refusals import known_only, unsupported
+from searchapp.engines.embedded.schema import Analyzers, Field, Schema
+
+LARGEST_GROUP = 50
+"""Overlapping tokens that a group takes in; it ignores further ones."""
+
+_OPTIONS = {"type", "number_of_fragments", "pre_tags", "post_tags"}
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What is put before and after a match."""
+
+    before: str
+    after: str
+
+
+@dataclass
+class Wanted:
+    """The terms to mark in a field: everywhere, where a phrase stands, and those with a prefix."""
+
+    terms: set[str] = field(default_factory=set)
+    phrases: set[Phrase] = field(default_factory=set)
+    prefixes: set[str] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.terms or self.phrases or self.prefixes)
+
+
+class Highlighter:
+    """Marks the matches of one query in the values of fields."""
+
+    def __init__(
+        self, query: Query, marks: Mapping[str, Marks], schema: Schema, analyzers: Analyzers
+    ) -> None:
+        self._marks = marks
+        self._schema = schema
+        self._analyzers = analyzers
+        self._wanted = _wanted(query)
+
+    @classmethod
+    def of(cls, described: Any, query: Query, schema: Schema, analyzers: Analyzers) -> Highlighter:
+        """Read the `highlight` of a search body.
+
+        Raises:
+            EngineRefused: it asks for another highlighter, for fragments, or for something else.
+        """
+        known_only(described, {*_OPTIONS, "fields", "require_field_match"}, "`highlight`")
+        if described.get("require_field_match", True) is not True:
+            raise unsupported("`require_field_match: false` of `highlight`")
+        fields = described.get("fields", {})
+        if not isinstance(fields, Mapping):
+            fields = {name: options for entry in fields for name, options in entry.items()}
+        marks = {}
+        for name, options in fields.items():
+            known_only(options, _OPTIONS, f"`highlight` for {name}")
+            if "*" in name:
+                raise unsupported(f"the pattern `{name}` for the fields of `highlight`")
+            marks[name] = _marks({**described, **options})
+        return cls(query, marks, schema, analyzers)
+
+    def highlights(self, source: Mapping[str, Any]) -> dict[str, list[str]]:
+        """The values of a document that have a match, with marks, by field."""
+        found = {}
+        for name, marks in self._marks.items():
+            described = self._schema.fields.get(name)
+            wanted = self._wanted.get(name)
+            if described is None or described.is_number or not wanted:
+                continue
+            values = source.get(described.source)
+            listed = values if isinstance(values, list) else [] if values is None else [values]
+            marked = [self._marked(str(value), described, wanted, marks) for value in listed]
+            if fragments := [fragment for fragment in marked if fragment is not None]:
+                found[name] = fragments
+        return found
+
+    def _marked(self, text: str, described: Field, wanted: Wanted, marks: Marks) -> str | None:
+        tokens = self._analyzers.analyzer(described.analyzer or "keyword").tokens(text)
+        matching = _matching(tokens, wanted)
+        if not any(matching):
+            return None
+        units = _Units(text)
+        pieces: list[str] = []
+        done = 0
+        for start, end, matches in _groups(tokens, matching):
+            if start > done:
+                pieces.append(units[done:start])
+            piece = units[start:end]
+            pieces.append(f"{marks.before}{piece}{marks.after}" if matches else piece)
+            done = max(done, end)
+        pieces.append(units[done:])
+        return "".join(pieces)
+
+
+class _Units:
+    """A text by its UTF-16 code units, in which the offsets of tokens count."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._units = text.encode("utf-16-le", "surrogatepass") if text and max(text) > "\uffff" else None
+
+    def __getitem__(self, place: slice) -> str:
+        if self._units is None:
+            return self._text[place]
+        end = None if place.stop is None else place.stop * 2
+        return self._units[place.start * 2 : end].decode("utf-16-le", "surrogatepass")
+
+
+def _marks(options: Mapping[str, Any]) -> Marks:
+    if options.get("type") != "plain":
+        raise unsupported(f"`type: {options.get('type', 'unified')}` of `highlight`, only `plain`")
+    if options.get("number_of_fragments") != 0:
+        raise unsupported("fragments in `highlight`, only whole values (`number_of_fragments: 0`)")
+    tags = [options.get("pre_tags", "<em>"), options.get("post_tags", "</em>")]
+    before, after = (tag if isinstance(tag, str) else tag[0] for tag in tags)
+    return Marks(before, after)
+
+
+def _wanted(query: Query) -> dict[str, Wanted]:
+    """What to mark in each field; a part with the boost 0 counts for nothing, and so marks nothing."""
+    fields: defaultdict[str, Wanted] = defaultdict(Wanted)
+    for leaf, boost in leaves(query):
+        if boost == 0:
+            continue
+        match leaf:
+            case Term(name, term):
+                fields[name].terms.add(term)
+            case Bag(name, terms) | Synonym(name, terms) | Terms(name, terms):
+                fields[name].terms.update(terms)
+            case Phrase():
+                fields[leaf.field].phrases.add(leaf)
+            case Prefix(name, prefix):
+                fields[name].prefixes.add(prefix)
+    return fields
+
+
+def _matching(tokens: Sequence[Token], wanted: Wanted) -> list[bool]:
+    """Whether each token is to be marked."""
+    spans: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for phrase in wanted.phrases:
+        for span in _spans(tokens, phrase):
+            for term in set(phrase.terms) - wanted.terms:
+                spans[term].append(span)
+    prefixes = tuple(wanted.prefixes)
+    return [
+        token.term in wanted.terms
+        or any(start <= token.position <= end for start, end in spans.get(token.term, ()))
+        or (bool(prefixes) and token.term.startswith(prefixes))
+        for token in tokens
+    ]
+
+
+def _spans(tokens: Sequence[Token], phrase: Phrase) -> Iterator[tuple[int, int]]:
+    """First and last position of each place where the terms stand in order, with as many holes as the phrase has."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for token in tokens:
+        places[token.term].append(token.position)
+    holes = max(0, phrase.positions[-1] - phrase.positions[0] - len(phrase.positions) + 1)
+    for start in places[phrase.terms[0]]:
+        last, skipped = start, 0
+        for term in phrase.terms[1:]:
+            following = next((place for place in places[term] if place > last), None)
+            if following is None:
+                return
+            skipped += following - last - 1
+            last = following
+        if skipped <= holes:
+            yield start, last
+
+
+def _groups(tokens: Sequence[Token], matching: Sequence[bool]) -> Iterator[tuple[int, int, bool]]:
+    """Start, end and whether to mark it, of each group of overlapping tokens."""
+    first = 0
+    while first < len(tokens):
+        group_end = tokens[first].end
+        last = first + 1
+        while last < len(tokens) and tokens[last].start < group_end:
+            if last - first < LARGEST_GROUP:
+                group_end = max(group_end, tokens[last].end)
+            last += 1
+        members = range(first, min(last, first + LARGEST_GROUP))
+        marked = [tokens[place] for place in members if matching[place]]
+        if marked:
+            yield min(token.start for token in marked), max(token.end for token in marked), True
+        else:
+            yield tokens[first].start, tokens[first].end, False
+        first = last

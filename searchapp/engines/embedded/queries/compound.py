@@ -1,0 +1,80 @@
+"""Queries made of queries, and those that need no field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from searchapp.engines.embedded.queries import parameters
+from searchapp.engines.embedded.queries.fulltext import with_minimum
+from searchapp.engines.embedded.queries.nodes import (
+    Bool,
+    Boosting,
+    Constant,
+    DisMax,
+    MatchAll,
+    MatchNone,
+    Query,
+)
+from searchapp.engines.embedded.queries.parse import Parser, boosted, reads, required
+from searchapp.engines.embedded.refusals import invalid
+
+_CLAUSES = ("must", "must_not", "should", "filter")
+
+
+@reads("match_all")
+def match_all(parser: Parser, content: Any) -> Query:
+    """Every document."""
+    return boosted(MatchAll(), parser.options(content, "match_all", ()), "match_all")
+
+
+@reads("match_none")
+def match_none(parser: Parser, content: Any) -> Query:
+    """No document."""
+    parser.options(content, "match_none", ())
+    return MatchNone()
+
+
+@reads("bool")
+def bool_(parser: Parser, content: Any) -> Query:
+    """Clauses that must, should or must not match; without any, every document."""
+    given = parser.options(content, "bool", (*_CLAUSES, "minimum_should_match"))
+    must, must_not, should, filters = (parser.queries(given.get(name) or ()) for name in _CLAUSES)
+    query = Bool(must, must_not, should, filters)
+    if not len(query):
+        return boosted(MatchAll(), given, "bool")
+    query = with_minimum(query, given.get("minimum_should_match"))
+    if len(query.must_not) == len(query):
+        query = Bool(must_not=query.must_not, filter=(MatchAll(),))
+    return boosted(query, given, "bool")
+
+
+@reads("dis_max")
+def dis_max(parser: Parser, content: Any) -> Query:
+    """The best of several queries."""
+    given = parser.options(content, "dis_max", ("queries", "tie_breaker"))
+    queries = parser.queries(required(given, "queries", "dis_max"))
+    tie_breaker = parameters.number(given.get("tie_breaker", 0), "tie_breaker")
+    if not 0 <= tie_breaker <= 1:
+        raise invalid(f"tie_breaker is {tie_breaker:g}, but must be from 0 to 1")
+    return boosted(DisMax(queries, tie_breaker), given, "dis_max")
+
+
+@reads("constant_score")
+def constant_score(parser: Parser, content: Any) -> Query:
+    """A query as a filter: every document it matches has the same score."""
+    given = parser.options(content, "constant_score", ("filter",))
+    return boosted(
+        Constant(parser.query(required(given, "filter", "constant_score"))), given, "constant_score"
+    )
+
+
+@reads("boosting")
+def boosting(parser: Parser, content: Any) -> Query:
+    """A query, and another one that lowers the score of what it matches."""
+    given = parser.options(content, "boosting", ("positive", "negative", "negative_boost"))
+    factor = parameters.number(required(given, "negative_boost", "boosting"), "negative_boost")
+    if factor < 0:
+        raise invalid(f"negative_boost is {factor:g}, but must not be negative")
+    positive = parser.query(required(given, "positive", "boosting"))
+    negative = parser.query(required(given, "negative", "boosting"))
+    return boosted(Boosting(positive, negative, factor), given, "boosting")

@@ -1,0 +1,143 @@
+"""Queries that analyze text: `match`, `match_phrase`, `multi_match`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from searchapp.engines.embedded.queries import minimum_should_match, parameters
+from searchapp.engines.embedded.queries.nodes import (
+    Bag,
+    Bool,
+    DisMax,
+    MatchAll,
+    MatchNone,
+    Phrase,
+    Query,
+    Synonym,
+    Term,
+)
+from searchapp.engines.embedded.queries.parse import Parser, boosted, reads, required
+from searchapp.engines.embedded.queries.termlevel import of_number
+from searchapp.engines.embedded.refusals import invalid, unsupported
+from searchapp.engines.embedded.schema import Field
+
+_MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query")
+_ZERO_TERMS: dict[str, Query] = {"none": MatchNone(), "all": MatchAll()}
+_TIE_BREAKERS = {"best_fields": 0.0, "most_fields": 1.0}
+
+
+@reads("match")
+def match(parser: Parser, content: Any) -> Query:
+    """The terms of a text in one field."""
+    name, given = parser.on_field(content, "match", "query", _MATCH)
+    query = _matching(parser, name, required(given, "query", "match"), given, "match")
+    return boosted(query, given, "match")
+
+
+@reads("match_phrase")
+def match_phrase(parser: Parser, content: Any) -> Query:
+    """The terms of a text, one right after the other."""
+    known = ("slop", "analyzer", "zero_terms_query")
+    name, given = parser.on_field(content, "match_phrase", "query", known)
+    if str(given.get("slop", 0)) != "0":
+        raise unsupported(f"`slop: {given['slop']}` of the query `match_phrase`, only 0")
+    query = _phrase(parser, name, required(given, "query", "match_phrase"), given)
+    return boosted(query, given, "match_phrase")
+
+
+@reads("multi_match")
+def multi_match(parser: Parser, content: Any) -> Query:
+    """The terms of a text in several fields."""
+    given = parser.options(content, "multi_match", ("query", "fields", "type", "tie_breaker", *_MATCH))
+    kind = str(given.get("type", "best_fields"))
+    if kind not in _TIE_BREAKERS:
+        raise unsupported(f"`type: {kind}` of the query `multi_match`")
+    fields = required(given, "fields", "multi_match")
+    words = required(given, "query", "multi_match")
+    queries = []
+    for described in [fields] if isinstance(fields, str) else fields:
+        name, caret, boost = str(described).partition("^")
+        query = _matching(parser, name, words, given, "multi_match")
+        queries.append(boosted(query, {"boost": boost} if caret else {}, f"multi_match` on `{name}"))
+    if not queries:
+        raise unsupported("the query `multi_match` without fields")
+    tie_breaker = parameters.number(given.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
+    best = queries[0] if len(queries) == 1 else DisMax(tuple(queries), tie_breaker)
+    return boosted(best, given, "multi_match")
+
+
+def _matching(parser: Parser, name: str, words: Any, given: Mapping[str, Any], query: str) -> Query:
+    """The query of one field, without its boost."""
+    field = parser.field(name)
+    if field is None:
+        return MatchNone()
+    positions = _terms(parser, field, words, given)
+    if positions is None:
+        return of_number(field, words)
+    with_minimum(Bool(), given.get("minimum_should_match"))  # refused even where it plays no part
+    operator = parameters.choice(given.get("operator", "or"), ("or", "and"), f"`operator` of `{query}`")
+    if not positions:
+        return _zero_terms(given)
+    if len(positions) == 1:
+        return _stacked(field, positions[0][1])
+    if operator == "or" and given.get("minimum_should_match") is None:
+        different = tuple(terms[0] for _position, terms in positions)
+        if len(set(different)) == sum(len(terms) for _position, terms in positions):
+            return Bag(field.name, different)
+    clauses = tuple(_stacked(field, terms) for _position, terms in positions)
+    found = Bool(must=clauses) if operator == "and" else Bool(should=clauses)
+    return with_minimum(found, given.get("minimum_should_match"))
+
+
+def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any]) -> Query:
+    field = parser.field(name)
+    if field is None:
+        return MatchNone()
+    positions = _terms(parser, field, words, given)
+    if positions is None:
+        return of_number(field, words)
+    if not positions:
+        return _zero_terms(given)
+    if len(positions) == 1:
+        return _stacked(field, positions[0][1])
+    if any(len(terms) > 1 for _position, terms in positions):
+        raise unsupported(f"`match_phrase` on {name}, whose analyzer puts several terms on one position,")
+    terms = tuple(terms[0] for _position, terms in positions)
+    return Phrase(field.name, terms, tuple(position for position, _terms in positions))
+
+
+def _terms(
+    parser: Parser, field: Field, words: Any, given: Mapping[str, Any]
+) -> list[tuple[int, list[str]]] | None:
+    """The terms of a text on each position, ascending; None for a field of numbers, which has none."""
+    if field.is_number:
+        return None
+    text = parameters.text(words, f"the text for {field.name}")
+    analyzer = given.get("analyzer") or field.search_analyzer
+    if analyzer is None:
+        return [(0, [text])]
+    return parser.terms(str(analyzer), text)
+
+
+def _stacked(field: Field, terms: list[str]) -> Query:
+    """The terms of one position."""
+    if len(terms) == 1:
+        return Term(field.name, terms[0])
+    return Synonym(field.name, tuple(sorted(set(terms))))
+
+
+def _zero_terms(given: Mapping[str, Any]) -> Query:
+    return _ZERO_TERMS[
+        parameters.choice(given.get("zero_terms_query", "none"), tuple(_ZERO_TERMS), "zero_terms_query")
+    ]
+
+
+def with_minimum(query: Bool, specification: Any) -> Bool:
+    """The query with its `minimum_should_match`, if it has one."""
+    if specification is None:
+        return query
+    if isinstance(specification, bool) or not isinstance(specification, int | str):
+        raise invalid(f"minimum_should_match must be a number or text, not {specification!r}")
+    minimum = minimum_should_match.required(len(query.should), str(specification))
+    return Bool(query.must, query.must_not, query.should, query.filter, minimum)

@@ -1,0 +1,80 @@
+"""`function_score`: scores combined with weights and with numbers of the document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from searchapp.engines.embedded.queries import parameters
+from searchapp.engines.embedded.queries.nodes import (
+    FieldValue,
+    Function,
+    FunctionScore,
+    MatchAll,
+    MatchNone,
+    Query,
+)
+from searchapp.engines.embedded.queries.parse import Parser, boosted, reads, required
+from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
+
+SCORE_MODES = ("multiply", "sum", "avg", "first", "max", "min")
+BOOST_MODES = ("multiply", "replace", "sum", "avg", "max", "min")
+MODIFIERS = ("none", "log", "log1p", "log2p", "ln", "ln1p", "ln2p", "square", "sqrt", "reciprocal")
+LARGEST = 3.4028234663852886e38
+"""The greatest float32, `max_boost` where none is given."""
+
+_FUNCTION = ("weight", "field_value_factor")
+
+
+@reads("function_score")
+def function_score(parser: Parser, content: Any) -> Query:
+    """A query whose scores are combined with functions of the document."""
+    known = ("query", "functions", "score_mode", "boost_mode", "max_boost", "min_score", *_FUNCTION)
+    given = parser.options(content, "function_score", known)
+    query = parser.query(given["query"]) if given.get("query") else MatchAll()
+    own = {name: given[name] for name in _FUNCTION if name in given}
+    if own and "functions" in given:
+        raise invalid("`function_score` has both `functions` and a function of its own")
+    functions = tuple(_function(parser, one) for one in ([own] if own else given.get("functions", ())))
+    if isinstance(query, MatchNone):
+        return query
+    min_score = given.get("min_score")
+    found = FunctionScore(
+        query,
+        functions,
+        parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode"),
+        parameters.choice(given.get("boost_mode", "multiply"), BOOST_MODES, "boost_mode"),
+        parameters.number(given.get("max_boost", LARGEST), "max_boost"),
+        None if min_score is None else parameters.number(min_score, "min_score"),
+        single=not functions or (len(functions) == 1 and functions[0].filter is None),
+    )
+    return boosted(found, given, "function_score")
+
+
+def _function(parser: Parser, described: Any) -> Function:
+    given = parameters.mapping(described, "a function of `function_score`")
+    known_only(given, {"filter", *_FUNCTION}, "a function of `function_score`")
+    if not any(name in given for name in _FUNCTION):
+        raise invalid("a function of `function_score` has neither weight nor field_value_factor")
+    weight = given.get("weight")
+    return Function(
+        parser.query(given["filter"]) if given.get("filter") else None,
+        None if weight is None else parameters.boost(weight, "a function"),
+        _field_value(parser, given["field_value_factor"]) if "field_value_factor" in given else None,
+    )
+
+
+def _field_value(parser: Parser, described: Any) -> FieldValue:
+    given: Mapping[str, Any] = parameters.mapping(described, "`field_value_factor`")
+    known_only(given, {"field", "factor", "modifier", "missing"}, "`field_value_factor`")
+    name = str(required(given, "field", "field_value_factor"))
+    field = parser.field(name)
+    if field is None or not field.is_number:
+        raise unsupported(f"`field_value_factor` on {name}, which is no number of the mapping")
+    missing = given.get("missing")
+    return FieldValue(
+        name,
+        parameters.number(given.get("factor", 1), "factor"),
+        parameters.choice(given.get("modifier", "none"), MODIFIERS, "modifier"),
+        None if missing is None else float(missing),
+    )

@@ -1,0 +1,120 @@
+"""The query DSL's entry: the name of a query to its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from searchapp.engines.embedded.queries import parameters
+from searchapp.engines.embedded.queries.nodes import Boost, MatchNone, Query
+from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
+from searchapp.engines.embedded.schema import Analyzers, Field, Schema
+
+Reader = Callable[["Parser", Any], Query]
+
+DEEPEST = 30
+"""Queries inside one another, as in Elasticsearch (`indices.query.bool.max_nested_depth`)."""
+
+REMEMBERED_TEXTS = 16
+
+
+@dataclass
+class Parser:
+    """Reads queries on the fields of one index."""
+
+    schema: Schema
+    analyzers: Analyzers
+    _depth: int = 0
+    _analyzed: dict[tuple[str, str], list[tuple[int, list[str]]]] = field(default_factory=dict)
+
+    def query(self, body: Any) -> Query:
+        """The query that a `query` object of the DSL stands for.
+
+        Raises:
+            EngineRefused: it makes no sense, or has something that the embedded engine does not support.
+        """
+        name, content = parameters.single(body, "a query")
+        reader = READERS.get(name)
+        if reader is None:
+            raise unsupported(f"the query `{name}`")
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise invalid(f"more than {DEEPEST} queries inside one another")
+        try:
+            return reader(self, content)
+        finally:
+            self._depth -= 1
+
+    def queries(self, bodies: Any) -> tuple[Query, ...]:
+        """One query or several of them."""
+        several: Iterable[Any] = bodies if isinstance(bodies, list | tuple) else [bodies]
+        return tuple(self.query(body) for body in several)
+
+    def field(self, name: str) -> Field | None:
+        """A field; None for one that no document can have, which Elasticsearch lets match nothing."""
+        if "*" in name:
+            raise unsupported(f"the pattern `{name}` for the names of fields")
+        if name.startswith("_"):
+            raise unsupported(f"queries on `{name}`")
+        return self.schema.fields.get(name)
+
+    def terms(self, analyzer: str, text: str) -> list[tuple[int, list[str]]]:
+        """The terms that an analyzer makes of a text, by position; a body often asks for the same ones twice."""
+        key = analyzer, text
+        if key not in self._analyzed:
+            if len(self._analyzed) >= REMEMBERED_TEXTS:
+                self._analyzed.clear()
+            tokens = self.analyzers.analyzer(analyzer).terms(text)
+            self._analyzed[key] = [
+                (position, [term for term, _position in group])
+                for position, group in groupby(tokens, key=itemgetter(1))
+            ]
+        return self._analyzed[key]
+
+    def options(self, content: Any, name: str, known: Iterable[str]) -> Mapping[str, Any]:
+        """The parameters of a query, all of which must be known."""
+        given = parameters.mapping(content, f"the query `{name}`")
+        known_only(given, {*known, "boost"}, f"the query `{name}`")
+        return given
+
+    def on_field(
+        self, content: Any, name: str, value: str, known: Iterable[str]
+    ) -> tuple[str, Mapping[str, Any]]:
+        """The field of a query and its parameters; `{"match": {"text": "x"}}` is short for its `value`."""
+        field, given = parameters.single(content, f"the query `{name}`")
+        if not isinstance(given, Mapping):
+            given = {value: given}
+        return field, self.options(given, name, {*known, value})
+
+
+def boosted(query: Query, given: Mapping[str, Any], name: str) -> Query:
+    """The query with the boost among its parameters."""
+    boost = parameters.boost(given.get("boost", 1), f"the query `{name}`")
+    return query if boost == 1 or isinstance(query, MatchNone) else Boost(query, boost)
+
+
+def required(given: Mapping[str, Any], parameter: str, name: str) -> Any:
+    """A parameter that a query must have."""
+    if given.get(parameter) is None:
+        raise invalid(f"the query `{name}` lacks `{parameter}`")
+    return given[parameter]
+
+
+READERS: dict[str, Reader] = {}
+
+
+def reads(name: str) -> Callable[[Reader], Reader]:
+    """Registers the reader of a query."""
+
+    def register(reader: Reader) -> Reader:
+        READERS[name] = reader
+        return reader
+
+    return register
+
+
+# Each registers its readers above when it is imported.
+from searchapp.engines.embedded.queries import compound, fulltext, functions, termlevel  # noqa: E402, F401

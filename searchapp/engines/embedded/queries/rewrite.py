@@ -1,0 +1,291 @@
+"""The simplifications that Lucene makes before it scores (`Query.rewrite`, Lucene 10).
+
+They matter to the last bit: a clause of its own is rounded to float32 before it is added to its neighbours,
+one that was merged with them is not. And they show in explanations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from searchapp.engines.embedded.queries.nodes import (
+    Bag,
+    Bool,
+    Boost,
+    Boosting,
+    Constant,
+    DisMax,
+    FunctionScore,
+    MatchAll,
+    MatchNone,
+    Phrase,
+    Query,
+    Synonym,
+    Term,
+    multiplied,
+)
+
+NONE = MatchNone()
+ALL = MatchAll()
+
+
+def rewrite(query: Query) -> Query:
+    """The query that Lucene scores in the place of this one.
+
+    What is inside is rewritten first and stays so: the rules only move clauses that are simple already.
+    """
+    match query:
+        case Term() | Bag():
+            return query
+        case Bool():
+            return _bool(query)
+        case Boost():
+            return _boost(query)
+        case Constant(inner):
+            return _constant(inner)
+        case DisMax(queries, tie_breaker):
+            return _dis_max(tuple(map(rewrite, queries)), tie_breaker)
+        case Synonym(field, (term,)) | Phrase(field, (term,)):
+            return Term(field, term)
+        case Boosting(positive, negative, factor):
+            return Boosting(rewrite(positive), rewrite(negative), factor)
+        case FunctionScore(query=inner):
+            return replace(query, query=rewrite(inner))
+    return query
+
+
+def _boost(query: Boost) -> Query:
+    inner = rewrite(query.query)
+    match inner:
+        case MatchNone():
+            return inner
+        case Boost(deeper, boost):
+            return Boost(deeper, multiplied(query.boost, boost))
+    if query.boost == 1:
+        return inner
+    if query.boost == 0 and not isinstance(inner, Constant):
+        return Boost(Constant(inner), 0.0)
+    return Boost(inner, query.boost)
+
+
+def _constant(inner: Query) -> Query:
+    inner = _without_scores(inner)
+    return inner if isinstance(inner, MatchNone) else Constant(inner)
+
+
+def _without_scores(query: Query) -> Query:
+    """A query whose scores nobody looks at."""
+    query = rewrite(query)
+    while isinstance(query, Boost | Constant):
+        query = query.query
+    return query
+
+
+def _dis_max(queries: tuple[Query, ...], tie_breaker: float) -> Query:
+    if not queries:
+        return NONE
+    if len(queries) == 1:
+        return queries[0]
+    if tie_breaker == 1:
+        return rewrite(Bool(should=queries))
+    return DisMax(queries, tie_breaker)
+
+
+def _bool(query: Bool) -> Query:
+    simple = _inside(query)
+    while isinstance(simple, Bool):
+        for rule in _RULES:
+            simpler = rule(simple)
+            if simpler is not simple:
+                break
+        else:
+            break
+        simple = simpler
+    return simple
+
+
+def _without_positive_clauses(query: Bool) -> Query:
+    return query if query.must or query.should or query.filter else NONE
+
+
+def _single_clause(query: Bool) -> Query:
+    if len(query) == 1:
+        if query.should and query.minimum <= 1:
+            return query.should[0]
+        if query.must and query.minimum == 0:
+            return query.must[0]
+        if query.filter and query.minimum == 0:
+            return Boost(Constant(query.filter[0]), 0.0)
+    return query
+
+
+def _inside(query: Bool) -> Query:
+    inner = Bool(
+        must=tuple(map(rewrite, query.must)),
+        must_not=_without_none(map(_without_scores, query.must_not)),
+        should=_without_none(map(rewrite, query.should)),
+        filter=tuple(map(_without_scores, query.filter)),
+        minimum=query.minimum,
+    )
+    return NONE if NONE in inner.must or NONE in inner.filter else inner
+
+
+def _repeated_filters(query: Bool) -> Query:
+    filters, must_not = _distinct(query.filter), _distinct(query.must_not)
+    if len(filters) + len(must_not) == len(query.filter) + len(query.must_not):
+        return query
+    return replace(query, filter=filters, must_not=must_not)
+
+
+def _contradiction(query: Bool) -> Query:
+    if not query.must_not:
+        return query
+    excluded = set(query.must_not)
+    return NONE if ALL in excluded or excluded & {*query.must, *query.filter} else query
+
+
+def _idle_filters(query: Bool) -> Query:
+    if not query.filter or (len(query.filter) == 1 and not query.must):
+        return query
+    idle = {*query.must, ALL}
+    filters = tuple(clause for clause in query.filter if clause not in idle)
+    return query if len(filters) == len(query.filter) else replace(query, filter=filters)
+
+
+def _filters_that_score(query: Bool) -> Query:
+    if not query.filter:
+        return query
+    both = set(query.should) & set(query.filter)
+    if not both:
+        return query
+    return replace(
+        query,
+        must=query.must + tuple(clause for clause in query.should if clause in both),
+        should=tuple(clause for clause in query.should if clause not in both),
+        filter=tuple(clause for clause in query.filter if clause not in both),
+        minimum=max(0, query.minimum - sum(clause in both for clause in query.should)),
+    )
+
+
+def _repeated_should(query: Bool) -> Query:
+    should = query.should if query.minimum > 1 else _merged(query.should)
+    return query if should is query.should else replace(query, should=should)
+
+
+def _repeated_must(query: Bool) -> Query:
+    must = _merged(query.must)
+    return query if must is query.must else replace(query, must=must)
+
+
+def _must_match_all(query: Bool) -> Query:
+    """Only filters choose the documents and all get one score: that of a constant."""
+    if len(query.must) != 1 or not query.filter:
+        return query
+    (must,) = query.must
+    boost, must = (must.boost, must.query) if isinstance(must, Boost) else (1.0, must)
+    if must != ALL:
+        return query
+    constant = rewrite(Constant(Bool(filter=query.filter, must_not=query.must_not)))
+    return Bool(
+        must=(constant if boost == 1 else Boost(constant, boost),), should=query.should, minimum=query.minimum
+    )
+
+
+def _nested_should(query: Bool) -> Query:
+    if query.minimum > 1 or not any(isinstance(clause, Bool | Bag) for clause in query.should):
+        return query
+    should: list[Query] = []
+    for clause in query.should:
+        inner = clause.spelled_out() if isinstance(clause, Bag) else clause
+        if isinstance(inner, Bool) and inner.is_pure_disjunction:
+            should += inner.should
+        else:
+            should.append(clause)
+    return query if len(should) == len(query.should) else replace(query, should=tuple(should))
+
+
+def _nested_required(query: Bool) -> Query:
+    def inlined(clause: Query) -> bool:
+        return isinstance(clause, Bool) and not clause.should and clause.minimum == 0
+
+    if not any(map(inlined, (*query.must, *query.filter))):
+        return query
+    must: list[Query] = []
+    filters: list[Query] = []
+    must_not = list(query.must_not)
+    for clause in query.must:
+        if isinstance(clause, Bool) and inlined(clause):
+            must += clause.must
+            filters += clause.filter
+            must_not += clause.must_not
+        else:
+            must.append(clause)
+    for clause in query.filter:
+        if isinstance(clause, Bool) and inlined(clause):
+            filters += (*clause.must, *clause.filter)
+            must_not += clause.must_not
+        else:
+            filters.append(clause)
+    return replace(query, must=tuple(must), filter=tuple(filters), must_not=tuple(must_not))
+
+
+def _all_should(query: Bool) -> Query:
+    if len(query.should) < query.minimum:
+        return NONE
+    if query.should and len(query.should) == query.minimum:
+        return replace(query, must=query.must + query.should, should=(), minimum=0)
+    return query
+
+
+def _only_must(query: Bool) -> Query:
+    """What should match inside the only clause that must match."""
+    if query.should or len(query.must) != 1:
+        return query
+    (inner,) = query.must
+    inner = inner.spelled_out() if isinstance(inner, Bag) else inner
+    if not isinstance(inner, Bool) or len(inner.should) != len(inner):
+        return query
+    return replace(query, must=(), should=inner.should, minimum=max(1, inner.minimum))
+
+
+_RULES: tuple[Callable[[Bool], Query], ...] = (
+    _without_positive_clauses,
+    _single_clause,
+    _repeated_filters,
+    _contradiction,
+    _idle_filters,
+    _filters_that_score,
+    _repeated_should,
+    _repeated_must,
+    _must_match_all,
+    _nested_should,
+    _nested_required,
+    _all_should,
+    _only_must,
+)
+
+
+def _merged(clauses: tuple[Query, ...]) -> tuple[Query, ...]:
+    """Equal clauses as one, their boosts summed in double."""
+    if len(clauses) < 2:
+        return clauses
+    boosts: dict[Query, float] = {}
+    for clause in clauses:
+        boost, inner = (clause.boost, clause.query) if isinstance(clause, Boost) else (1.0, clause)
+        boosts[inner] = boosts.get(inner, 0.0) + boost
+    if len(boosts) == len(clauses):
+        return clauses
+    return tuple(
+        clause if boost == 1 else Boost(clause, float(np.float32(boost))) for clause, boost in boosts.items()
+    )
+
+
+def _distinct(clauses: Iterable[Query]) -> tuple[Query, ...]:
+    return tuple(dict.fromkeys(clauses))
+
+
+def _without_none(clauses: Iterable[Query]) -> tuple[Query, ...]:
+    return tuple(clause for clause in clauses if clause != NONE)

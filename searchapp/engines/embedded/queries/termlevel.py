@@ -1,0 +1,156 @@
+"""Queries on values as they are indexed: `term`, `terms`, `ids`, `exists`, `prefix`, `range`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from searchapp.engines.embedded.queries import parameters
+from searchapp.engines.embedded.queries.nodes import (
+    Between,
+    Constant,
+    Exists,
+    Ids,
+    MatchNone,
+    OneOf,
+    Prefix,
+    Query,
+    Term,
+    Terms,
+)
+from searchapp.engines.embedded.queries.parse import Parser, boosted, reads, required
+from searchapp.engines.embedded.refusals import invalid, unsupported
+from searchapp.engines.embedded.schema import INTEGERS, Field
+
+
+@reads("term")
+def term(parser: Parser, content: Any) -> Query:
+    """A term as it is indexed, or a number."""
+    name, given = parser.on_field(content, "term", "value", ())
+    value = required(given, "value", "term")
+    field = parser.field(name)
+    if field is None:
+        return MatchNone()
+    found = (
+        of_number(field, value)
+        if field.is_number
+        else Term(name, parameters.text(value, f"the term for {name}"))
+    )
+    return boosted(found, given, "term")
+
+
+@reads("terms")
+def terms(parser: Parser, content: Any) -> Query:
+    """Any of several terms or numbers."""
+    given = parameters.mapping(content, "the query `terms`")
+    named = {name: value for name, value in given.items() if name != "boost"}
+    name, values = parameters.single(named, "the query `terms`")
+    if isinstance(values, Mapping):
+        raise unsupported("the lookup of terms in another index")
+    if not isinstance(values, list | tuple):
+        raise invalid("the query `terms` needs a list of values")
+    field = parser.field(name)
+    if field is None or not values:
+        return MatchNone()
+    if field.is_number:
+        numbers = [of_number(field, value) for value in values]
+        found: Query = OneOf(name, tuple(sorted({one.low for one in numbers if isinstance(one, Between)})))
+    else:
+        found = Terms(name, tuple(sorted({parameters.text(value, f"a term for {name}") for value in values})))
+    return boosted(found, given, "terms")
+
+
+@reads("ids")
+def ids(parser: Parser, content: Any) -> Query:
+    """Documents by their ids."""
+    given = parser.options(content, "ids", ("values",))
+    values = required(given, "values", "ids")
+    listed = values if isinstance(values, list | tuple) else [values]
+    found = tuple(sorted({parameters.text(value, "an id") for value in listed}))
+    return boosted(Ids(found) if found else MatchNone(), given, "ids")
+
+
+@reads("exists")
+def exists(parser: Parser, content: Any) -> Query:
+    """Documents that have a value in a field."""
+    given = parser.options(content, "exists", ("field",))
+    field = parser.field(str(required(given, "field", "exists")))
+    return boosted(Constant(Exists(field.name)) if field else MatchNone(), given, "exists")
+
+
+@reads("prefix")
+def prefix(parser: Parser, content: Any) -> Query:
+    """Terms that begin with some characters."""
+    name, given = parser.on_field(content, "prefix", "value", ())
+    value = parameters.text(required(given, "value", "prefix"), f"the prefix for {name}")
+    field = parser.field(name)
+    if field is None:
+        return MatchNone()
+    if field.is_number:
+        raise invalid(f"the query `prefix` needs a text or keyword field, {name} is {field.type}")
+    return boosted(Prefix(name, value), given, "prefix")
+
+
+@reads("range")
+def range_(parser: Parser, content: Any) -> Query:
+    """Numbers between bounds."""
+    name, given = parser.on_field(content, "range", "gte", ("gt", "gte", "lt", "lte"))
+    field = parser.field(name)
+    if field is None:
+        return MatchNone()
+    if not field.is_number:
+        raise unsupported(f"the query `range` on {name}, a {field.type} field, only on numbers")
+    low, high = -math.inf, math.inf
+    for bound in ("gt", "gte", "lt", "lte"):
+        if given.get(bound) is None:
+            continue
+        value = _exact(given[bound], f"`{bound}` for {name}")
+        if bound.startswith("g"):
+            low = max(low, _bound(field, value, bound))
+        else:
+            high = min(high, _bound(field, value, bound))
+    if low == -math.inf and high == math.inf:
+        return boosted(Constant(Exists(name)), given, "range")
+    return boosted(Between(name, low, high) if low <= high else MatchNone(), given, "range")
+
+
+def of_number(field: Field, value: Any) -> Query:
+    """The documents that have a number."""
+    exact = _exact(value, f"the number for {field.name}")
+    if field.type in INTEGERS and exact != int(exact):
+        return MatchNone()
+    if field.type == "float":
+        exact = float(np.float32(exact))
+    return Between(field.name, exact, exact)
+
+
+def _exact(value: Any, place: str) -> float:
+    """A number as it stands: an int keeps all its digits."""
+    if isinstance(value, str):
+        try:
+            value = int(value) if value.lstrip("+-").isdecimal() else float(value)
+        except ValueError:
+            raise invalid(f"{place} must be a number, not {value!r}") from None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise invalid(f"{place} must be a number, not {value!r}")
+    return value
+
+
+def _bound(field: Field, value: float, bound: str) -> float:
+    """The outermost value of the field that a bound lets in."""
+    up = bound.startswith("g")
+    if field.type in INTEGERS:
+        if value != int(value):
+            return math.ceil(value) if up else math.floor(value)
+        return int(value) + {"gt": 1, "lt": -1}.get(bound, 0)
+    if field.type == "float":
+        value = float(np.float32(value))
+    if bound in ("gte", "lte"):
+        return value
+    direction = math.inf if up else -math.inf
+    if field.type == "float":
+        return float(np.nextafter(np.float32(value), np.float32(direction)))
+    return math.nextafter(value, direction)

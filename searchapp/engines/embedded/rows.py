@@ -1,0 +1,187 @@
+"""The scores of a term in all documents that have it: a *row*, computed once and kept for the next topic.
+
+What a term contributes to a document depends on the term, its weight and the document alone. Topics share
+most of their terms, so the float32 scores of a row are computed once and only added up from then on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchapp.engines.embedded import phrases, similarity
+from searchapp.engines.embedded.queries.nodes import Phrase, Synonym, Term
+from searchapp.engines.embedded.similarity import Float32s
+from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Numbers, Postings
+
+Scored = Term | Synonym | Phrase
+"""The queries that BM25 scores."""
+
+Doubles = NDArray[np.float64]
+
+DENSE_SHARE = 8
+"""A row with more than one document in this many is kept as a number for every document.
+
+Adding two arrays of numbers takes half a nanosecond an element, adding at given places five or more.
+"""
+
+CACHE_BYTES = 256 << 20
+
+TOGETHER = 1 << 21
+"""Postings that are scored at a time, which bounds the memory that it takes."""
+
+
+class Row(NamedTuple):
+    """The scores of the documents that match, which are ascending; a common term's also as one for every document.
+
+    `positive` says that none of the scores is 0.
+    """
+
+    documents: Numbers
+    scores: Float32s
+    dense: Doubles | None
+    positive: bool
+
+    @property
+    def bytes(self) -> int:
+        dense = 0 if self.dense is None else self.dense.nbytes
+        return dense + self.documents.nbytes + self.scores.nbytes
+
+
+class Rows:
+    """The rows of an index; all are forgotten when they grow too many, and the topics at hand begin anew."""
+
+    def __init__(self, reader: IndexReader, limit: int = CACHE_BYTES) -> None:
+        self._reader = reader
+        self._limit = limit
+        self._bytes = 0
+        self._terms: dict[tuple[str, float], dict[str, Row]] = {}
+        self._others: dict[tuple[Scored, float], Row] = {}
+        self._lock = threading.Lock()
+
+    def row(self, query: Scored, boost: np.float32) -> Row:
+        """The row of a query whose boost is given."""
+        if isinstance(query, Term):
+            return self.of_terms(query.field, [query.term], boost)[0]
+        row = self._others.get((query, float(boost)))
+        if row is None:
+            row = self._computed(query, boost)
+            self._count(row)
+            self._others[query, float(boost)] = row
+        return row
+
+    def of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[Row]:
+        """The rows of terms of a field, in their order."""
+        known = self._terms.setdefault((name, float(boost)), {})
+        try:
+            return [known[term] for term in terms]
+        except KeyError:
+            missing = list(dict.fromkeys(term for term in terms if term not in known))
+            found = known | self._of_field(self._reader.fields[name], missing, boost)
+            return [found[term] for term in terms]
+
+    def prepare(self, name: str, terms: Iterable[str], boost: np.float32) -> None:
+        """Compute the rows of many terms at once: much cheaper than one by one."""
+        known = self._terms.get((name, float(boost)), {})
+        missing = list(dict.fromkeys(term for term in terms if term not in known))
+        if missing:
+            self._of_field(self._reader.fields[name], missing, boost)
+
+    def _of_field(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, Row]:
+        """Compute and keep the rows of terms of one field, as many at a time as fit into `TOGETHER` postings."""
+        rows: dict[str, Row] = {}
+        some: list[str] = []
+        postings_of_some = 0
+        for term in terms:
+            frequency = field.document_frequency(term)
+            if some and postings_of_some + frequency > TOGETHER:
+                rows |= self._together(field, some, boost)
+                some, postings_of_some = [], 0
+            some.append(term)
+            postings_of_some += frequency
+        rows |= self._together(field, some, boost)
+        for row in rows.values():
+            self._count(row)
+        self._terms.setdefault((field.field.name, float(boost)), {}).update(rows)
+        return rows
+
+    def _together(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, Row]:
+        found, counts = field.postings_of(terms)
+        documents = field.statistics.documents
+        weights = [
+            field.similarity.weight(boost, similarity.idf(count, documents)) for count in counts.tolist()
+        ]
+        scores = similarity.scores(
+            np.repeat(np.array(weights, np.float32), counts),
+            found.frequencies,
+            field.inverses(found.documents),
+        )
+        ends = np.cumsum(counts).tolist()
+        positive = bool(scores.all())
+        return {
+            term: self._row(found.documents[start:end], scores[start:end], positive)
+            for term, start, end in zip(terms, [0, *ends], ends, strict=False)
+        }
+
+    def _count(self, row: Row) -> None:
+        """Count the bytes of a row that is about to be kept; forget all rows if they become too many."""
+        with self._lock:
+            if self._bytes + row.bytes > self._limit:
+                self._terms.clear()
+                self._others.clear()
+                self._bytes = 0
+            self._bytes += row.bytes
+
+    def _computed(self, query: Scored, boost: np.float32) -> Row:
+        field = self._reader.fields[query.field]
+        found = postings(field, query)
+        weight = field.similarity.weight(boost, idf(field, query))
+        scores = similarity.scores(weight, found.frequencies, field.inverses(found.documents))
+        return self._row(found.documents, scores, bool(scores.all()))
+
+    def _row(self, documents: Numbers, scores: Float32s, positive: bool) -> Row:
+        dense = None
+        if len(scores) * DENSE_SHARE > self._reader.count:
+            dense = np.zeros(self._reader.count)
+            dense[documents] = scores
+        return Row(documents, scores, dense, positive)
+
+
+def postings(field: FieldReader, query: Scored) -> Postings:
+    """Where a query matches, and how often."""
+    match query:
+        case Term(_, term):
+            return field.postings(term)
+        case Synonym(_, terms):
+            return _merged([field.postings(term) for term in terms])
+        case Phrase():
+            return phrases.postings(field, query)
+
+
+def document_frequency(field: FieldReader, query: Term | Synonym) -> int:
+    """In how many documents BM25 believes a term to be; of synonyms, the commonest counts."""
+    if isinstance(query, Term):
+        return field.document_frequency(query.term)
+    return max(field.document_frequency(term) for term in query.terms)
+
+
+def idf(field: FieldReader, query: Scored) -> np.float32:
+    """The idf of a query; that of a phrase is the sum of its terms', in double."""
+    documents = field.statistics.documents
+    if isinstance(query, Phrase):
+        parts = (similarity.idf(field.document_frequency(term), documents) for term in query.terms)
+        return np.float32(sum(map(float, parts)))
+    return similarity.idf(document_frequency(field, query), documents)
+
+
+def _merged(found: list[Postings]) -> Postings:
+    documents = reduce(np.union1d, (one.documents for one in found))
+    frequencies = np.zeros(len(documents), np.float32)
+    for one in found:
+        frequencies[np.searchsorted(documents, one.documents)] += one.frequencies
+    return Postings(documents, frequencies)

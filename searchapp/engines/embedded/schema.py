@@ -1,0 +1,158 @@
+"""A create-index body, read as far as the embedded engine supports it.
+
+A *field* here is what postings are kept of: `text` and its sub-field `text.prose` are two fields with one
+source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from searchapp.engines.base import AnalysisStep, Token
+from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
+from searchapp.engines.embedded.similarity import BM25, DEFAULT_B, DEFAULT_K1
+
+TEXT = "text"
+KEYWORD = "keyword"
+INTEGERS = {"long": 63, "integer": 31, "short": 15, "byte": 7}
+"""Bits that the absolute value of a number of the type may have."""
+FLOATS = ("double", "float")
+
+_PARAMETERS = {
+    TEXT: {"type", "fields", "analyzer", "search_analyzer", "similarity", "meta"},
+    KEYWORD: {"type", "fields", "meta"},
+    **{number: {"type", "fields", "meta"} for number in (*INTEGERS, *FLOATS)},
+}
+
+
+class Analyzer(Protocol):
+    """What is asked of an analyzer: see `searchapp.analysis`."""
+
+    position_increment_gap: int
+
+    def terms(self, text: str) -> list[tuple[str, int]]:
+        """The terms and their positions, in the order in which they are emitted."""
+
+    def tokens(self, text: str) -> list[Token]:
+        """The terms with the characters of the text that they stand for."""
+
+    def steps(self, text: str) -> list[AnalysisStep]:
+        """What each piece of the analyzer makes of the text."""
+
+
+class Analyzers(Protocol):
+    """The analyzers of an index by name."""
+
+    def analyzer(self, name: str) -> Analyzer:
+        """A custom or a built-in analyzer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of an index.
+
+    `source` is the property that its values come from. Analyzers and similarity are None where the type has
+    none: a keyword is scored by BM25 without lengths, a number not at all.
+    """
+
+    name: str
+    type: str
+    source: str
+    analyzer: str | None = None
+    search_analyzer: str | None = None
+    similarity: BM25 | None = None
+
+    @property
+    def is_text(self) -> bool:
+        return self.type == TEXT
+
+    @property
+    def is_number(self) -> bool:
+        return self.type in INTEGERS or self.type in FLOATS
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The fields of an index by name, in the order of the mapping, and its settings for analysis."""
+
+    fields: Mapping[str, Field]
+    analysis: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, mapping: Mapping[str, Any]) -> Schema:
+        """Read a create-index body.
+
+        Raises:
+            EngineRefused: it has something that the embedded engine does not support, or that makes no sense.
+        """
+        known_only(mapping, {"settings", "mappings"}, "a mapping")
+        settings = mapping.get("settings", {})
+        known_only(settings, {"analysis", "similarity"}, "the settings of an index")
+        mappings = mapping.get("mappings", {})
+        known_only(mappings, {"dynamic", "_meta", "properties"}, "`mappings`")
+        if mappings.get("dynamic", "strict") != "strict":
+            raise unsupported(f"`dynamic: {mappings['dynamic']}`, only `strict`")
+        reader = _Reader(settings.get("analysis", {}), _similarities(settings.get("similarity", {})))
+        fields = {field.name: field for field in reader.fields(mappings.get("properties", {}))}
+        return cls(fields, settings.get("analysis", {}))
+
+
+class _Reader:
+    def __init__(self, analysis: Mapping[str, Any], similarities: Mapping[str, BM25]) -> None:
+        self._analyzers = analysis.get("analyzer", {})
+        self._similarities = similarities
+
+    def fields(self, properties: Mapping[str, Any]) -> Iterator[Field]:
+        for name, described in properties.items():
+            yield self._field(name, name, described)
+            for inner, also in described.get("fields", {}).items():
+                if "fields" in also:
+                    raise invalid(f"the sub-field {name}.{inner} has sub-fields of its own")
+                yield self._field(f"{name}.{inner}", name, also)
+
+    def _field(self, name: str, source: str, described: Mapping[str, Any]) -> Field:
+        kind = described.get("type", "object")
+        if kind not in _PARAMETERS:
+            raise unsupported(f"the type `{kind}` of the field {name}")
+        known_only(described, _PARAMETERS[kind], f"the field {name}")
+        if kind == KEYWORD:
+            return Field(name, kind, source, similarity=self._similarities["default"])
+        if kind != TEXT:
+            return Field(name, kind, source)
+        similarity = described.get("similarity", "default")
+        if similarity not in self._similarities:
+            raise unsupported(f"the similarity `{similarity}` of the field {name}")
+        default = self._default("default", "standard")
+        analyzer = described.get("analyzer", default)
+        searching = described.get("analyzer") or self._default("default_search", default)
+        return Field(
+            name,
+            kind,
+            source,
+            analyzer=analyzer,
+            search_analyzer=described.get("search_analyzer", searching),
+            similarity=self._similarities[similarity],
+        )
+
+    def _default(self, name: str, otherwise: str) -> str:
+        return name if name in self._analyzers else otherwise
+
+
+def _similarities(described: Mapping[str, Any]) -> dict[str, BM25]:
+    read = {"default": BM25(), "BM25": BM25()}
+    for name, parameters in described.items():
+        place = f"the similarity {name}"
+        if parameters.get("type", "BM25") != "BM25":
+            raise unsupported(f"the type `{parameters['type']}` of {place}")
+        known_only(parameters, {"type", "k1", "b", "discount_overlaps"}, place)
+        if str(parameters.get("discount_overlaps", True)).lower() != "true":
+            raise unsupported(f"`discount_overlaps: false` of {place}")
+        k1, b = float(parameters.get("k1", DEFAULT_K1)), float(parameters.get("b", DEFAULT_B))
+        if not (0 <= k1 < float("inf") and 0 <= b <= 1):
+            raise invalid(
+                f"{place} has k1 {k1:g} and b {b:g}, but k1 must not be negative and b be from 0 to 1"
+            )
+        read[name] = BM25(k1, b)
+    return read

@@ -1,0 +1,312 @@
+"""The scores that a query gives to all documents of an index, in Lucene's arithmetic.
+
+Every query gives a float32 to each document it matches. Sums are made in double and rounded once, so what
+is one sum in Lucene must be one sum here: `queries.rewrite` sees to that.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchapp.engines.embedded import functions
+from searchapp.engines.embedded.queries.nodes import (
+    Bag,
+    Between,
+    Bool,
+    Boost,
+    Boosting,
+    Constant,
+    DisMax,
+    Exists,
+    FunctionScore,
+    Ids,
+    MatchAll,
+    MatchNone,
+    OneOf,
+    Phrase,
+    Prefix,
+    Query,
+    Synonym,
+    Term,
+    Terms,
+    leaves,
+)
+from searchapp.engines.embedded.rows import Row, Rows, postings
+from searchapp.engines.embedded.similarity import ONE, Float32s
+from searchapp.engines.embedded.storage.reader import IndexReader
+
+Mask = NDArray[np.bool_]
+Doubles = NDArray[np.float64]
+
+SCORED = (Term, Synonym, Phrase)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A score for every document, 0 for those that do not match.
+
+    `matching` marks those that do. None stands for "where the score is not 0", which most queries come down
+    to and which then need not be computed.
+    """
+
+    values: Float32s
+    matching: Mask | None = None
+
+    def mask(self) -> Mask:
+        return self.values > 0 if self.matching is None else self.matching
+
+
+class Scorer:
+    """Scores the documents of one version of an index."""
+
+    def __init__(self, reader: IndexReader, rows: Rows | None = None) -> None:
+        self._reader = reader
+        self._rows = rows or Rows(reader)
+        self._count = reader.count
+
+    def scores(self, query: Query, boost: np.float32 = ONE) -> Scores:
+        """The scores of a rewritten query whose own boost is multiplied by `boost`."""
+        match query:
+            case Boost(inner, factor):
+                return self.scores(inner, np.float32(factor) * boost)
+            case Term() | Synonym() | Phrase():
+                return self._sum([self._rows.row(query, boost)], [])
+            case Bag(field, terms):
+                return self._sum(self._rows.of_terms(field, terms, boost), [])
+            case Bool():
+                return self._bool(query, boost)
+            case DisMax(queries, tie_breaker):
+                return _best([self.scores(inner, boost) for inner in queries], tie_breaker)
+            case Boosting():
+                return self._boosting(query, boost)
+            case FunctionScore():
+                return self._functions(query, boost)
+            case MatchAll():
+                return Scores(np.full(self._count, boost), np.ones(self._count, bool))
+            case Constant(inner):
+                return self._constant(self.matching(inner), boost)
+        return self._constant(self.matching(query), boost)
+
+    def prepare(self, queries: Iterable[Query]) -> None:
+        """Compute together what the scores of several queries have in common, before they are asked for."""
+        wanted: defaultdict[tuple[str, float], list[str]] = defaultdict(list)
+        for query in queries:
+            for leaf, boost in leaves(query):
+                if isinstance(leaf, Bag):
+                    wanted[leaf.field, boost] += leaf.terms
+                elif isinstance(leaf, Term):
+                    wanted[leaf.field, boost].append(leaf.term)
+        for (field, boost), terms in wanted.items():
+            self._rows.prepare(field, terms, np.float32(boost))
+
+    def matching(self, query: Query) -> Mask:
+        """The documents that a query matches, whatever their scores."""
+        match query:
+            case MatchAll():
+                return np.ones(self._count, bool)
+            case MatchNone():
+                return np.zeros(self._count, bool)
+            case Boost(inner, _) | Constant(inner) | Boosting(inner, _, _):
+                return self.matching(inner)
+            case FunctionScore(min_score=None):
+                return self.matching(query.query)
+            case FunctionScore():
+                return self.scores(query).mask()
+            case DisMax(queries, _):
+                return self._any(queries)
+            case Bool():
+                return self._matching_bool(query)
+        return self._marked([self._documents(query)])
+
+    def _documents(self, query: Query) -> NDArray[Any]:
+        """The documents that a query without others inside matches, in any order."""
+        fields = self._reader.fields
+        match query:
+            case Term(field, term):
+                return fields[field].postings(term).documents
+            case Synonym() | Phrase():
+                return postings(fields[query.field], query).documents
+            case Terms(field, terms) | Bag(field, terms):
+                ranks = (fields[field].rank(term) for term in terms)
+                return fields[field].documents_with(rank for rank in ranks if rank is not None)
+            case Prefix(field, prefix):
+                return fields[field].documents_with(fields[field].terms.with_prefix(prefix))
+            case Between(field, low, high):
+                return fields[field].between(low, high)
+            case OneOf(field, numbers):
+                return np.concatenate([fields[field].between(number, number) for number in numbers])
+            case Exists(field):
+                return fields[field].present
+            case Ids(ids):
+                found = (self._reader.document(document_id) for document_id in ids)
+                return np.array([document for document in found if document is not None], np.int32)
+        raise TypeError(query)
+
+    # Bool
+
+    def _bool(self, query: Bool, boost: np.float32) -> Scores:
+        scores = self._positive(query, boost)
+        if not (query.filter or query.must_not):
+            return scores
+        mask = scores.mask()
+        for clause in query.filter:
+            mask = mask & self.matching(clause)
+        return _restricted(scores, self._without(mask, query.must_not))
+
+    def _positive(self, query: Bool, boost: np.float32) -> Scores:
+        """What the clauses that score come to, without filters and exclusions."""
+        if not query.must and not query.filter:
+            return self._should(query.should, query.minimum, boost)
+        required = self._must(query.must, boost)
+        if not query.should:
+            return required
+        optional = self._should(query.should, query.minimum, boost)
+        # Lucene rounds both sides before it adds them.
+        total = (required.values.astype(np.float64) + optional.values).astype(np.float32)
+        mask = required.mask() & optional.mask() if query.minimum > 0 else required.mask()
+        return _restricted(Scores(total, mask), mask)
+
+    def _must(self, clauses: Sequence[Query], boost: np.float32) -> Scores:
+        if not clauses:
+            return Scores(np.zeros(self._count, np.float32), np.ones(self._count, bool))
+        every = [self.scores(clause, boost) for clause in clauses]
+        if len(every) == 1:
+            return every[0]
+        total = np.zeros(self._count)
+        mask = np.ones(self._count, bool)
+        for scores in every:
+            total += scores.values
+            mask &= scores.mask()
+        return _restricted(Scores(total.astype(np.float32), mask), mask)
+
+    def _should(self, clauses: Sequence[Query], minimum: int, boost: np.float32) -> Scores:
+        rows: list[Row] = []
+        others: list[Scores] = []
+        for clause in clauses:
+            found = self._row_or_scores(clause, boost)
+            if isinstance(found, Row):
+                rows.append(found)
+            else:
+                others.append(found)
+        scores = self._sum(rows, others)
+        if minimum <= 1:
+            return scores
+        counts = np.zeros(self._count, np.int32)
+        for row in rows:
+            counts[row.documents] += 1
+        for other in others:
+            counts += other.mask()
+        return _restricted(scores, counts >= minimum)
+
+    def _row_or_scores(self, clause: Query, boost: np.float32) -> Row | Scores:
+        while isinstance(clause, Boost):
+            boost, clause = np.float32(clause.boost) * boost, clause.query
+        return self._rows.row(clause, boost) if isinstance(clause, SCORED) else self.scores(clause, boost)
+
+    def _sum(self, rows: Sequence[Row], others: Sequence[Scores]) -> Scores:
+        """The sum of rows and of scores, in double, rounded once."""
+        total = np.zeros(self._count)
+        sparse = []
+        for row in rows:
+            if row.dense is not None:
+                total += row.dense
+            elif len(row.documents):
+                sparse.append(row)
+        if sparse:
+            documents = np.concatenate([row.documents for row in sparse])
+            weights = np.concatenate([row.scores for row in sparse])
+            total += np.bincount(documents, weights, self._count)
+        for other in others:
+            total += other.values
+        values = total.astype(np.float32)
+        if all(row.positive for row in rows) and all(other.matching is None for other in others):
+            return Scores(values)
+        mask = self._marked([row.documents for row in rows])
+        for other in others:
+            mask |= other.mask()
+        return Scores(values, mask)
+
+    def _matching_bool(self, query: Bool) -> Mask:
+        mask = np.ones(self._count, bool)
+        for clause in (*query.must, *query.filter):
+            mask &= self.matching(clause)
+        minimum = query.minimum if query.must or query.filter else max(1, query.minimum)
+        if minimum == 1:
+            mask &= self._any(query.should)
+        elif minimum > 1:
+            counts = np.zeros(self._count, np.int32)
+            for clause in query.should:
+                counts += self.matching(clause)
+            mask &= counts >= minimum
+        return self._without(mask, query.must_not)
+
+    def _any(self, queries: Iterable[Query]) -> Mask:
+        mask = np.zeros(self._count, bool)
+        for query in queries:
+            mask |= self.matching(query)
+        return mask
+
+    def _without(self, mask: Mask, excluded: Sequence[Query]) -> Mask:
+        """The mask without the documents of some queries; the mask given may change."""
+        for query in excluded:
+            if isinstance(query, Term | Ids | Terms):  # few documents: cheaper than a mask of all
+                mask[self._documents(query)] = False
+            else:
+                mask &= ~self.matching(query)
+        return mask
+
+    # Others
+
+    def _boosting(self, query: Boosting, boost: np.float32) -> Scores:
+        positive = self.scores(query.positive)
+        factors = np.where(self.matching(query.negative), query.factor, 1.0)
+        values = (positive.values.astype(np.float64) * factors * float(boost)).astype(np.float32)
+        return Scores(values, positive.mask())
+
+    def _functions(self, query: FunctionScore, boost: np.float32) -> Scores:
+        inner = self.scores(query.query, boost)
+        mask = inner.mask()
+        documents = np.flatnonzero(mask)
+        applies = [
+            None if function.filter is None else self.matching(function.filter)[documents]
+            for function in query.functions
+        ]
+        values = np.zeros(self._count, np.float32)
+        values[documents] = functions.combined(
+            self._reader, query, documents, inner.values[documents], applies
+        )
+        if query.min_score is not None:
+            mask = mask & (values >= np.float32(query.min_score))
+        return _restricted(Scores(values, mask), mask)
+
+    def _constant(self, mask: Mask, boost: np.float32) -> Scores:
+        return Scores(mask * boost, mask)
+
+    def _marked(self, documents: Iterable[NDArray[Any]]) -> Mask:
+        mask = np.zeros(self._count, bool)
+        for some in documents:
+            mask[some] = True
+        return mask
+
+
+def _restricted(scores: Scores, mask: Mask) -> Scores:
+    """The scores of the documents that the mask leaves."""
+    return Scores(scores.values * mask, mask)
+
+
+def _best(every: Sequence[Scores], tie_breaker: float) -> Scores:
+    """The greatest score plus `tie_breaker` times the sum of the others, as DisjunctionMaxScorer computes it."""
+    best = np.zeros_like(every[0].values)
+    rest = np.zeros(len(best))
+    mask = np.zeros(len(best), bool)
+    for scores in every:
+        rest += np.minimum(best, scores.values)
+        best = np.maximum(best, scores.values)
+        mask |= scores.mask()
+    return Scores((best + rest * float(np.float32(tie_breaker))).astype(np.float32), mask)

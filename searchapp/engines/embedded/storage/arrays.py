@@ -1,0 +1,90 @@
+"""Numbers in `.npy` files: written in pieces, made durable, read by memory map."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+SUFFIX = ".npy"
+TYPES = frozenset({"|u1", "<u2", "<u4", "<i4", "<i8", "<f8"})
+
+
+class ArrayFile:
+    """A one-dimensional array of a known length that is appended to piece by piece."""
+
+    def __init__(self, path: Path, dtype: DTypeLike, length: int) -> None:
+        self._dtype = np.dtype(dtype)
+        self._left = length
+        self._file = path.open("xb")
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self._dtype),
+            "fortran_order": False,
+            "shape": (length,),
+        }
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+    def append(self, piece: NDArray[Any]) -> None:
+        self._left -= len(piece)
+        self._file.write(np.ascontiguousarray(piece, self._dtype).data)
+
+    def __enter__(self) -> ArrayFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        if error is None and self._left:
+            raise ValueError(f"{self._file.name} lacks {self._left} numbers")
+
+
+def save(folder: Path, name: str, values: NDArray[Any]) -> None:
+    """Write a whole array as `<name>.npy`."""
+    with ArrayFile(folder / f"{name}{SUFFIX}", values.dtype, len(values)) as file:
+        file.append(values)
+
+
+def load(folder: Path, name: str) -> NDArray[Any]:
+    """Map `<name>.npy` into memory, without reading it.
+
+    Raises:
+        ValueError: the file is not a one-dimensional array in full length.
+    """
+    path = folder / f"{name}{SUFFIX}"
+    try:
+        values = np.load(path, mmap_mode=None if _is_empty(path) else "r")  # nothing can't be mapped
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # a header that was altered fails in NumPy's parser in many ways
+        raise ValueError(f"{path.name} is not an array that searchapp wrote") from error
+    if values.ndim != 1 or values.dtype.str not in TYPES:
+        raise ValueError(f"{path.name} is not an array that searchapp wrote")
+    return values.view(np.ndarray)  # type: ignore[no-any-return]  # slices of a plain array are cheaper
+
+
+def narrowest(largest: int) -> np.dtype[Any]:
+    """The smallest unsigned type that holds every number from 0 to `largest`."""
+    return np.min_scalar_type(largest)
+
+
+def synchronize(path: Path) -> None:
+    """Have the system write a file or a folder to disk now."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_empty(path: Path) -> bool:
+    with path.open("rb") as file:
+        version = np.lib.format.read_magic(file)
+        if version != (1, 0):
+            raise ValueError(f"{path} is not an array that searchapp wrote")
+        shape, _order, _dtype = np.lib.format.read_array_header_1_0(file)
+    return shape == (0,)

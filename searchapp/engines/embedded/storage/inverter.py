@@ -1,0 +1,114 @@
+"""The tokens of one field, turned into sorted runs of postings in bounded memory.
+
+Tokens are collected as numbers until there are `RUN_TOKENS` of them, then sorted by (term, document, position)
+and put aside as a run on disk. Documents come in ascending order, so every document of a run comes before
+every document of the next, and merging the runs of a term is no more than laying them one after the other.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchapp.engines.embedded.storage import arrays
+from searchapp.engines.embedded.storage.terms import Terms, TermsWriter
+
+RUN_TOKENS = 4_000_000
+
+_PARTS = ("starts", "documents", "frequencies", "position-starts", "positions")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Postings of some consecutive documents.
+
+    The postings of the term of rank r are `documents[starts[r]:starts[r + 1]]` with their `frequencies`; its
+    positions, those of one document after those of another, `positions[position_starts[r]:position_starts[r + 1]]`.
+    """
+
+    terms: Terms
+    starts: NDArray[np.int64]
+    documents: NDArray[np.int32]
+    frequencies: NDArray[np.int32]
+    position_starts: NDArray[np.int64]
+    positions: NDArray[np.int32]
+
+    @classmethod
+    def open(cls, folder: Path, name: str) -> Run:
+        return cls(Terms.open(folder, name), *(arrays.load(folder, f"{name}.{part}") for part in _PARTS))
+
+
+class Inverter:
+    """Collects the tokens of a field, document by document."""
+
+    def __init__(self, scratch: Path, name: str, *, run_tokens: int | None = None) -> None:
+        self._scratch = scratch
+        self._name = name
+        self._run_tokens = run_tokens or RUN_TOKENS
+        self._runs: list[str] = []
+        self._clear()
+
+    def add(self, document: int, terms: Sequence[str], positions: Sequence[int]) -> None:
+        """Add the tokens of a document, in the order in which the analyzer gives them."""
+        number = self._numbers.__getitem__
+        self._terms.extend(map(number, terms))
+        self._positions.extend(positions)
+        self._documents.append(document)
+        self._lengths.append(len(terms))
+        if len(self._terms) >= self._run_tokens:
+            self._spill()
+
+    def runs(self) -> list[Run]:
+        """All runs, when there is nothing more to add."""
+        if len(self._terms) or not self._runs:
+            self._spill()
+        return [Run.open(self._scratch, name) for name in self._runs]
+
+    def _clear(self) -> None:
+        self._numbers: defaultdict[str, int] = defaultdict()
+        self._numbers.default_factory = self._numbers.__len__  # a new term takes the next number
+        self._terms = array("i")
+        self._positions = array("i")
+        self._documents = array("i")
+        self._lengths = array("i")
+
+    def _spill(self) -> None:
+        name = f"{self._name}.{len(self._runs)}"
+        vocabulary = sorted(self._numbers)
+        rank = np.empty(len(vocabulary), np.int32)
+        rank[[self._numbers[term] for term in vocabulary]] = np.arange(len(vocabulary), dtype=np.int32)
+
+        # Stable: documents and positions stay in the order in which they came.
+        of_token = rank[np.frombuffer(self._terms, np.int32)]
+        order = np.argsort(of_token, kind="stable")
+        of_token = of_token[order]
+        documents = np.repeat(
+            np.frombuffer(self._documents, np.int32), np.frombuffer(self._lengths, np.int32)
+        )
+        documents = documents[order]
+
+        first = np.ones(len(order), bool)  # tokens that begin a posting
+        first[1:] = (of_token[1:] != of_token[:-1]) | (documents[1:] != documents[:-1])
+        postings = np.flatnonzero(first)
+        edges = np.arange(len(vocabulary) + 1)
+        terms = TermsWriter()
+        terms.add_all(term.encode() for term in vocabulary)
+        terms.write(self._scratch, name)
+        parts: tuple[NDArray[Any], ...] = (
+            np.searchsorted(of_token[postings], edges).astype(np.int64),
+            documents[postings],
+            np.diff(postings, append=len(order)).astype(np.int32),
+            np.searchsorted(of_token, edges).astype(np.int64),
+            np.frombuffer(self._positions, np.int32)[order],
+        )
+        for part, values in zip(_PARTS, parts, strict=True):
+            arrays.save(self._scratch, f"{name}.{part}", values)
+        self._runs.append(name)
+        self._clear()

@@ -1,0 +1,95 @@
+"""A sorted dictionary of byte strings that is searched without being loaded.
+
+The strings lie one after the other in one array, in the order of their bytes (for UTF-8 that is the order of
+code points); a second array says where each begins. A look-up is a binary search that touches a few pages.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchapp.engines.embedded.storage import arrays
+
+CHUNK = 65536
+
+
+class Terms:
+    """The terms of a field, or the ids of an index, by their rank in bytewise order."""
+
+    def __init__(self, characters: NDArray[np.uint8], starts: NDArray[np.int64]) -> None:
+        self._characters = memoryview(characters.data)
+        self._starts = memoryview(starts.data)  # its numbers come as Python's, which a look-up is full of
+
+    @classmethod
+    def open(cls, folder: Path, name: str) -> Terms:
+        return cls(arrays.load(folder, f"{name}.terms"), arrays.load(folder, f"{name}.term-starts"))
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, rank: int) -> bytes:
+        if not 0 <= rank < len(self):
+            raise IndexError(rank)
+        return self._characters[self._starts[rank] : self._starts[rank + 1]].tobytes()
+
+    def __iter__(self) -> Iterator[bytes]:
+        for first in range(0, len(self), CHUNK):
+            starts = self._starts[first : first + CHUNK + 1].tolist()
+            base = starts[0]
+            characters = bytes(self._characters[base : starts[-1]])
+            for start, end in pairwise(starts):
+                yield characters[start - base : end - base]
+
+    def rank(self, term: str) -> int | None:
+        """The rank of a term, None when it is not there."""
+        sought = term.encode()
+        characters, starts = self._characters, self._starts
+        low, high = 0, len(starts) - 1
+        while low < high:  # bisect_left, without a call for each step
+            middle = (low + high) >> 1
+            if characters[starts[middle] : starts[middle + 1]].tobytes() < sought:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self) and self[low] == sought else None
+
+    def with_prefix(self, prefix: str) -> range:
+        """The ranks of the terms that begin with a prefix."""
+        sought = prefix.encode()
+        first = bisect_left(self, sought)
+        size = len(sought)
+        return range(first, bisect_left(self, True, lo=first, key=lambda term: term[:size] > sought))
+
+
+class TermsWriter:
+    """Collects terms, which come in ascending order, and writes them."""
+
+    def __init__(self) -> None:
+        self._characters = bytearray()
+        self._starts = [np.zeros(1, np.int64)]
+        self._ends: list[int] = []
+
+    def add(self, term: bytes) -> None:
+        self._characters += term
+        self._ends.append(len(self._characters))
+        if len(self._ends) == CHUNK:
+            self._pack()
+
+    def add_all(self, terms: Iterable[bytes]) -> None:
+        for term in terms:
+            self.add(term)
+
+    def write(self, folder: Path, name: str) -> None:
+        self._pack()
+        arrays.save(folder, f"{name}.terms", np.frombuffer(self._characters, np.uint8))
+        arrays.save(folder, f"{name}.term-starts", np.concatenate(self._starts))
+
+    def _pack(self) -> None:
+        self._starts.append(np.array(self._ends, np.int64))
+        self._ends = []

@@ -1,0 +1,165 @@
+"""Which version of an index serves, and the one process that may build another.
+
+The pointer `current` is replaced by one rename, so a reader finds the old version or the new one, whenever the
+builder is killed. A version that `current` does not name is a leftover; whoever holds the lock removes it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from searchapp.engines.embedded.storage.arrays import synchronize
+from searchapp.engines.embedded.storage.layout import damaged
+from searchapp.errors import EngineRefused
+
+LOCK = "lock"
+CURRENT = "current"
+NEXT = "current.next"
+
+LAST_BREATH_SECONDS = 2.0
+"""How long the helpers of a builder that was killed may take to notice, and to let go of the lock."""
+
+_VERSION = re.compile(r"\d{6,}")
+
+
+class Versions:
+    """The folder of one index."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def serving(self) -> Path | None:
+        """The folder of the version that serves, None when there is none.
+
+        Raises:
+            EngineRefused: the folder holds something else.
+            DataError: the pointer is damaged.
+        """
+        self._refuse_foreign()
+        try:
+            name = (self.folder / CURRENT).read_text(encoding="ascii").strip()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError) as error:
+            raise damaged(self.folder, f"{CURRENT} can't be read") from error
+        if not _VERSION.fullmatch(name):
+            raise damaged(self.folder, f"{CURRENT} names no version")
+        return self.folder / name
+
+    @contextmanager
+    def building(self) -> Iterator[Path]:
+        """A new, empty folder to build a version in; it serves once the block ends without an error.
+
+        Raises:
+            EngineRefused: another process is building this index, or the folder holds something else.
+        """
+        self._refuse_foreign()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            self._remove_leftovers()
+            version = self.folder / f"{max([0, *map(int, self._names())]) + 1:06d}"
+            try:
+                version.mkdir()
+                yield version
+                self._let_serve(version)
+            except BaseException:
+                shutil.rmtree(version, ignore_errors=True)
+                raise
+            self._remove_leftovers()
+
+    def remove(self) -> None:
+        """Remove the index with all its versions; nothing happens if there is none.
+
+        Raises:
+            EngineRefused: another process is building it, or the folder holds something else.
+        """
+        self._refuse_foreign()
+        if not self.folder.exists():
+            return
+        with self._locked():
+            (self.folder / CURRENT).unlink(missing_ok=True)  # first of all: from here on there is no index
+            shutil.rmtree(self.folder)
+
+    def _let_serve(self, version: Path) -> None:
+        for file in version.iterdir():
+            synchronize(file)
+        synchronize(version)
+        synchronize(self.folder)
+        pointer = self.folder / NEXT
+        pointer.write_text(version.name, encoding="ascii")
+        synchronize(pointer)
+        pointer.replace(self.folder / CURRENT)
+        synchronize(self.folder)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        # The lock belongs to the open file: the system gives it back however the process ends.
+        with (self.folder / LOCK).open("a+", encoding="ascii") as lock:
+            self._acquire(lock)
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+            yield
+
+    def _acquire(self, lock: TextIO) -> None:
+        until = time.monotonic() + LAST_BREATH_SECONDS
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                lock.seek(0)
+                builder = lock.read().strip()
+            if _is_alive(builder) or time.monotonic() > until:
+                raise EngineRefused(
+                    f"process {builder or 'unknown'} is building the index in {self.folder} at this moment: "
+                    "wait until it is done"
+                )
+            time.sleep(0.02)
+
+    def _remove_leftovers(self) -> None:
+        serving = self._current_name()
+        for name in self._names():
+            if name != serving:
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+        (self.folder / NEXT).unlink(missing_ok=True)
+
+    def _current_name(self) -> str:
+        try:
+            return (self.folder / CURRENT).read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            return ""
+
+    def _names(self) -> list[str]:
+        return [entry.name for entry in self.folder.iterdir() if _VERSION.fullmatch(entry.name)]
+
+    def _refuse_foreign(self) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise EngineRefused(
+                f"{self.folder} is a file, where the folder of an index should be: move it away"
+            )
+        for entry in self.folder.iterdir() if self.folder.is_dir() else ():
+            if entry.name not in (LOCK, CURRENT, NEXT) and not _VERSION.fullmatch(entry.name):
+                raise EngineRefused(
+                    f"{self.folder} holds {entry.name}, which searchapp did not put there: "
+                    "move it away, or choose another --home"
+                )
+
+
+def _is_alive(pid: str) -> bool:
+    """Whether there is a process of this number; of a builder that tells no number we believe it."""
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, ValueError):
+        return True
+    return True

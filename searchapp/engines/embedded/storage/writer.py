@@ -1,0 +1,309 @@
+"""Documents in, the files of a complete version out."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from array import array
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from searchapp.digests import digest_file
+from searchapp.engines.base import Advance, IndexInfo
+from searchapp.engines.embedded import workers
+from searchapp.engines.embedded.refusals import invalid
+from searchapp.engines.embedded.schema import FLOATS, INTEGERS, Analyzers, Field, Schema
+from searchapp.engines.embedded.similarity import encode_lengths
+from searchapp.engines.embedded.storage import arrays
+from searchapp.engines.embedded.storage.documents import DocumentsWriter
+from searchapp.engines.embedded.storage.inverter import Inverter
+from searchapp.engines.embedded.storage.layout import FieldSummary, Manifest
+from searchapp.engines.embedded.storage.merger import merge
+from searchapp.engines.embedded.storage.terms import TermsWriter
+from searchapp.model import Document
+
+SCRATCH = "scratch"
+BATCH_DOCUMENTS = 128
+
+Entry = Any
+"""What a field keeps of a document, see `entry` of its writer; None when the document has no value."""
+
+LONGEST_TERM = 32766
+"""Bytes of the longest term that Lucene takes; it refuses the document otherwise."""
+
+
+class IndexWriter:
+    """Writes a version into an empty folder."""
+
+    def __init__(
+        self, folder: Path, mapping: Mapping[str, Any], schema: Schema, analyzers: Analyzers
+    ) -> None:
+        self._folder = folder
+        self._mapping = mapping
+        self._schema = schema
+        self._scratch = folder / SCRATCH
+        self._scratch.mkdir()
+        self._documents = DocumentsWriter(folder)
+        self._ids: list[bytes] = []
+        self._fields = [
+            _writer(field, f"field{number}", folder, self._scratch, analyzers)
+            for number, field in enumerate(schema.fields.values())
+        ]
+        self._sources = {field.source for field in schema.fields.values()}
+
+    def add_all(self, documents: Iterable[Document], advance: Advance) -> None:
+        """Index documents; their texts are analyzed on all cores.
+
+        Raises:
+            EngineRefused: one has a field that the mapping does not name, or a value of another type.
+        """
+        drawn: deque[list[Document]] = deque()
+
+        def batches() -> Iterator[list[Document]]:
+            waiting = iter(documents)
+            while batch := list(islice(waiting, BATCH_DOCUMENTS)):
+                drawn.append(batch)
+                yield batch
+
+        for prepared in workers.spread(self._prepared, batches()):
+            batch = drawn.popleft()
+            for document, entries in zip(batch, prepared, strict=True):
+                self._add(document, entries)
+            advance(len(batch))
+
+    def _prepared(self, batch: list[Document]) -> list[list[Entry]]:
+        """What each field keeps of each document: the part of the work that needs nothing but the document."""
+        prepared = []
+        for document in batch:
+            try:
+                prepared.append(self._entries(document))
+            except (TypeError, OverflowError) as error:
+                raise _refused(document, str(error)) from error
+        return prepared
+
+    def _entries(self, document: Document) -> list[Entry]:
+        source = document.source()
+        for name in source:
+            if name not in self._sources:
+                raise _refused(document, f"the mapping has no field {name}")
+        values = ((field, _values(source.get(field.field.source))) for field in self._fields)
+        return [field.entry(some) if some else None for field, some in values]
+
+    def _add(self, document: Document, entries: list[Entry]) -> None:
+        try:
+            number = self._documents.add(document.id, document.source())
+            self._ids.append(document.id.encode())
+        except UnicodeEncodeError as error:
+            raise _refused(document, "it has half of a surrogate pair, which is no text") from error
+        for field, entry in zip(self._fields, entries, strict=True):
+            if entry is not None:
+                field.add(number, entry)
+
+    def finish(self, info: IndexInfo) -> None:
+        """Write everything that is not written yet; the manifest last."""
+        self._write_ids(info)
+        self._documents.close()
+        summaries = {writer.field.name: writer.finish(len(self._ids)) for writer in self._fields}
+        shutil.rmtree(self._scratch)
+        files = {
+            file.name: (file.stat().st_size, digest_file(file)) for file in sorted(self._folder.iterdir())
+        }
+        Manifest(info, self._mapping, summaries, files).write(self._folder)
+
+    def abandon(self) -> None:
+        """Give back what is open; the folder is for the caller to remove."""
+        with suppress(sqlite3.Error):
+            self._documents.abandon()
+
+    def _write_ids(self, info: IndexInfo) -> None:
+        order = sorted(range(len(self._ids)), key=self._ids.__getitem__)
+        ids = [self._ids[number] for number in order]
+        if len(ids) != info.documents:
+            raise invalid(f"{len(ids)} documents came instead of {info.documents}: index again")
+        for former, latter in pairwise(ids):
+            if former == latter:
+                raise invalid(f"two documents have the id {former.decode()}")
+        terms = TermsWriter()
+        terms.add_all(ids)
+        terms.write(self._folder, "ids")
+        numbers = np.array(order, np.int32)
+        ranks = np.empty_like(numbers)
+        ranks[numbers] = np.arange(len(numbers), dtype=np.int32)
+        arrays.save(self._folder, "ids.documents", numbers)
+        arrays.save(self._folder, "ids.ranks", ranks)
+
+
+def _refused(document: Document, problem: str) -> Exception:
+    return invalid(f"the document {document.id}: {problem}; nothing was changed")
+
+
+def _values(value: Any) -> list[Any]:
+    """The values of a property: one, several, or none."""
+    if isinstance(value, list | tuple):
+        return [one for one in value if one is not None]
+    return [] if value is None else [value]
+
+
+class _FieldWriter:
+    """Takes the values of one field and writes its files at the end."""
+
+    def __init__(self, field: Field, prefix: str, folder: Path) -> None:
+        self.field = field
+        self._prefix = prefix
+        self._folder = folder
+        self._present = array("i")
+
+    def entry(self, values: list[Any]) -> Entry:
+        """What is kept of the values of a document: their tokens, terms or numbers.
+
+        Raises:
+            TypeError, OverflowError: a value is not of the field's type.
+        """
+        raise NotImplementedError
+
+    def add(self, document: int, entry: Any) -> None:  # noqa: ARG002
+        self._present.append(document)
+
+    def finish(self, documents: int) -> FieldSummary:  # noqa: ARG002
+        self._save("present", np.frombuffer(self._present, np.int32))
+        return FieldSummary(self._prefix, len(self._present), len(self._present))
+
+    def _save(self, part: str, values: np.ndarray[Any, Any]) -> None:
+        arrays.save(self._folder, f"{self._prefix}.{part}", values)
+
+
+class _TextWriter(_FieldWriter):
+    def __init__(self, field: Field, prefix: str, folder: Path, scratch: Path, analyzers: Analyzers) -> None:
+        super().__init__(field, prefix, folder)
+        assert field.analyzer is not None
+        self._analyzer = analyzers.analyzer(field.analyzer)
+        self._inverter = Inverter(scratch, prefix)
+        self._lengths = array("i")
+
+    def entry(self, values: list[Any]) -> tuple[list[str], list[int], int]:
+        """Terms, positions, and the length of the field: stacked tokens do not make it longer."""
+        terms: list[str] = []
+        positions: list[int] = []
+        length = 0
+        for value in values:
+            tokens = self._analyzer.terms(_text(value, self.field))
+            if not tokens:
+                continue
+            base = positions[-1] + 1 + self._analyzer.position_increment_gap if positions else 0
+            new = [base + position for _term, position in tokens]
+            terms += [term for term, _position in tokens]
+            positions += new
+            length += len(set(new))
+        _refuse_immense(terms, self.field)
+        return terms, positions, length
+
+    def add(self, document: int, entry: tuple[list[str], list[int], int]) -> None:
+        super().add(document, entry)
+        terms, positions, length = entry
+        self._lengths.append(length)
+        self._inverter.add(document, terms, positions)
+
+    def finish(self, documents: int) -> FieldSummary:
+        super().finish(documents)
+        norms = np.zeros(documents, np.uint8)
+        lengths = np.frombuffer(self._lengths, np.int32)
+        norms[np.frombuffer(self._present, np.int32)] = encode_lengths(lengths.astype(np.int64))
+        self._save("norms", norms)
+        _postings, tokens = merge(self._inverter.runs(), self._folder, self._prefix, positional=True)
+        return FieldSummary(self._prefix, int(np.count_nonzero(lengths)), tokens)
+
+
+class _KeywordWriter(_FieldWriter):
+    def __init__(self, field: Field, prefix: str, folder: Path, scratch: Path) -> None:
+        super().__init__(field, prefix, folder)
+        self._inverter = Inverter(scratch, prefix)
+
+    def entry(self, values: list[Any]) -> list[str]:
+        """The terms."""
+        terms = [_text(value, self.field) for value in values]
+        _refuse_immense(terms, self.field)
+        return terms
+
+    def add(self, document: int, entry: list[str]) -> None:
+        super().add(document, entry)
+        self._inverter.add(document, entry, range(len(entry)))
+
+    def finish(self, documents: int) -> FieldSummary:
+        super().finish(documents)
+        postings, _tokens = merge(self._inverter.runs(), self._folder, self._prefix, positional=False)
+        return FieldSummary(self._prefix, len(self._present), postings)
+
+
+class _NumberWriter(_FieldWriter):
+    def __init__(self, field: Field, prefix: str, folder: Path) -> None:
+        super().__init__(field, prefix, folder)
+        self._values = array("d" if field.type in FLOATS else "q")
+        self._documents = array("i")
+
+    def entry(self, values: list[Any]) -> list[Any]:
+        """The numbers."""
+        return [number(value, self.field) for value in values]
+
+    def add(self, document: int, entry: list[Any]) -> None:
+        super().add(document, entry)
+        self._values.extend(entry)
+        self._documents.extend([document] * len(entry))
+
+    def finish(self, documents: int) -> FieldSummary:
+        values = np.frombuffer(self._values, self._values.typecode)
+        order = np.argsort(values, kind="stable")
+        self._save("values", values[order])
+        self._save("documents", np.frombuffer(self._documents, np.int32)[order])
+        return super().finish(documents)
+
+
+def _writer(field: Field, prefix: str, folder: Path, scratch: Path, analyzers: Analyzers) -> _FieldWriter:
+    if field.is_text:
+        return _TextWriter(field, prefix, folder, scratch, analyzers)
+    if field.is_number:
+        return _NumberWriter(field, prefix, folder)
+    return _KeywordWriter(field, prefix, folder, scratch)
+
+
+def _text(value: Any, field: Field) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    raise TypeError(f"{field.name} is a {field.type} field, but its value is {value!r}")
+
+
+def number(value: Any, field: Field) -> Any:
+    """A value of a number field as it is kept: an int, or a float of the field's precision.
+
+    Raises:
+        TypeError: it is no number.
+        OverflowError: it does not fit the field's type.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{field.name} is a {field.type} field, but its value is {value!r}")
+    if field.type in FLOATS:
+        kept = float(np.float32(value)) if field.type == "float" else float(value)
+        if not np.isfinite(kept):
+            raise OverflowError(f"{value} does not fit into {field.name}, a {field.type} field")
+        return kept
+    if value != int(value):
+        raise TypeError(f"{field.name} is a {field.type} field, but its value is {value!r}")
+    limit = 1 << INTEGERS[field.type]
+    if not -limit <= value < limit:
+        raise OverflowError(f"{value} does not fit into {field.name}, a {field.type} field")
+    return int(value)
+
+
+def _refuse_immense(terms: Iterable[str], field: Field) -> None:
+    for term in terms:
+        if len(term) * 4 > LONGEST_TERM and len(term.encode()) > LONGEST_TERM:
+            raise OverflowError(f"{field.name} has a term of more than {LONGEST_TERM} bytes")

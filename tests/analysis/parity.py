@@ -1,0 +1,164 @@
+"""Compare analyzers with `_analyze` of a real Elasticsearch, many texts a request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from searchapp.analysis import AnalysisRegistry, Analyzer
+from searchapp.analysis.offsets import from_utf16_units
+from searchapp.engines.base import AnalysisStep, Token
+from tests.server.rest import Server
+
+TEXTS_PER_REQUEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A text of which the two analyses differ."""
+
+    analyzer: str
+    text: str
+    expected: list[Token]
+    got: list[Token]
+
+
+class AnalysisOracle:
+    """An index on a real server that has the analyzers of some settings."""
+
+    def __init__(self, server: Server, index: str, analysis: Mapping[str, Any]) -> None:
+        self._server = server
+        self._index = index
+        self.registry = AnalysisRegistry(analysis)
+        body = {
+            "settings": {
+                "number_of_shards": 1,
+                "number_of_replicas": 0,
+                "index.analyze.max_token_count": 10_000_000,
+                "analysis": analysis,
+            }
+        }
+        answer = server.request("PUT", f"/{index}", body, timeout=60)
+        if answer.status != 200:
+            raise RejectedSettings(answer.json()["error"]["reason"])
+
+    def close(self) -> None:
+        self._server.request("DELETE", f"/{self._index}", timeout=60)
+
+    def difference(self, analyzer: str, texts: Iterable[str]) -> Difference | None:
+        """The first text that the server analyses in another way, or None."""
+        ours = self.registry.analyzer(analyzer)
+        for batch in _batches(texts):
+            if self._tokens(analyzer, batch) != _joined(ours, batch):
+                for text in batch:
+                    expected, got = self._tokens(analyzer, [text]), ours.tokens(text)
+                    if expected != got:
+                        return Difference(analyzer, text, expected, got)
+                raise AssertionError(f"{analyzer}: the texts differ only together: where do they end?")
+        return None
+
+    def steps(self, analyzer: str, text: str) -> list[AnalysisStep]:
+        """What the server says of each piece."""
+        return list(_steps(self._analyze({"analyzer": analyzer, "text": text, "explain": True})["detail"]))
+
+    def _tokens(self, analyzer: str, texts: Sequence[str]) -> list[Token]:
+        return [_token(token) for token in self._analyze({"analyzer": analyzer, "text": texts})["tokens"]]
+
+    def _analyze(self, body: Mapping[str, Any]) -> Any:
+        answer = self._server.request("POST", f"/{self._index}/_analyze", body, timeout=120)
+        assert answer.status == 200, answer.body[:1000]
+        return json.loads(answer.body)
+
+
+class InlineOracle:
+    """Analyzers that are defined in the request, over one connection: for many small ones."""
+
+    def __init__(self, server: Server) -> None:
+        self._connection = server.connect(timeout=60)
+
+    def __enter__(self) -> InlineOracle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def ours(self, analyzer: str | Mapping[str, Any], texts: Sequence[str]) -> list[Token]:
+        """The tokens of the texts by the registry, which are the same whether offsets are asked for or not."""
+        built = built_analyzer(analyzer)
+        tokens = _joined(built, texts)
+        for text in texts:
+            assert built.terms(text) == [(token.term, token.position) for token in built.tokens(text)]
+        return tokens
+
+    def servers(self, analyzer: str | Mapping[str, Any], texts: Sequence[str]) -> list[Token]:
+        """The tokens of the texts by the server."""
+        definition = {"analyzer": analyzer} if isinstance(analyzer, str) else analyzer
+        body = json.dumps({**definition, "text": texts})
+        self._connection.request("POST", "/_analyze", body, {"Content-Type": "application/json"})
+        response = self._connection.getresponse()
+        answer = json.loads(response.read())
+        assert response.status == 200, answer
+        return [_token(token) for token in answer["tokens"]]
+
+
+def built_analyzer(analyzer: str | Mapping[str, Any]) -> Analyzer:
+    """The analyzer of this name, or of a definition that has its pieces in place."""
+    if isinstance(analyzer, str):
+        return AnalysisRegistry({}).analyzer(analyzer)
+    sections: dict[str, dict[str, Any]] = {"char_filter": {}, "filter": {}}
+    names: dict[str, Any] = {"tokenizer": "cut"}
+    for kind, section in sections.items():
+        section.update({f"{kind}{i}": piece for i, piece in enumerate(analyzer[kind])})
+        names[kind] = list(section)
+    tokenizer = {"cut": analyzer["tokenizer"]}
+    registry = AnalysisRegistry({**sections, "tokenizer": tokenizer, "analyzer": {"it": names}})
+    return registry.analyzer("it")
+
+
+class RejectedSettings(Exception):
+    """The server does not take settings that the registry takes."""
+
+
+def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
+    rest = iter(texts)
+    while batch := list(islice(rest, TEXTS_PER_REQUEST)):
+        yield batch
+
+
+def _joined(analyzer: Analyzer, texts: Iterable[str]) -> list[Token]:
+    """The tokens of several texts as the server gives them for a list: as the values of one field."""
+    tokens = []
+    position, offset = -1, 0
+    for text in texts:
+        stream = analyzer.stream(text, offsets=True)
+        for term, at, (start, end) in zip(stream.terms, stream.positions, stream.spans or (), strict=True):
+            tokens.append(Token(term, position + 1 + at, offset + start, offset + end))
+        position += (stream.positions[-1] if stream.positions else -1) + 1 + stream.trailing
+        position += analyzer.position_increment_gap
+        offset += stream.end_offset + 1
+    return tokens
+
+
+def _token(token: Mapping[str, Any]) -> Token:
+    # `_analyze` shows half a surrogate pair, which `truncate` can leave; the index has U+FFFD instead.
+    return Token(
+        from_utf16_units(token["token"]), token["position"], token["start_offset"], token["end_offset"]
+    )
+
+
+def _steps(detail: Mapping[str, Any]) -> Iterator[AnalysisStep]:
+    if not detail["custom_analyzer"]:
+        analyzer = detail["analyzer"]
+        yield AnalysisStep("analyzer", analyzer["name"], tokens=tuple(map(_token, analyzer["tokens"])))
+        return
+    for step in detail.get("charfilters", ()):
+        yield AnalysisStep("char_filter", step["name"], text="".join(step["filtered_text"]))
+    for kind, parts in (
+        ("tokenizer", [detail["tokenizer"]]),
+        ("filter", detail.get("tokenfilters", ())),
+    ):
+        for step in parts:
+            yield AnalysisStep(kind, step["name"], tokens=tuple(map(_token, step["tokens"])))

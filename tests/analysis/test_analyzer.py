@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+
+from searchapp.analysis import AnalysisRegistry
+from searchapp.engines.base import AnalysisStep, Token
+
+SETTINGS = {
+    "char_filter": {"quotes": {"type": "mapping", "mappings": ["’ => '"]}},
+    "filter": {"possessives": {"type": "stemmer", "language": "possessive_english"}},
+    "analyzer": {
+        "mine": {
+            "char_filter": "quotes",
+            "tokenizer": "standard",
+            "filter": ["lowercase", "possessives"],
+            "position_increment_gap": "7",
+        }
+    },
+}
+
+
+def test_terms_come_with_their_positions() -> None:
+    assert AnalysisRegistry({}).analyzer("english").terms("The running foxes") == [("run", 1), ("fox", 2)]
+
+
+def test_offsets_count_utf16_code_units() -> None:
+    assert AnalysisRegistry({}).analyzer("standard").tokens("😀 a") == [
+        Token("😀", 0, 0, 2),
+        Token("a", 1, 3, 4),
+    ]
+
+
+def test_steps_are_those_of_a_custom_analyzer() -> None:
+    assert AnalysisRegistry(SETTINGS).analyzer("mine").steps("Dog’s") == [
+        AnalysisStep("char_filter", "quotes", text="Dog's"),
+        AnalysisStep("tokenizer", "standard", tokens=(Token("Dog's", 0, 0, 5),)),
+        AnalysisStep("filter", "lowercase", tokens=(Token("dog's", 0, 0, 5),)),
+        AnalysisStep("filter", "possessives", tokens=(Token("dog", 0, 0, 5),)),
+    ]
+
+
+def test_a_built_in_analyzer_is_one_step() -> None:
+    assert AnalysisRegistry({}).analyzer("simple").steps("A") == [
+        AnalysisStep("analyzer", "simple", tokens=(Token("a", 0, 0, 1),))
+    ]
+
+
+def test_the_position_gap_is_the_analyzers_own_or_a_hundred() -> None:
+    registry = AnalysisRegistry(SETTINGS)
+    assert registry.analyzer("mine").position_increment_gap == 7
+    assert registry.analyzer("standard").position_increment_gap == 100
+
+
+def test_a_defined_analyzer_hides_the_built_in_one_of_its_name() -> None:
+    registry = AnalysisRegistry({"analyzer": {"standard": {"type": "keyword"}}})
+    assert registry.analyzer("standard").terms("A b") == [("A b", 0)]
+
+
+def test_built_in_analyzers_take_their_settings() -> None:
+    registry = AnalysisRegistry(
+        {"analyzer": {"mine": {"type": "english", "stem_exclusion": ["foxes"], "stopwords": ["a"]}}}
+    )
+    assert registry.analyzer("mine").terms("a the foxes dogs") == [("the", 1), ("foxes", 2), ("dog", 3)]
+
+
+def test_holes_after_the_last_token_are_known() -> None:
+    stream = AnalysisRegistry({}).analyzer("english").stream("foxes of the", offsets=True)
+    assert (stream.trailing, stream.end_offset) == (2, 12)
+
+
+@pytest.mark.parametrize("name", ["standard", "simple", "whitespace", "keyword", "stop", "english"])
+def test_an_empty_text_has_no_tokens_but_for_keyword(name: str) -> None:
+    assert AnalysisRegistry({}).analyzer(name).terms("") == ([("", 0)] if name == "keyword" else [])

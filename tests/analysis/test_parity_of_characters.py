@@ -1,0 +1,59 @@
+"""Each assigned code point by itself, between letters and between digits, against a real Elasticsearch."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+import pytest
+
+from tests.analysis.parity import InlineOracle
+from tests.analysis.strategies import Settings
+from tests.server.rest import Server
+
+TEXTS_PER_REQUEST = 1000  # of at most 9 tokens: Elasticsearch's limit is 10,000
+
+# What Python 3.11 knows is assigned means the same to all Java versions that run Elasticsearch 9.
+CHARACTERS = [
+    char
+    for char in map(chr, [*range(0x20000), *range(0x20000, 0x110000, 0x400), *range(0xE0000, 0xE0200)])
+    if unicodedata.category(char) not in ("Cs", "Cn", "Co")
+]
+
+
+def _analyzer(tokenizer: str, *filters: str) -> Settings:
+    return {
+        "char_filter": [],
+        "tokenizer": {"type": tokenizer},
+        "filter": [{"type": filter_} for filter_ in filters],
+    }
+
+
+@pytest.fixture(scope="module")
+def oracle(elasticsearch_url: str) -> Iterator[InlineOracle]:
+    with InlineOracle(Server(elasticsearch_url)) as oracle:
+        yield oracle
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "analyzer",
+    [
+        _analyzer("standard"),
+        _analyzer("letter"),
+        _analyzer("lowercase"),
+        _analyzer("whitespace"),
+        _analyzer("keyword", "trim"),
+        _analyzer("keyword", "lowercase"),
+        _analyzer("keyword", "asciifolding"),
+    ],
+    ids=lambda analyzer: "-".join([analyzer["tokenizer"]["type"], *(f["type"] for f in analyzer["filter"])]),
+)
+def test_each_character_is_treated_as_the_server_treats_it(oracle: InlineOracle, analyzer: Settings) -> None:
+    texts = [f"{char} a{char}b 1{char}2 a{char}" for char in CHARACTERS]
+    for start in range(0, len(texts), TEXTS_PER_REQUEST):
+        batch = texts[start : start + TEXTS_PER_REQUEST]
+        if oracle.ours(analyzer, batch) != oracle.servers(analyzer, batch):
+            assert [
+                text for text in batch if oracle.ours(analyzer, [text]) != oracle.servers(analyzer, [text])
+            ] == []

@@ -1,0 +1,39 @@
+"""Every analyzer of every index mapping, on all real texts, against a real Elasticsearch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from searchapp.formats.problems import Problems
+from searchapp.formats.proofwiki import read_knowledge_base, read_statements
+from tests.analysis.parity import AnalysisOracle
+from tests.server.rest import Server
+
+MAPPINGS = sorted((Path(__file__).parents[2] / "index_mappings").glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def real_texts(nlps_data: Path) -> list[str]:
+    """All statements and all topics, each text once."""
+    problems = Problems()
+    texts = [document.text for document in read_knowledge_base(nlps_data / "knowledge_base.json", problems)]
+    for split in ("train", "dev"):
+        texts += [topic.text for topic in read_statements(nlps_data / f"{split}_set.json", problems)]
+    assert len(texts) > 12_343
+    return list(dict.fromkeys(texts))
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("mapping", MAPPINGS, ids=[path.stem for path in MAPPINGS])
+def test_every_analyzer_gives_what_the_server_gives(
+    mapping: Path, real_texts: list[str], elasticsearch_url: str, index_prefix: str
+) -> None:
+    analysis = json.loads(mapping.read_text(encoding="utf-8"))["settings"]["analysis"]
+    oracle = AnalysisOracle(Server(elasticsearch_url), index_prefix, analysis)
+    for analyzer in analysis["analyzer"]:
+        assert oracle.difference(analyzer, real_texts) is None
+        for text in real_texts[:20]:
+            assert oracle.steps(analyzer, text) == oracle.registry.analyzer(analyzer).steps(text)

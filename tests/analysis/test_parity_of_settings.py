@@ -1,0 +1,99 @@
+"""Random settings on random texts, against a real Elasticsearch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, note, reject, settings
+from hypothesis import strategies as st
+
+from searchapp.analysis import AnalysisRegistry, NotSupported
+from searchapp.analysis.registry import TOKEN_FILTERS, TOKENIZERS
+from tests.analysis.parity import InlineOracle, built_analyzer
+from tests.analysis.strategies import MAY_BE_EMPTY, SYNONYM_TEXTS, SYNONYMS, TEXTS, Settings, analyzers
+from tests.server.rest import Server
+
+LISTS_OF_TEXTS = st.lists(TEXTS, min_size=1, max_size=8)
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+
+@pytest.fixture(scope="module")
+def oracle(elasticsearch_url: str) -> Iterator[InlineOracle]:
+    with InlineOracle(Server(elasticsearch_url)) as oracle:
+        yield oracle
+
+
+@settings(suppress_health_check=SLOW)
+@given(analyzer=analyzers(), texts=LISTS_OF_TEXTS)
+def test_random_analyzers_give_what_the_server_gives(
+    oracle: InlineOracle, analyzer: Settings, texts: list[str]
+) -> None:
+    try:
+        built_analyzer(analyzer)
+    except NotSupported:
+        reject()  # a property beside CASE_INSENSITIVE, say
+    texts = _splittable(analyzer, texts)
+    note(f"{analyzer} {texts}")
+    assert oracle.ours(analyzer, texts) == oracle.servers(analyzer, texts)
+
+
+@settings(suppress_health_check=SLOW)
+@given(
+    rules=SYNONYMS,
+    expand=st.booleans(),
+    texts=st.lists(SYNONYM_TEXTS, min_size=1, max_size=8),
+    stop=st.booleans(),
+)
+def test_random_synonyms_give_what_the_server_gives(
+    oracle: InlineOracle, rules: list[str], expand: bool, texts: list[str], stop: bool
+) -> None:
+    analyzer = {
+        "char_filter": [],
+        "tokenizer": {"type": "whitespace"},
+        "filter": [
+            *([{"type": "stop", "stopwords": ["is", "can't"]}] if stop else []),
+            {"type": "synonym", "synonyms": rules, "expand": expand},
+            {"type": "stop", "stopwords": ["red"]},
+        ],
+    }
+    assert oracle.ours(analyzer, texts) == oracle.servers(analyzer, texts)
+
+
+@settings(suppress_health_check=SLOW)
+@given(
+    name=st.sampled_from(["standard", "simple", "whitespace", "keyword", "stop", "english"]),
+    texts=LISTS_OF_TEXTS,
+)
+def test_built_in_analyzers_give_what_the_server_gives(
+    oracle: InlineOracle, name: str, texts: list[str]
+) -> None:
+    assert oracle.ours(name, texts) == oracle.servers(name, texts)
+
+
+NEEDS_SETTINGS = {"keyword_marker", "pattern_replace", "stemmer_override", "simple_pattern"}
+
+
+@pytest.mark.parametrize("name", sorted({*TOKENIZERS, *TOKEN_FILTERS} - NEEDS_SETTINGS))
+def test_pieces_that_go_by_the_name_of_their_type_have_the_servers_defaults(
+    oracle: InlineOracle, name: str
+) -> None:
+    definition = {"tokenizer": name} if name in TOKENIZERS else {"tokenizer": "standard", "filter": [name]}
+    text = "The running foxes' a 12 abcdefghijklmno \\frac É The"
+    analyzer = AnalysisRegistry({"analyzer": {"it": definition}}).analyzer("it")
+    assert analyzer.tokens(text) == oracle.servers(definition, [text])
+
+
+@pytest.mark.parametrize("type_", sorted(TOKEN_FILTERS.keys() - NEEDS_SETTINGS - {"truncate"}))
+def test_defined_filters_without_settings_have_the_servers_defaults(oracle: InlineOracle, type_: str) -> None:
+    analyzer = {"char_filter": [], "tokenizer": {"type": "whitespace"}, "filter": [{"type": type_}]}
+    texts = ["The running foxes' a 12 abcdefghijklmno \\frac É The"]
+    assert oracle.ours(analyzer, texts) == oracle.servers(analyzer, texts)
+
+
+def _splittable(analyzer: Settings, texts: list[str]) -> list[str]:
+    """Without emoji where a pattern may match nothing: Java then looks for it between their two halves."""
+    pieces = [*analyzer["char_filter"], analyzer["tokenizer"], *analyzer["filter"]]
+    if any(piece.get("pattern") in MAY_BE_EMPTY for piece in pieces):
+        return ["".join(char for char in text if char <= "\uffff") for text in texts]
+    return texts

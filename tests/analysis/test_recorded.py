@@ -1,0 +1,49 @@
+"""Each piece on its own, with tokens recorded from Elasticsearch 9.4.3 in `tests/fixtures/analysis`.
+
+Tokens are written `term@position[start:end]`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.engines.base import Token
+from tests.analysis.parity import InlineOracle, built_analyzer
+from tests.server.rest import Server
+
+NO_PIECES: dict[str, Any] = {"char_filter": [], "filter": []}
+RECORDED = [
+    pytest.param(case, id=f"{path.stem}-{number}")
+    for path in sorted((Path(__file__).parents[1] / "fixtures" / "analysis").glob("*.json"))
+    for number, case in enumerate(json.loads(path.read_text(encoding="utf-8")))
+]
+
+
+def _analyzer(case: dict[str, Any]) -> str | dict[str, Any]:
+    analyzer = case["analyzer"]
+    return analyzer if isinstance(analyzer, str) else {**NO_PIECES, **analyzer}
+
+
+def _shown(tokens: Iterable[Token]) -> str:
+    return " ".join(f"{token.term}@{token.position}[{token.start}:{token.end}]" for token in tokens)
+
+
+@pytest.mark.parametrize("case", RECORDED)
+def test_tokens_are_those_recorded(case: dict[str, Any]) -> None:
+    analyzer = built_analyzer(_analyzer(case))
+    tokens = analyzer.tokens(case["text"])
+    assert _shown(tokens) == case["tokens"]
+    assert analyzer.terms(case["text"]) == [(token.term, token.position) for token in tokens]
+
+
+def test_the_recorded_tokens_are_the_servers(elasticsearch_url: str) -> None:
+    with InlineOracle(Server(elasticsearch_url)) as oracle:
+        for param in RECORDED:
+            (case,) = param.values
+            assert isinstance(case, dict)
+            assert _shown(oracle.servers(_analyzer(case), [case["text"]])) == case["tokens"]

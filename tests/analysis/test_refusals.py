@@ -1,0 +1,138 @@
+"""What the embedded engine can't do is refused by name; what makes no sense is called bad settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from searchapp.analysis import AnalysisRegistry, BadSettings, NotSupported
+
+Settings = dict[str, Any]
+
+
+def _filter(**settings: Any) -> Settings:
+    return {"filter": {"mine": settings}}
+
+
+def _char_filter(**settings: Any) -> Settings:
+    return {"char_filter": {"mine": settings}}
+
+
+def _tokenizer(**settings: Any) -> Settings:
+    return {"tokenizer": {"mine": settings}}
+
+
+def _pattern(pattern: str, **settings: Any) -> Settings:
+    return _char_filter(type="pattern_replace", pattern=pattern, **settings)
+
+
+def _analyzer(**settings: Any) -> Settings:
+    return {"analyzer": {"mine": settings}}
+
+
+def _synonym(**settings: Any) -> Settings:
+    return {
+        **_filter(type="synonym", **settings),
+        "analyzer": {"with": {"tokenizer": "standard", "filter": ["mine"]}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        (_filter(type="hunspell"), "the filter type hunspell of `mine`"),
+        (_filter(type="stemmer", language="light_english"), "the language light_english of filter `mine`"),
+        (_filter(type="stemmer", language="german"), "the language german"),
+        (_filter(type="snowball", language="German2"), "the language German2"),
+        (_filter(type="lowercase", language="turkish"), "`language` of filter `mine`"),
+        (_filter(type="asciifolding", preserve_original=True), "`preserve_original`"),
+        (_filter(type="stop", stopwords_path="words.txt"), "`stopwords_path`"),
+        (_filter(type="stop", stopwords="_german_"), "the stop words _german_"),
+        (_filter(type="stop", remove_trailing=False), "`remove_trailing` false"),
+        (_filter(type="unique", surprise=1), "`surprise` of filter `mine`"),
+        (_filter(type="edge_ngram", side="back"), "`side`"),
+        (_filter(type="stemmer_override", rules_path="rules.txt"), "`rules_path`"),
+        (_filter(type="keyword_marker", keywords_path="words.txt"), "`keywords_path`"),
+        (_filter(type="word_delimiter_graph"), "word_delimiter_graph"),
+        (_synonym(synonyms_path="synonyms.txt"), "`synonyms_path`"),
+        (_synonym(synonyms=["a, b"], lenient=True), "`lenient`"),
+        (_synonym(synonyms=[], format="wordnet"), "`format` wordnet"),
+        (_char_filter(type="mapping", mappings_path="rules.txt"), "`mappings_path`"),
+        (_char_filter(type="html_strip"), "html_strip"),
+        (_char_filter(type="icu_normalizer"), "the char_filter type icu_normalizer"),
+        (_tokenizer(type="uax_url_email"), "the tokenizer type uax_url_email"),
+        (_tokenizer(type="simple_pattern", pattern="a|b"), "the pattern 'a|b'"),
+        (_tokenizer(type="standard", unknown=1), "`unknown` of tokenizer `mine`"),
+        (_analyzer(type="german"), "the analyzer `mine` of type german"),
+        (_analyzer(type="english", stem_exclusion_path="x"), "`stem_exclusion_path`"),
+        (_analyzer(tokenizer="standard", filter=["cjk_width"]), "the filter `cjk_width`"),
+        (_analyzer(tokenizer="thai"), "the tokenizer `thai`"),
+        (_analyzer(tokenizer="standard", extra=1), "`extra` of analyzer `mine`"),
+        ({"normalizer": {}}, "the section `normalizer`"),
+        (_pattern("a", flags="COMMENTS"), "flag COMMENTS"),
+        (_pattern("a", flags="UNICODE_CASE|DOTALL"), "flag UNICODE_CASE"),
+        (_pattern("a(?i)b"), "the inline flag (?i)"),
+        (_pattern("[a-z&&[^b]]"), "&& in a class"),
+        (_pattern("[a[b]]"), "a class inside of a class"),
+        (_pattern(r"\X"), r"\X"),
+        (_pattern(r"\R"), r"\R"),
+        (_pattern(r"\p{IsLatin}"), r"\p{IsLatin}"),
+        (_pattern(r"\p{Lu}", flags="CASE_INSENSITIVE"), r"\p{Lu}"),
+        (_pattern("(?<=a|bc)d"), "a look-behind of variable length"),
+        (_pattern("(a|(b))+", replacement="$2"), "a group inside of a repeated, atomic or negative one"),
+    ],
+)
+def test_a_piece_that_only_elasticsearch_has_is_named(settings: Settings, named: str) -> None:
+    with pytest.raises(NotSupported) as refused:
+        AnalysisRegistry(settings)
+    message = str(refused.value)
+    assert named in message
+    assert message.endswith(
+        " is not supported by the embedded engine; Elasticsearch supports it: use --engine elasticsearch"
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (_filter(type="length", min=3, max=1), "`min` 3 and `max` 1 are no range"),
+        (_filter(type="length", min="x"), "`min` must be an integer, not 'x'"),
+        (_filter(type="unique", only_on_same_position="maybe"), "must be true or false"),
+        (_filter(type="shingle", min_shingle_size=3), "shingle sizes"),
+        (_filter(type="shingle", max_shingle_size=9), "index.max_shingle_diff"),
+        (_filter(type="ngram", min_gram=1, max_gram=5), "index.max_ngram_diff"),
+        (_filter(type="stemmer_override", rules=["a -> b"]), "'a -> b'"),
+        (_filter(type="keyword_marker"), "`keywords` is missing"),
+        (_filter(type="truncate", length=0), "must be positive"),
+        (_filter(), "`type` is missing"),
+        (_synonym(synonyms=["a => b => c"]), "more than one =>"),
+        (_synonym(synonyms=["!!! => c"]), "the synonym '!!!' loses words"),
+        (_char_filter(type="mapping", mappings=["a -> b"]), "has no =>"),
+        (_char_filter(type="mapping", mappings=["a => b", "a => c"]), "two rules replace 'a'"),
+        (_char_filter(type="mapping", mappings=[" => b"]), "has nothing to replace"),
+        (_char_filter(type="mapping", mappings=["\\u12 => b"]), "not complete"),
+        (_pattern("(a", replacement="x"), ""),
+        (_pattern("a", replacement="$1"), "names group 1"),
+        (_pattern("a", replacement="x\\"), "is not valid"),
+        (_pattern("a{"), "nothing to repeat"),
+        (_pattern("*a"), "nothing to repeat"),
+        (_pattern("a)"), "a ) too many"),
+        (_pattern("[a"), "a class without ]"),
+        (_pattern("a", flags="LOUD"), "unknown flag LOUD"),
+        (_tokenizer(type="pattern", pattern="a", group=1), "`group` is 1"),
+        (_tokenizer(type="standard", max_token_length=0), "from 1 to 1048576"),
+        (_analyzer(filter=["lowercase"]), "`tokenizer` is missing"),
+        (_analyzer(tokenizer="standard", position_increment_gap=-1), "must not be negative"),
+        ({"analyzer": ["standard"]}, "must be an object of objects"),
+    ],
+)
+def test_settings_that_make_no_sense_are_bad_settings(settings: Settings, said: str) -> None:
+    with pytest.raises((BadSettings, NotSupported)) as bad:
+        AnalysisRegistry(settings)
+    assert said in str(bad.value)
+
+
+def test_an_unknown_analyzer_is_refused_when_it_is_asked_for() -> None:
+    with pytest.raises(NotSupported, match="the analyzer `french` is not supported"):
+        AnalysisRegistry({}).analyzer("french")

@@ -1,0 +1,145 @@
+"""Both engines side by side, on the same documents."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.engines.base import Explanation, Found, Index, IndexSpec
+from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.model import Document
+from searchapp.settings import Settings
+
+Query = Mapping[str, Any]
+
+ORDER = [{"_score": "desc"}, {"id": "asc"}]
+
+WORDS = {"tokenizer": "whitespace", "filter": ["lowercase"]}
+MAPPING: dict[str, Any] = {
+    "settings": {
+        "analysis": {
+            "filter": {
+                "beginnings": {"type": "edge_ngram", "min_gram": 1, "max_gram": 3},
+                "little": {"type": "stop", "stopwords": ["the", "of"]},
+            },
+            "analyzer": {
+                "words": WORDS,
+                "gaps": {"tokenizer": "whitespace", "filter": ["lowercase", "little"]},
+                "alike": {"tokenizer": "whitespace", "filter": ["lowercase", "beginnings"]},
+            },
+        },
+        "similarity": {
+            "flat": {"type": "BM25", "k1": 0.9, "b": 0.4},
+            "steep": {"type": "BM25", "k1": 4.0, "b": 1.0},
+        },
+    },
+    "mappings": {
+        "dynamic": "strict",
+        "properties": {
+            "id": {"type": "keyword"},
+            "text": {
+                "type": "text",
+                "analyzer": "words",
+                "similarity": "flat",
+                "fields": {
+                    "gaps": {"type": "text", "analyzer": "gaps"},
+                    "alike": {
+                        "type": "text",
+                        "analyzer": "words",
+                        "search_analyzer": "alike",
+                        "similarity": "steep",
+                    },
+                },
+            },
+            "tag": {"type": "keyword"},
+            "year": {"type": "integer"},
+            "long": {"type": "long"},
+            "weight": {"type": "double"},
+            "ratio": {"type": "float"},
+        },
+    },
+}
+
+
+def body(query: Query, size: int = 50, **more: Any) -> dict[str, Any]:
+    """A search body in searchapp's order."""
+    return {"size": size, "sort": ORDER, "query": query, **more}
+
+
+def spec_of(
+    documents: Sequence[Document], mapping: Mapping[str, Any] = MAPPING, digest: str = "1"
+) -> IndexSpec:
+    return IndexSpec(mapping, len(documents), digest)
+
+
+@dataclass
+class Both:
+    """The same documents in both engines."""
+
+    embedded: EmbeddedIndex
+    server: Index
+
+    def require_same_hits(self, query: Query, size: int = 50, **more: Any) -> list[str]:
+        """Same ids, same order, same float32 scores; returns the ids."""
+        asked = body(query, size, **more)
+        (expected,) = self.server.search([asked])
+        (found,) = self.embedded.search([asked])
+        assert found == expected, f"the engines differ on {query}"
+        return [hit.document_id for hit in found]
+
+    def require_same_found(self, query: Query, **more: Any) -> list[Found]:
+        """Same hits, sources, highlights and explanations; returns those of the embedded engine."""
+        asked = body(query, **more)
+        expected, found = self.server.find(asked), self.embedded.find(asked)
+        assert [_comparable(one) for one in found] == [_comparable(one) for one in expected], f"on {query}"
+        return found
+
+
+def _comparable(found: Found) -> tuple[Any, ...]:
+    explanation = None if found.explanation is None else _unordered(found.explanation)
+    return (
+        found.hit,
+        found.source,
+        {name: list(texts) for name, texts in found.highlights.items()},
+        explanation,
+    )
+
+
+def _unordered(explanation: Explanation) -> tuple[Any, ...]:
+    """An explanation apart from the order of its details: Lucene keeps some clauses in hash tables."""
+    details = sorted((_unordered(child) for child in explanation.details), key=repr)
+    return explanation.value, explanation.description, details
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[EmbeddedEngine]:
+    with closing(EmbeddedEngine(tmp_path, "test")) as engine:
+        yield engine
+
+
+@pytest.fixture
+def both(elasticsearch_url: str, index_prefix: str, tmp_path: Path) -> Iterator[Callable[..., Both]]:
+    """Makes an index of the same documents in both engines."""
+    settings = Settings(home=tmp_path, url=elasticsearch_url, index_prefix=index_prefix)
+    with (
+        closing(ElasticsearchEngine.connect(settings)) as server,
+        closing(EmbeddedEngine.at(settings)) as embedded,
+    ):
+
+        def make(
+            documents: Sequence[Document], mapping: Mapping[str, Any] = MAPPING, name: str = "both"
+        ) -> Both:
+            spec = spec_of(documents, copy.deepcopy(dict(mapping)))
+            server.build(name, spec, documents)
+            embedded.build(name, spec, documents)
+            return Both(embedded.open(name), server.open(name))
+
+        yield make

@@ -1,0 +1,277 @@
+"""Each kind of query ranks as it does on the server: same ids, same order, same float32 scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from searchapp.model import Document
+from tests.engines.embedded.conftest import Both
+
+DOCUMENTS = [
+    Document("1", "a b c a", {"tag": ["x", "y"], "year": 5, "weight": 1.5, "long": 2**60, "ratio": 0.1}),
+    Document("2", "a b", {"tag": "x", "year": 7, "weight": 0.0}),
+    Document("10", "c d e f g h a a a", {"year": [1, 9], "ratio": [0.5, 0.25]}),
+    Document("3", ""),
+    Document("4", "the ring of the car", {"tag": "z", "long": -3, "weight": -2.0}),
+    Document("5", "ring of cars and auto " * 30, {"tag": ["x", "x"], "year": -5}),
+    Document("é", "A b C the of a b", {"tag": "é", "weight": 1e-300}),
+    Document("😀", "😀 a 😀 b", {"tag": []}),
+    Document("z", "b a b a b a", {"tag": "", "year": 2}),
+    Document("Z", "annulus auto car c", {"tag": None, "year": 5}),
+]
+
+
+def match(text: Any, field: str = "text", **more: Any) -> dict[str, Any]:
+    return {"match": {field: {"query": text, **more}}}
+
+
+def term(field: str, value: Any, **more: Any) -> dict[str, Any]:
+    return {"term": {field: {"value": value, **more}}}
+
+
+QUERIES: dict[str, dict[str, Any]] = {
+    "match": match("a b"),
+    "match short": {"match": {"text": "a b"}},
+    "match repeated terms": match("a b a c a"),
+    "match boosted": match("a b c", boost=0.3),
+    "match and": match("a c", operator="and"),
+    "match and boosted": match("a c a", operator="AND", boost=2.5),
+    "match minimum": match("a b c d", minimum_should_match=2),
+    "match minimum negative": match("a b c d", minimum_should_match=-1),
+    "match minimum percent": match("a b c d", minimum_should_match="70%"),
+    "match minimum negative percent": match("a b c d", minimum_should_match="-30%"),
+    "match minimum condition": match("a b c d", minimum_should_match="2<50% 3<-1"),
+    "match minimum too many": match("a b c d", minimum_should_match=9),
+    "match minimum repeated": match("a a b", minimum_should_match=2),
+    "match minimum and": match("a b", operator="and", minimum_should_match=1),
+    "match unknown term": match("zebra"),
+    "match with unknown term": match("zebra a"),
+    "match nothing": match(""),
+    "match nothing is all": match("", zero_terms_query="all"),
+    "match analyzer": match("A B", analyzer="keyword"),
+    "match keyword": match("x", "tag"),
+    "match number": match(5, "year"),
+    "match number as text": match("5", "year"),
+    "match no field": match("a", "nowhere"),
+    "match a number in text": match(5),
+    "match synonyms": match("car b ring", "text.alike"),
+    "match one synonym": match("car", "text.alike"),
+    "match synonyms and": match("car a", "text.alike", operator="and"),
+    "match synonyms minimum": match("car ring a", "text.alike", minimum_should_match=2),
+    "phrase": {"match_phrase": {"text": "a b"}},
+    "phrase boosted": {"match_phrase": {"text": {"query": "b a b", "boost": 0.7}}},
+    "phrase of equal terms": {"match_phrase": {"text": "a a"}},
+    "phrase with gaps": {"match_phrase": {"text.gaps": "ring of the car"}},
+    "phrase of one term": {"match_phrase": {"text": "ring"}},
+    "phrase unknown": {"match_phrase": {"text": "a zebra"}},
+    "phrase empty": {"match_phrase": {"text": ""}},
+    "phrase keyword": {"match_phrase": {"tag": "x"}},
+    "multi best": {"multi_match": {"query": "a ring", "fields": ["text^2", "text.gaps"]}},
+    "multi tie": {
+        "multi_match": {"query": "a ring", "fields": ["text", "text.gaps^0.3"], "tie_breaker": 0.3}
+    },
+    "multi most": {"multi_match": {"query": "a b", "fields": ["text", "text.gaps"], "type": "most_fields"}},
+    "multi one": {"multi_match": {"query": "a b", "fields": "text^3"}},
+    "multi and": {"multi_match": {"query": "a b", "fields": ["text", "tag"], "operator": "and"}},
+    "multi minimum": {
+        "multi_match": {
+            "query": "a b c",
+            "fields": ["text", "text.gaps"],
+            "minimum_should_match": "60%",
+            "boost": 2,
+        }
+    },
+    "term text": term("text", "a"),
+    "term keyword": term("tag", "x"),
+    "term keyword boosted": term("tag", "x", boost=3),
+    "term empty": term("tag", ""),
+    "term number": term("year", 5),
+    "term big number": term("long", 2**60),
+    "term fraction of integer": term("year", 5.5),
+    "term float": term("ratio", 0.1),
+    "terms": {"terms": {"tag": ["x", "z", "nothing"], "boost": 0.5}},
+    "terms numbers": {"terms": {"year": [5, 9]}},
+    "terms none": {"terms": {"tag": []}},
+    "ids": {"ids": {"values": ["1", "😀", "nobody"], "boost": 1.5}},
+    "exists text": {"exists": {"field": "text"}},
+    "exists keyword": {"exists": {"field": "tag", "boost": 2}},
+    "exists number": {"exists": {"field": "weight"}},
+    "prefix": {"prefix": {"text": {"value": "a", "boost": 2}}},
+    "prefix keyword": {"prefix": {"id": "1"}},
+    "range closed": {"range": {"year": {"gte": 1, "lte": 5}}},
+    "range open": {"range": {"year": {"gt": 1, "lt": 7, "boost": 0.1}}},
+    "range fraction": {"range": {"year": {"gt": 4.5, "lte": 7.5}}},
+    "range double": {"range": {"weight": {"gt": 0, "lt": 1.5}}},
+    "range float": {"range": {"ratio": {"gt": 0.1, "lte": 0.5}}},
+    "range empty": {"range": {"year": {"gt": 5, "lt": 6}}},
+    "range all": {"range": {"year": {}}},
+    "match all": {"match_all": {}},
+    "match all boosted": {"match_all": {"boost": 0.25}},
+    "match none": {"match_none": {}},
+    "constant": {"constant_score": {"filter": match("a b"), "boost": 1.2}},
+    "bool empty": {"bool": {}},
+    "bool must": {"bool": {"must": [match("a b"), match("c", "text.gaps")], "boost": 0.7}},
+    "bool nested must": {"bool": {"must": [{"bool": {"must": [match("b"), term("tag", "x")]}}, match("a")]}},
+    "bool must should": {
+        "bool": {"must": match("a b"), "should": [match("c ring", boost=0.3), term("tag", "x")]}
+    },
+    "bool filter": {"bool": {"filter": [match("a")]}},
+    "bool filter should": {"bool": {"filter": [match("a")], "should": [match("c"), term("tag", "x")]}},
+    "bool filter is should": {
+        "bool": {"filter": [term("tag", "x")], "should": [term("tag", "x"), match("a")]}
+    },
+    "bool filter is must": {"bool": {"filter": [term("tag", "x")], "must": [term("tag", "x")]}},
+    "bool must all and filter": {
+        "bool": {"must": [{"match_all": {"boost": 3}}], "filter": [term("tag", "x")]}
+    },
+    "bool must not": {"bool": {"must_not": [term("tag", "x"), {"prefix": {"text": "r"}}]}},
+    "bool contradiction": {"bool": {"must": [term("tag", "x")], "must_not": [term("tag", "x")]}},
+    "bool not all": {"bool": {"should": [match("a")], "must_not": [{"match_all": {}}]}},
+    "bool minimum": {
+        "bool": {"should": [term("tag", "x"), term("tag", "y"), match("a")], "minimum_should_match": 2}
+    },
+    "bool minimum is all": {"bool": {"should": [term("tag", "x"), match("a b")], "minimum_should_match": 2}},
+    "bool minimum too many": {"bool": {"should": [term("tag", "x")], "minimum_should_match": 2}},
+    "bool must minimum": {
+        "bool": {
+            "must": [match("a")],
+            "should": [match("b"), match("c"), match("d")],
+            "minimum_should_match": "60%",
+        }
+    },
+    "bool repeated": {"bool": {"should": [match("a b"), match("b a"), match("b")]}},
+    "bool repeated must": {"bool": {"must": [match("a"), match("a", boost=0.1)]}},
+    "bool flat": {
+        "bool": {"should": [match("a b c"), {"bool": {"should": [match("d e"), term("tag", "x")]}}]}
+    },
+    "template": {
+        "bool": {
+            "must": [{"match_all": {"boost": 0}}],
+            "should": [
+                match("a b ring", boost=0.4),
+                match("ring of", "text.gaps"),
+                match("a", "text.alike", boost=0.6),
+            ],
+            "must_not": [term("id", "2")],
+        }
+    },
+    "dis max": {"dis_max": {"queries": [match("a b"), term("tag", "x"), match("ring")], "tie_breaker": 0.3}},
+    "dis max no tie": {"dis_max": {"queries": [match("a b"), term("tag", "x")], "boost": 0.3}},
+    "dis max sum": {"dis_max": {"queries": [match("a b"), term("tag", "x")], "tie_breaker": 1}},
+    "dis max one": {"dis_max": {"queries": [match("a b")]}},
+    "boosting": {
+        "boosting": {
+            "positive": match("a b"),
+            "negative": term("tag", "x"),
+            "negative_boost": 0.3,
+            "boost": 1.7,
+        }
+    },
+    "function weight": {"function_score": {"query": match("a b"), "weight": 2.3, "boost": 0.7}},
+    "function all": {"function_score": {"weight": 2}},
+    "function none": {"function_score": {"query": match("a")}},
+    "function value": {
+        "function_score": {
+            "query": match("a b"),
+            "field_value_factor": {"field": "year", "factor": 1.2, "modifier": "square", "missing": 3},
+        }
+    },
+    "function smallest value": {
+        "function_score": {"query": match("h"), "field_value_factor": {"field": "ratio", "modifier": "sqrt"}}
+    },
+    **{
+        f"function {score_mode} {boost_mode}": {
+            "function_score": {
+                "query": match("a b c"),
+                "functions": [
+                    {"weight": 3, "filter": term("tag", "x")},
+                    {
+                        "field_value_factor": {"field": "weight", "modifier": "ln2p", "missing": 1},
+                        "filter": match("c"),
+                    },
+                    {"weight": 0.7, "filter": match("d")},
+                ],
+                "score_mode": score_mode,
+                "boost_mode": boost_mode,
+                "max_boost": 2.5,
+            }
+        }
+        for score_mode, boost_mode in [
+            ("multiply", "multiply"),
+            ("sum", "sum"),
+            ("avg", "avg"),
+            ("first", "replace"),
+            ("max", "max"),
+            ("min", "min"),
+        ]
+    },
+    "function minimum": {"function_score": {"query": match("a b"), "weight": 2, "min_score": 1.0}},
+    "boost zero": {"bool": {"must": [match("a b", boost=0)], "should": [match("c", boost=0)]}},
+}
+
+
+@pytest.fixture
+def queries(both: Callable[..., Both]) -> Both:
+    return both(DOCUMENTS)
+
+
+def test_every_query_ranks_as_on_the_server(queries: Both) -> None:
+    differing = []
+    for name, query in QUERIES.items():
+        try:
+            queries.require_same_hits(query)
+        except AssertionError as error:
+            differing.append(f"{name}: {error}")
+    assert not differing, "\n".join(differing)
+
+
+def test_from_and_size_cut_the_ranking(queries: Both) -> None:
+    everything = queries.require_same_hits(match("a b c ring"))
+    assert queries.require_same_hits(match("a b c ring"), 3, **{"from": 2}) == everything[2:5]
+    assert queries.require_same_hits(match("a b c ring"), 0) == []
+    assert queries.require_same_hits(match("a b c ring"), 5, **{"from": 100}) == []
+
+
+def test_every_query_is_explained_as_on_the_server(queries: Both) -> None:
+    unknown = ("function", "boosting", "ids")  # refused, see the tests of refusals
+    differing = []
+    for name, query in QUERIES.items():
+        if name.startswith(unknown) or name in NOT_EXPLAINED:
+            continue
+        try:
+            queries.require_same_found(query, explain=True)
+        except AssertionError as error:
+            differing.append(f"{name}: {error}")
+    assert not differing, "\n".join(differing)
+
+
+NOT_EXPLAINED = {"range float", "term float"}
+
+
+@pytest.mark.parametrize(
+    "source", [True, False, "tag", ["id", "year"], {"excludes": ["text"]}, {"includes": "text"}]
+)
+def test_source_is_filtered_as_on_the_server(queries: Both, source: Any) -> None:
+    queries.require_same_found(match("a ring"), _source=source)
+
+
+HIGHLIGHT = {
+    "type": "plain",
+    "number_of_fragments": 0,
+    "pre_tags": ["<"],
+    "post_tags": [">"],
+    "fields": {"text": {}, "text.gaps": {}, "text.alike": {}, "tag": {}},
+}
+
+
+def test_every_query_highlights_as_on_the_server(queries: Both) -> None:
+    differing = []
+    for name, query in QUERIES.items():
+        try:
+            queries.require_same_found(query, highlight=HIGHLIGHT)
+        except AssertionError as error:
+            differing.append(f"{name}: {error}")
+    assert not differing, "\n".join(differing)

@@ -1,0 +1,316 @@
+"""An index is a folder that is whole or not there, whatever happens to whoever builds it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded.storage import inverter
+from searchapp.engines.embedded.storage.layout import MANIFEST
+from searchapp.engines.embedded.storage.terms import Terms, TermsWriter
+from searchapp.errors import DataError, EngineRefused
+from searchapp.model import Document
+from tests.engines.embedded.conftest import body, spec_of
+
+DOCUMENTS = [
+    Document(str(number), f"ring {'group ' * (number % 5)} field{number % 7}") for number in range(100)
+]
+NEWER = [Document(str(number), f"ring newer {number}") for number in range(50)]
+RING = body({"match": {"text": "ring group"}})
+
+KILLS = 200 if hypothesis.settings().max_examples > 100 else 8
+
+
+def hits(index: EmbeddedIndex) -> list[tuple[str, float]]:
+    (found,) = index.search([RING])
+    return [(hit.document_id, hit.score) for hit in found]
+
+
+def built(engine: EmbeddedEngine, documents: list[Document] = DOCUMENTS) -> Path:
+    """Build an index and return the folder of the version that serves."""
+    info = engine.build("rings", spec_of(documents, digest=str(len(documents))), documents)
+    return Path(engine.info().location) / "test-rings" / info.version.rpartition("-")[2]
+
+
+def test_an_index_that_is_not_there_is_named(embedded: EmbeddedEngine) -> None:
+    assert embedded.index_info("rings") is None
+    with pytest.raises(EngineRefused, match=r"there is no index in .*test-rings: .*searchapp index rings"):
+        embedded.open("rings")
+
+
+def test_a_new_version_takes_the_place_of_the_old_one(embedded: EmbeddedEngine) -> None:
+    old = built(embedded)
+    first = embedded.index_info("rings")
+    new = built(embedded, NEWER)
+    second = embedded.index_info("rings")
+    assert first is not None and second is not None
+    assert (first.documents, second.documents) == (100, 50)
+    assert first.version != second.version
+    assert new.exists() and not old.exists()
+
+
+def test_an_open_index_answers_from_its_version_after_a_newer_one_serves(embedded: EmbeddedEngine) -> None:
+    built(embedded)
+    index = embedded.open("rings")
+    expected = hits(EmbeddedEngine(Path(embedded.info().location).parent, "test").open("rings"))
+    built(embedded, NEWER)
+    assert hits(index) == expected
+    assert index.find(RING)[0].source["text"].startswith("ring")
+    assert index.info.documents == 100
+    assert hits(embedded.open("rings")) != expected
+
+
+def test_a_build_that_fails_leaves_the_old_version_serving_and_nothing_else(embedded: EmbeddedEngine) -> None:
+    folder = built(embedded)
+
+    def failing() -> object:
+        yield from NEWER[:20]
+        raise RuntimeError("the reader of documents failed")
+
+    with pytest.raises(RuntimeError):
+        embedded.build("rings", spec_of(NEWER), failing())  # type: ignore[arg-type]
+    assert [entry.name for entry in folder.parent.iterdir() if entry.is_dir()] == [folder.name]
+    assert len(hits(embedded.open("rings"))) == 50
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([Document("1", "a"), Document("1", "b")], "two documents have the id 1"),
+        ([Document("1", "a", {"colour": "red"})], "document 1: the mapping has no field colour"),
+        (
+            [Document("1", "a", {"year": "soon"})],
+            "document 1: year is a integer field, but its value is 'soon'",
+        ),
+        ([Document("1", "a", {"year": 2**40})], "document 1: .* does not fit into year"),
+        ([Document("1", "a \ud800")], "document 1: it has half of a surrogate pair"),
+        ([Document("1", "a", {"tag": "é" * 20000})], "document 1: tag has a term of more than 32766 bytes"),
+        ([Document("1", "a", {"tag": {"deep": 1}})], "document 1: tag is a keyword field"),
+    ],
+)
+def test_documents_that_do_not_fit_are_named(
+    embedded: EmbeddedEngine, documents: list[Document], message: str
+) -> None:
+    with pytest.raises(EngineRefused, match=message):
+        embedded.build("rings", spec_of(documents), documents)
+    assert embedded.index_info("rings") is None
+
+
+def test_documents_that_are_missing_are_noticed(embedded: EmbeddedEngine) -> None:
+    with pytest.raises(EngineRefused, match="99 documents came instead of 100"):
+        embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS[1:])
+
+
+def test_runs_on_disk_merge_to_what_one_run_gives(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def postings(folder: Path) -> dict[str, bytes]:
+        return {file.name: file.read_bytes() for file in folder.glob("*.npy")}
+
+    at_once = postings(built(embedded))
+    monkeypatch.setattr(inverter, "RUN_TOKENS", 17)
+    assert postings(built(embedded)) == at_once
+
+
+def test_a_term_is_found_by_its_bytes(tmp_path: Path) -> None:
+    words = sorted(
+        {"", "a", "ab", "b", "é", "😀", "\uffff", "z" * 1000} | {f"w{number}" for number in range(500)}
+    )
+    writer = TermsWriter()
+    writer.add_all(word.encode() for word in words)
+    writer.write(tmp_path, "words")
+    terms = Terms.open(tmp_path, "words")
+    assert [term.decode() for term in terms] == words
+    assert [terms.rank(word) for word in words] == list(range(len(words)))
+    assert [terms.rank(word) for word in ("0", "aa", "zz", "\U0010ffff")] == [None] * 4
+    assert [words[rank] for rank in terms.with_prefix("w49")] == [
+        word for word in words if word.startswith("w49")
+    ]
+    assert list(terms.with_prefix("")) == list(range(len(words)))
+
+
+# Damage
+
+
+def test_every_file_that_is_missing_or_cut_short_is_named(embedded: EmbeddedEngine) -> None:
+    folder = built(embedded)
+    for file in sorted(folder.iterdir()):
+        content = file.read_bytes()
+        for damage in (None, content[: len(content) // 2], b""):
+            file.unlink() if damage is None else file.write_bytes(damage)
+            if damage != content:
+                with pytest.raises(
+                    DataError, match=rf"the index in .*{folder.name} is damaged \(.*{file.name}.*\)"
+                ):
+                    embedded.open("rings")
+                assert embedded.index_info("rings") is None  # so that the next `index` builds it again
+        file.write_bytes(content)
+    assert len(hits(embedded.open("rings"))) == 50
+
+
+def test_altered_bytes_end_in_a_sentence_or_in_hits_and_verify_finds_them(embedded: EmbeddedEngine) -> None:
+    folder = built(embedded)
+    chance = random.Random(7)
+    for file in sorted(folder.iterdir()):
+        content = file.read_bytes()
+        for _ in range(10):
+            altered = bytearray(content)
+            for place in chance.sample(range(len(content)), min(20, len(content))):
+                altered[place] ^= 1 + chance.randrange(255)
+            file.write_bytes(altered)
+            try:
+                index = embedded.open("rings")
+                with closing(index):
+                    hits(index)
+                    index.find(RING)
+            except (DataError, EngineRefused) as error:
+                assert str(folder) in str(error)
+            if file.name != MANIFEST:
+                with pytest.raises(DataError, match="was altered|is damaged"):
+                    embedded.open("rings").verify()
+        file.write_bytes(content)
+    embedded.open("rings").verify()
+
+
+def test_a_newer_format_is_named(embedded: EmbeddedEngine) -> None:
+    folder = built(embedded)
+    manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+    (folder / MANIFEST).write_text(json.dumps(manifest | {"format": 99}), "utf-8")
+    with pytest.raises(EngineRefused, match=rf"{folder} has the format 99, this searchapp reads 1"):
+        embedded.open("rings")
+
+
+def test_a_damaged_pointer_is_named_and_building_again_mends_it(embedded: EmbeddedEngine) -> None:
+    folder = built(embedded)
+    (folder.parent / "current").write_bytes(b"\xff\x00nonsense")
+    assert embedded.index_info("rings") is None
+    with pytest.raises(DataError, match="damaged"):
+        embedded.open("rings")
+    built(embedded)
+    assert len(hits(embedded.open("rings"))) == 50
+
+
+def test_a_folder_of_somebody_else_is_left_alone(embedded: EmbeddedEngine) -> None:
+    folder = Path(embedded.info().location) / "test-rings"
+    folder.mkdir(parents=True)
+    (folder / "holiday.jpg").write_bytes(b"sun")
+    with pytest.raises(
+        EngineRefused, match=r"test-rings holds holiday.jpg, which searchapp did not put there"
+    ):
+        built(embedded)
+    assert [entry.name for entry in folder.iterdir()] == ["holiday.jpg"]
+
+
+# Several processes
+
+BUILD = """
+import sys, time
+from pathlib import Path
+from searchapp.engines.embedded import EmbeddedEngine
+from tests.engines.embedded.conftest import spec_of
+from tests.engines.embedded.test_storage import DOCUMENTS
+from searchapp.engines.embedded.storage import inverter
+inverter.RUN_TOKENS = 50
+home, pause, name = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
+
+def slowly():
+    for document in DOCUMENTS:
+        time.sleep(pause)
+        yield document
+
+while True:
+    print("building", flush=True)
+    EmbeddedEngine(home, "test").build("rings", spec_of(DOCUMENTS), slowly())
+    if name == "once":
+        break
+"""
+
+
+def building(home: Path, pause: float = 0, name: str = "forever") -> subprocess.Popen[str]:
+    """Another process that builds the index, as soon as it has begun."""
+    command = [sys.executable, "-c", BUILD, str(home), str(pause), name]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3])
+    assert process.stdout is not None
+    assert process.stdout.readline() == "building\n"
+    return process
+
+
+def ended(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def test_a_second_build_is_refused_with_the_process_that_is_at_it(
+    embedded: EmbeddedEngine, tmp_path: Path
+) -> None:
+    process = building(tmp_path, 0.05)
+    try:
+        time.sleep(0.3)
+        with pytest.raises(
+            EngineRefused, match=rf"process {process.pid} is building the index in .*test-rings"
+        ):
+            built(embedded)
+    finally:
+        ended(process)
+    built(embedded)  # the lock of a killed process holds nobody up
+
+
+def test_readers_go_on_while_the_index_is_built_again_and_again(
+    embedded: EmbeddedEngine, tmp_path: Path
+) -> None:
+    built(embedded)
+    index = embedded.open("rings")
+    expected = hits(index)
+    process = building(tmp_path)
+    try:
+        until = time.monotonic() + 3
+        while time.monotonic() < until:
+            assert hits(index) == expected
+            with closing(embedded.open("rings")) as fresh:
+                assert hits(fresh) == expected
+                assert len(fresh.find(RING)) == 50
+    finally:
+        ended(process)
+
+
+@pytest.mark.timeout(600)
+def test_the_index_serves_after_each_kill_and_the_next_build_completes(
+    embedded: EmbeddedEngine, tmp_path: Path
+) -> None:
+    built(embedded)
+    expected = hits(embedded.open("rings"))
+    chance = random.Random(11)
+    for _ in range(KILLS):
+        process = building(tmp_path)
+        time.sleep(chance.random() * 0.25)
+        os.kill(process.pid, signal.SIGKILL)
+        ended(process)
+        with closing(embedded.open("rings")) as index:
+            index.verify()
+            assert hits(index) == expected
+    folder = built(embedded)
+    assert sorted(entry.name for entry in folder.parent.iterdir()) == sorted([folder.name, "current", "lock"])
+
+
+def test_opening_reads_next_to_nothing(embedded: EmbeddedEngine) -> None:
+    folder = built(embedded)
+    index = embedded.open("rings")
+    field = index._reader.fields["text"]
+    for values in (field._documents, field._positions, field.norms, index._reader.ranks):
+        assert isinstance(values.base, np.memmap | type(None)) or isinstance(values.base.base, np.memmap)
+    assert folder.exists()
