@@ -31,7 +31,7 @@ from searchapp.tasks.base import Task
 
 LEAST_FREE_BYTES = 1 << 30
 SAMPLES = Path(__file__).parent / "samples"
-LIBRARIES = ("elasticsearch", "ijson", "ir-measures", "numpy", "regex", "rich", "scipy", "typer")
+LIBRARIES = ("elasticsearch", "ijson", "ir-measures", "numpy", "PyStemmer", "rich", "scipy", "typer")
 
 
 class Verdict(StrEnum):
