@@ -366,5 +366,5 @@ def test_masked_gold_cannot_be_scored(indexed: Cli, data: Path, tmp_path: Path) 
 def test_the_demo_tells_the_whole_story(cli: Cli) -> None:
     result = cli("demo")
     assert result.code == 0
-    for part in ("70 statements", "Hausdorff", "MAP@50 (official)", "searchapp index nlps --data"):
+    for part in ("70 statements", "Hausdorff", "MAP@50 (official)", "searchapp index nlps --data FOLDER"):
         assert part in result.stdout
