@@ -20,8 +20,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: $(STAMP) ## Run the demonstration against an Elasticsearch started for it
-	$(BIN)/python -m tests.server -- $(BIN)/searchapp demo
+demo: $(STAMP) ## Run the demonstration: no server, no network
+	$(BIN)/searchapp demo
 
 test: $(STAMP) ## Run all tests
 	SEARCHAPP_TEST_PROFILE=short $(BIN)/python -m pytest

@@ -9,7 +9,7 @@ from pathlib import Path
 from searchapp import resources
 from searchapp.digests import DocumentsDigest, digest_json
 from searchapp.engines.base import Advance, Engine, Index, IndexInfo, IndexSpec
-from searchapp.errors import DataError, EngineRefused
+from searchapp.errors import DataError, EngineRefused, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document
 from searchapp.progress import Progress
@@ -48,6 +48,8 @@ def index_task(
         DataError: there is not one document.
         EngineError: the engine failed; what served before still serves.
     """
+    if shards > 1 and engine.info().name == "embedded":
+        raise UsageError("the embedded engine has no shards: leave out --shards, or choose --engine elasticsearch")
     problems = Problems(lenient=lenient)
     seen = _read_all(task, data, problems, progress)
     problems.raise_if_any()

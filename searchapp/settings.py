@@ -12,7 +12,7 @@ from pathlib import Path
 
 from searchapp.errors import UsageError
 
-ENGINES = ("elasticsearch",)
+ENGINES = ("embedded", "elasticsearch")
 DEFAULT_URL = "http://localhost:9200"
 DEFAULT_INDEX_PREFIX = "searchapp"
 
@@ -21,13 +21,15 @@ DEFAULT_INDEX_PREFIX = "searchapp"
 class Settings:
     """One resolved set of values.
 
+    `engine_chosen_by` says what made the engine the one in use: "default", "--url", "SEARCHAPP_ENGINE".
     Credentials are `api_key`, or `username` and `password`; those in `url` are used but never shown.
     `ca_certs` is a PEM file of the authorities that the server's certificate is checked against, the system's
-    when None. Every index and alias that searchapp makes on a server begins with `index_prefix`.
+    when None. Every index and alias that searchapp makes begins with `index_prefix`.
     """
 
     home: Path
     engine: str = ENGINES[0]
+    engine_chosen_by: str = "default"
     url: str = DEFAULT_URL
     api_key: str | None = None
     username: str | None = None
@@ -50,7 +52,7 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
         flag = flags.get(name)
         return str(flag) if flag is not None else environ.get(f"SEARCHAPP_{name.upper()}") or None
 
-    engine = value("engine") or ENGINES[0]
+    engine, chosen_by = _engine(flags, environ)
     if engine not in ENGINES:
         raise UsageError(f"there is no engine {engine!r}: choose {' or '.join(ENGINES)}")
     username, password, api_key = value("username"), value("password"), value("api_key")
@@ -70,6 +72,7 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
     return Settings(
         home=Path(home) if home else _default_home(),
         engine=engine,
+        engine_chosen_by=chosen_by,
         url=value("url") or DEFAULT_URL,
         api_key=api_key,
         username=username,
@@ -79,6 +82,19 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
         quiet=bool(flags.get("quiet")),
         verbose=bool(flags.get("verbose")),
     )
+
+
+def _engine(flags: Mapping[str, object], environ: Mapping[str, str]) -> tuple[str, str]:
+    """The engine, and what chose it: its name, or an address, which only a server has."""
+    if flags.get("engine"):
+        return str(flags["engine"]), "--engine"
+    if flags.get("url"):
+        return "elasticsearch", "--url"
+    if environ.get("SEARCHAPP_ENGINE"):
+        return environ["SEARCHAPP_ENGINE"], "SEARCHAPP_ENGINE"
+    if environ.get("SEARCHAPP_URL"):
+        return "elasticsearch", "SEARCHAPP_URL"
+    return ENGINES[0], "default"
 
 
 def _default_home() -> Path:

@@ -53,3 +53,22 @@ def test_an_empty_variable_is_as_good_as_none() -> None:
 def test_what_cannot_be_meant_is_refused(environ: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         resolve({}, environ)
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "engine", "chosen_by"),
+    [
+        ({}, {}, "embedded", "default"),
+        ({"url": "http://a:1"}, {}, "elasticsearch", "--url"),
+        ({}, {"SEARCHAPP_URL": "http://a:1"}, "elasticsearch", "SEARCHAPP_URL"),
+        ({}, {"SEARCHAPP_ENGINE": "elasticsearch"}, "elasticsearch", "SEARCHAPP_ENGINE"),
+        ({"engine": "embedded"}, {"SEARCHAPP_URL": "http://a:1"}, "embedded", "--engine"),
+        ({"url": "http://a:1"}, {"SEARCHAPP_ENGINE": "embedded"}, "elasticsearch", "--url"),
+        ({}, {"SEARCHAPP_ENGINE": "embedded", "SEARCHAPP_URL": "http://a:1"}, "embedded", "SEARCHAPP_ENGINE"),
+    ],
+)
+def test_an_address_selects_the_server_unless_an_engine_is_named(
+    flags: dict[str, str], environ: dict[str, str], engine: str, chosen_by: str
+) -> None:
+    settings = resolve(flags, environ)
+    assert (settings.engine, settings.engine_chosen_by) == (engine, chosen_by)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,14 @@ SAMPLE_NEAREST = 50
 
 WORDS = "a compact subset of a Hausdorff space"
 
+NEXT = """
+   searchapp index nlps --data FOLDER                    the real data: knowledge_base.json, train_set.json, ...
+   searchapp search nlps "every subgroup of an abelian group is normal"
+   searchapp rank nlps --data FOLDER --split dev --out runs/dev
+   searchapp evaluate runs/dev                           the official figure of your ranking
+   searchapp --help                                      everything else
+"""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -28,14 +37,19 @@ def register(app: typer.Typer) -> None:
     def demo(settings: Settings) -> None:
         """Index, search, rank and score a small sample collection, and say what to type next.
 
-        The sample has indexes of its own, so it never touches yours.
+        Everything happens in a temporary folder and an index of its own, which are removed at the end.
         """
         from searchapp.engines import open_engine
 
-        sample = dataclasses.replace(settings, index_prefix=f"{settings.index_prefix}-demo")
-        run = settings.home / "demo" / "nlps-dev"
-        with closing(open_engine(sample)) as engine:
-            _run_demo(engine, Path(__file__).parents[1] / "samples" / "nlps", run)
+        with tempfile.TemporaryDirectory(prefix="searchapp-demo-") as folder:
+            sample = dataclasses.replace(
+                settings, home=Path(folder), index_prefix=f"{settings.index_prefix}-demo"
+            )
+            with closing(open_engine(sample)) as engine:
+                try:
+                    _run_demo(engine, Path(__file__).parents[1] / "samples" / "nlps", Path(folder) / "run")
+                finally:
+                    engine.remove("nlps")
 
 
 def _run_demo(engine: Engine, data: Path, run: Path) -> None:
@@ -58,30 +72,24 @@ def _run_demo(engine: Engine, data: Path, run: Path) -> None:
         console.print(Text(f"\n{text}", style="bold"))
 
     task = load("nlps")
-    recipe = recipes.load(task.name, task.default_recipe)
     heading("1. Index a sample of mathematical statements, with analyzers made for LaTeX")
     outcome = index_task(task, engine, data, Silent())
     info = engine.info()
-    console.print(
-        f"   {outcome.info.documents} statements in {outcome.info.version} on {info.name} {info.version}"
-    )
+    console.print(f"   {outcome.info.documents} statements are indexed, on the engine {info.name} {info.version}")
 
     heading(f"2. Search: {WORDS}")
     words = recipes.load(task.name, task.search_recipe)
     print_results(search(engine.open(task.name), resources.index_mapping(task.mapping), words, WORDS, 3))
 
     heading("3. Rank all statements for each of 10 theorems: which of them does its proof use?")
+    recipe = recipes.load(task.name, task.default_recipe)
     request = RunRequest(data, "dev", recipe, task.default_depth, "searchapp-demo")
-    made = make_run(task, engine, request, run, Silent(), overwrite=True)
-    console.print(f"   {made.manifest.hits} ranked premises are in {run}")
+    made = make_run(task, engine, request, run, Silent())
+    console.print(f"   {made.manifest.topics} rankings of {made.manifest.hits} premises in all are written")
 
-    heading("4. Score the ranking as the organisers of the shared task do, and honestly beside it")
-    print_evaluations([evaluate(run, GoldSource(data=data, split="dev"), SAMPLE_NEAREST)])
+    heading("4. Score the rankings as the organisers of the shared task do, and honestly beside it")
+    evaluation = evaluate(run, GoldSource(data=data, split="dev"), SAMPLE_NEAREST)
+    print_evaluations([dataclasses.replace(evaluation, source="sample")])
 
     heading("Next")
-    console.print(
-        "   searchapp search nlps WORDS            after `searchapp index nlps --data FOLDER`, on the real data"
-    )
-    console.print("   searchapp rank nlps --data FOLDER --split dev --out runs/dev")
-    console.print("   searchapp evaluate runs/dev            the official figure of your ranking")
-    console.print("   searchapp --help                       everything else")
+    console.print(NEXT.strip("\n"))

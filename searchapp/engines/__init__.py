@@ -10,7 +10,11 @@ if TYPE_CHECKING:
 
 
 def open_engine(settings: Settings) -> Engine:
-    """The engine that the settings select; the client library is imported only here."""
+    """The engine that the settings select; what it needs is imported only here."""
+    if settings.engine == "embedded":
+        from searchapp.engines.embedded import EmbeddedEngine
+
+        return EmbeddedEngine.at(settings)
     from searchapp.engines.elasticsearch import ElasticsearchEngine
 
     return ElasticsearchEngine.connect(settings)

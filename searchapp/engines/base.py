@@ -152,6 +152,9 @@ class Engine(Protocol):
         Whatever happens on the way, including the end of this process, the old version goes on serving.
         """
 
+    def remove(self, name: str) -> None:
+        """Remove an index and every version of it that searchapp has made; one that is not there is no error."""
+
     def open(self, name: str) -> Index:
         """A handle on the version that serves now.
 

@@ -33,11 +33,10 @@ Cli = Callable[..., Result]
 
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
-    """Runs commands that need no server; its address is one where nobody listens."""
+    """Runs commands that need no server, on the embedded engine."""
     for name in ("URL", "API_KEY", "USERNAME", "PASSWORD", "CA_CERTS", "ENGINE", "INDEX_PREFIX"):
         monkeypatch.delenv(f"SEARCHAPP_{name}", raising=False)
     monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("SEARCHAPP_URL", "http://127.0.0.1:9")
 
     def run(*arguments: object) -> Result:
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
@@ -47,11 +46,18 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
 
 
 @pytest.fixture
-def cli(offline: Cli, elasticsearch_url: str, index_prefix: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
+def server(offline: Cli, elasticsearch_url: str, index_prefix: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Runs commands on the real server, with the test's own indexes."""
     monkeypatch.setenv("SEARCHAPP_URL", elasticsearch_url)
     monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", index_prefix)
     return offline
+
+
+@pytest.fixture(params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
+def cli(request: pytest.FixtureRequest) -> Cli:
+    """Runs commands on each of the two engines."""
+    run: Cli = request.getfixturevalue("offline" if request.param == "embedded" else "server")
+    return run
 
 
 @pytest.fixture
@@ -59,3 +65,10 @@ def indexed(cli: Cli) -> Cli:
     """As `cli`, with the sample collection of the task nlps indexed."""
     assert cli("index", "nlps", "--data", SAMPLE).code == 0
     return cli
+
+
+@pytest.fixture
+def indexed_server(server: Cli) -> Cli:
+    """As `server`, with the sample collection of the task nlps indexed."""
+    assert server("index", "nlps", "--data", SAMPLE).code == 0
+    return server

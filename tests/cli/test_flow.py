@@ -49,7 +49,7 @@ def test_indexing_again_does_nothing_and_says_so(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("change", ["documents", "shards", "rebuild"])
-def test_what_changes_an_answer_builds_a_new_version(indexed: Cli, data: Path, change: str) -> None:
+def test_what_changes_an_answer_builds_a_new_version(indexed_server: Cli, data: Path, change: str) -> None:
     options: list[object] = ["--data", data, "--json"]
     if change == "documents":
         edit(data / "knowledge_base.json", _700="A new statement.")
@@ -57,7 +57,7 @@ def test_what_changes_an_answer_builds_a_new_version(indexed: Cli, data: Path, c
         options += ["--shards", 3]
     if change == "rebuild":
         options += ["--rebuild"]
-    outcome = indexed("index", "nlps", *options).json
+    outcome = indexed_server("index", "nlps", *options).json
     assert outcome["built"]
     assert outcome["index"].endswith("-000002")
     assert outcome["documents"] == (71 if change == "documents" else 70)
@@ -232,11 +232,20 @@ def test_two_runs_give_the_same_bytes(indexed: Cli, run: Path, tmp_path: Path) -
     assert (again / "run.trec").read_bytes() == (run / "run.trec").read_bytes()
 
 
-def test_three_shards_give_the_same_bytes_as_one(indexed: Cli, run: Path, tmp_path: Path) -> None:
-    indexed("index", "nlps", "--data", SAMPLE, "--shards", 3)
-    sharded = tmp_path / "sharded"
-    indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", sharded)
-    assert (sharded / "run.trec").read_bytes() == (run / "run.trec").read_bytes()
+def test_three_shards_and_the_embedded_engine_give_the_bytes_of_one_shard(
+    indexed_server: Cli, tmp_path: Path
+) -> None:
+    def ranked(name: str, *options: object) -> bytes:
+        out = tmp_path / name
+        arguments = ["rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", out, *options]
+        assert indexed_server(*arguments).code == 0
+        return (out / "run.trec").read_bytes()
+
+    one = ranked("one")
+    indexed_server("index", "nlps", "--data", SAMPLE, "--shards", 3)
+    assert ranked("three") == one
+    indexed_server("index", "nlps", "--data", SAMPLE, "--engine", "embedded")
+    assert ranked("embedded", "--engine", "embedded") == one
 
 
 def test_an_existing_run_is_replaced_only_when_asked(indexed: Cli, run: Path) -> None:
@@ -357,5 +366,5 @@ def test_masked_gold_cannot_be_scored(indexed: Cli, data: Path, tmp_path: Path) 
 def test_the_demo_tells_the_whole_story(cli: Cli) -> None:
     result = cli("demo")
     assert result.code == 0
-    for part in ("70 statements", "Hausdorff", "MAP@50 (official)", "searchapp index nlps --data"):
+    for part in ("70 statements", "Hausdorff", "MAP@50 (official)", "searchapp index nlps --data FOLDER"):
         assert part in result.stdout

@@ -10,7 +10,7 @@ import pytest
 from searchapp import __version__
 from tests.cli.conftest import SAMPLE, Cli
 
-COMMANDS = ["analyze", "demo", "evaluate", "export", "index", "rank", "runs", "search", "tasks", "validate"]
+COMMANDS = ["analyze", "demo", "doctor", "evaluate", "export", "index", "rank", "runs", "search", "tasks", "validate"]
 
 
 def test_the_version_is_printed(offline: Cli) -> None:
@@ -31,8 +31,8 @@ def test_every_command_has_help(offline: Cli, name: str) -> None:
 
 
 def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) -> None:
-    for arguments in (["--quiet", "search", "nlps", "x"], ["search", "nlps", "x", "--quiet"]):
-        assert offline(*arguments).code == 3
+    for arguments in (["--quiet", "tasks"], ["tasks", "--quiet"]):
+        assert offline(*arguments).code == 0
     before = offline("--url", "http://127.0.0.1:7", "search", "nlps", "x")
     after = offline("search", "nlps", "x", "--url", "http://127.0.0.1:7")
     both = offline("--url", "http://127.0.0.1:5", "search", "nlps", "x", "--url", "http://127.0.0.1:7")
@@ -46,7 +46,9 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         (["index", "chess"], 2, "there is no task 'chess': choose nlps"),
         (["search", "nlps", " "], 2, "there are no words to search for"),
         (["search", "nlps", "x", "--recipe", "magic"], 2, "nlps has no recipe 'magic': choose bm25"),
-        (["search", "nlps", "x"], 3, "no Elasticsearch answers at http://127.0.0.1:9"),
+        (["search", "nlps", "x"], 3, "make it with `searchapp index nlps`"),
+        (["search", "nlps", "x", "--url", "http://127.0.0.1:9"], 3, "no Elasticsearch answers at http://127.0.0.1:9"),
+        (["index", "nlps", "--data", str(SAMPLE), "--shards", "3"], 2, "the embedded engine has no shards"),
         (["search", "nlps", "x", "--engine", "solr"], 2, "there is no engine 'solr'"),
         (["analyze", "nlps", "x", "--field", "body"], 2, "nlps has no text field 'body': choose text"),
         (["analyze", "nlps", "x", "--analyzer", "none"], 2, "nlps has no analyzer 'none'"),

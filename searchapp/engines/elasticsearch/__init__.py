@@ -62,6 +62,12 @@ class ElasticsearchEngine:
             )
         return ElasticsearchIndex(self._connection, versions, serving.info)
 
+    def remove(self, name: str) -> None:
+        versions = self._versions(name)
+        versions.serving()  # refuses a name that is not ours
+        for version in versions.all():
+            versions.delete(version.info.version)
+
     def close(self) -> None:
         self._connection.close()
 

@@ -1,0 +1,38 @@
+"""`searchapp doctor`: can searchapp work here?"""
+
+from __future__ import annotations
+
+import typer
+
+from searchapp.cli.common import JsonOption, command, print_json, stdout_console
+from searchapp.errors import SearchappError
+from searchapp.settings import Settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def doctor(settings: Settings, as_json: JsonOption = False) -> None:
+        """Check versions, folder, disk and engine, and that both engines agree where a server is reachable."""
+        from rich.text import Text
+
+        from searchapp.doctor import Verdict, examine
+
+        marks = {Verdict.ok: ("ok", "green"), Verdict.warning: ("!", "yellow"), Verdict.failed: ("FAILED", "red")}
+        console = stdout_console()
+        checks = []
+        for check in examine(settings):
+            checks.append(check)
+            if not as_json:
+                mark, style = marks[check.verdict]
+                line = Text.assemble((f"{mark:>6}  ", style), (f"{check.name}: ", "bold"), check.finding)
+                console.print(line, soft_wrap=True)
+        failed = [check.name for check in checks if check.verdict is Verdict.failed]
+        if as_json:
+            described = [
+                {"name": check.name, "verdict": check.verdict, "finding": check.finding} for check in checks
+            ]
+            print_json({"well": not failed, "checks": described})
+        if failed:
+            raise SearchappError(f"{len(failed)} of {len(checks)} checks failed: {', '.join(failed)}")

@@ -1,0 +1,165 @@
+"""Finds out whether searchapp can work here: versions, folder, disk, engine, and whether the engines agree."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import os
+import platform
+import secrets
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import searchapp
+from searchapp import tasks
+from searchapp.engines import open_engine
+from searchapp.engines.base import Engine
+from searchapp.errors import EngineError, SearchappError
+from searchapp.indexing import index_task
+from searchapp.formats.problems import Problems
+from searchapp.model import Ranking
+from searchapp.progress import Silent
+from searchapp.ranking import recipes
+from searchapp.ranking.rank import rank
+from searchapp.settings import Settings
+from searchapp.tasks.base import Task
+
+LEAST_FREE_BYTES = 1 << 30
+SAMPLES = Path(__file__).parent / "samples"
+LIBRARIES = ("elasticsearch", "ijson", "ir-measures", "numpy", "PyStemmer", "rich", "scipy", "typer")
+
+
+class Verdict(StrEnum):
+    """How a check came out: `warning` is worth knowing, `failed` keeps searchapp from working."""
+
+    ok = "ok"
+    warning = "warning"
+    failed = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at, how it is, and what it means."""
+
+    name: str
+    verdict: Verdict
+    finding: str
+
+
+def examine(settings: Settings) -> Iterator[Check]:
+    """Every check in turn; none stops the others, and what is tried out is removed again."""
+    yield _versions()
+    yield _folder(settings)
+    yield _disk(settings)
+    yield Check("engine", Verdict.ok, _choice(settings))
+    yield _reachable(settings)
+    yield from _indexes(settings)
+    yield _agreement(settings)
+
+
+def _versions() -> Check:
+    libraries = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)
+    python = f"Python {platform.python_version()} on {platform.system()}"
+    finding = f"searchapp {searchapp.__version__}, {python}; {libraries}"
+    return Check("versions", Verdict.ok if sys.version_info >= (3, 11) else Verdict.failed, finding)
+
+
+def _folder(settings: Settings) -> Check:
+    home = settings.home
+    nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        finding = f"{nearest} may not be written to: choose another folder with --home or SEARCHAPP_HOME"
+        return Check("folder", Verdict.failed, finding)
+    state = "" if home.exists() else " (it is made when it is needed)"
+    return Check("folder", Verdict.ok, f"{home}{state}")
+
+
+def _disk(settings: Settings) -> Check:
+    nearest = next(folder for folder in (settings.home, *settings.home.absolute().parents) if folder.exists())
+    free = shutil.disk_usage(nearest).free
+    finding = f"{free / 2**30:.1f} GiB are free at {nearest}"
+    if free < LEAST_FREE_BYTES:
+        return Check("disk", Verdict.warning, f"{finding}: large collections may not fit")
+    return Check("disk", Verdict.ok, finding)
+
+
+def _choice(settings: Settings) -> str:
+    where = f" at {settings.url}" if settings.engine == "elasticsearch" else ""
+    why = "is the default" if settings.engine_chosen_by == "default" else f"was chosen by {settings.engine_chosen_by}"
+    return f"{settings.engine}{where}, which {why}"
+
+
+def _reachable(settings: Settings) -> Check:
+    try:
+        with closing(open_engine(settings)) as engine:
+            info = engine.info()
+    except SearchappError as error:
+        return Check("engine answers", Verdict.failed, str(error))
+    return Check("engine answers", Verdict.ok, f"{info.name} {info.version} at {info.location}")
+
+
+def _indexes(settings: Settings) -> Iterator[Check]:
+    try:
+        with closing(open_engine(settings)) as engine:
+            for name in tasks.names():
+                yield _index(engine, name)
+    except SearchappError as error:
+        yield Check("indexes", Verdict.failed, str(error))
+
+
+def _index(engine: Engine, name: str) -> Check:
+    try:
+        info = engine.index_info(name)
+    except SearchappError as error:
+        return Check(f"index {name}", Verdict.failed, str(error))
+    if info is None:
+        return Check(f"index {name}", Verdict.ok, f"none yet: `searchapp index {name} --data DIR` makes one")
+    return Check(f"index {name}", Verdict.ok, f"{info.documents:,} documents, built {info.created}")
+
+
+def _agreement(settings: Settings) -> Check:
+    """Rank the sample's dev topics on both engines, in indexes made for it, and compare every id and score."""
+    name = "engines agree"
+    trial = dataclasses.replace(settings, index_prefix=f"{settings.index_prefix}-doctor-{secrets.token_hex(3)}")
+    try:
+        server = open_engine(dataclasses.replace(trial, engine="elasticsearch"))
+    except EngineError as error:
+        if settings.engine == "elasticsearch":
+            return Check(name, Verdict.failed, f"not compared: {error}")
+        return Check(name, Verdict.ok, f"not compared: no Elasticsearch answers at {settings.url}, and none is needed")
+    embedded = open_engine(dataclasses.replace(trial, engine="embedded"))
+    with closing(server), closing(embedded):
+        task = tasks.load("nlps")
+        try:
+            theirs, ours = (_trial_rankings(engine, task) for engine in (server, embedded))
+        except SearchappError as error:
+            return Check(name, Verdict.warning, f"not compared: {error}")
+    different = [a.topic_id for a, b in zip(theirs, ours, strict=True) if a != b]
+    if different:
+        finding = f"topics {', '.join(different)} of the sample rank differently: please report it"
+        return Check(name, Verdict.failed, finding)
+    return Check(name, Verdict.ok, f"{len(ours)} topics of the sample have the same ids and scores on both")
+
+
+def _trial_rankings(engine: Engine, task: Task) -> tuple[Ranking, ...]:
+    data = SAMPLES / task.name
+    recipe = recipes.load(task.name, task.default_recipe)
+    try:
+        index_task(task, engine, data, Silent())
+        topics = task.topics(data, "dev", Problems())
+        return rank(engine.open(task.name), topics, recipe, task.default_depth, "doctor").rankings
+    finally:
+        _quietly(lambda: engine.remove(task.name))
+
+
+def _quietly(action: Callable[[], None]) -> None:
+    """Tidy up; an engine that fails at that has failed before, and that is what is told."""
+    try:
+        action()
+    except SearchappError:
+        return

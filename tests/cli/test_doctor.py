@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SAMPLE, Cli
+
+
+def test_without_a_server_all_is_well(offline: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = offline("doctor")
+    assert result.code == 0
+    assert "embedded, which is the default" in result.stdout
+    assert "none yet: `searchapp index nlps --data DIR` makes one" in result.stdout
+
+
+def test_an_index_is_told_with_its_size(offline: Cli) -> None:
+    offline("index", "nlps", "--data", SAMPLE)
+    assert "index nlps: 70 documents, built 2" in offline("doctor").stdout
+
+
+def test_with_a_server_both_engines_agree_and_nothing_is_left(
+    server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path
+) -> None:
+    checks = {check["name"]: check for check in server("doctor", "--json").json["checks"]}
+    assert checks["engine"]["finding"].endswith("which was chosen by SEARCHAPP_URL")
+    assert checks["engines agree"]["verdict"] == "ok"
+    assert "10 topics of the sample have the same ids and scores on both" in checks["engines agree"]["finding"]
+    import urllib.request
+
+    with urllib.request.urlopen(f"{elasticsearch_url}/_cat/indices/{index_prefix}*", timeout=30) as answer:
+        assert answer.read() == b""
+    assert not [path for path in (tmp_path / "home").rglob("*") if path.is_file() and "doctor" in str(path)]
+
+
+def test_a_server_that_does_not_answer_fails_the_examination(offline: Cli) -> None:
+    result = offline("doctor", "--url", "http://127.0.0.1:9")
+    assert result.code == 1
+    assert "no Elasticsearch answers at http://127.0.0.1:9" in result.stdout
+    assert "checks failed: engine answers" in result.stderr
+
+
+def test_a_folder_that_can_not_be_used_fails_the_examination(offline: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = offline("doctor", "--home", tmp_path / "file" / "home")
+    assert result.code == 1 and "may not be written to" in result.stdout
