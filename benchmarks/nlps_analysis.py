@@ -102,6 +102,14 @@ def stemmer(language: str) -> Callable[[Setup], None]:
     return change
 
 
+def function_words_kept(setup: Setup) -> None:
+    """Leave function words in, and let them stand in pairs of words."""
+    setup.drop_steps("function_words")
+    for analyzer in setup.analysis["analyzer"].values():
+        if analyzer["tokenizer"] == "content_words":
+            analyzer["tokenizer"] = "words"
+
+
 def steps_removed(*steps: str) -> Callable[[Setup], None]:
     """Leave analysis steps out of every analyzer."""
     return lambda setup: setup.drop_steps(*steps)
@@ -136,6 +144,7 @@ def lowercase_symbols(setup: Setup) -> None:
             analyzer["filter"].insert(1, "lowercase")
 
 
+PLURALS = ("irregular_plurals", "plurals_in_es")
 FORMULAE = ("text.formulae", "text.formula_pairs")
 DEFINED = ("text.defined", "text.defined_pairs")
 
@@ -155,21 +164,16 @@ VARIANTS: dict[str, tuple[str, Callable[[Setup], None]]] = {
     "default-bm25": ("k1 1.2 and b 0.75 everywhere", default_bm25),
     "equal-boosts": ("every boost 1", equal_boosts),
     "repeated-terms": ("repeated query terms count again", repeated_terms),
-    "no-stemming": ("no folding of inflection", steps_removed("inflection", "possessives")),
+    "no-stemming": (
+        "no folding of inflection",
+        steps_removed("possessives", "not_plural", "inflection", *PLURALS),
+    ),
+    "regular-plurals": ("`minimal_english` without rules for other plurals", steps_removed(*PLURALS)),
     "porter2": ("`porter2` in place of `minimal_english`", stemmer("porter2")),
-    "no-stop-words": (
-        "function words kept",
-        steps_removed("function_words", "without_function_words"),
-    ),
-    "no-notation": (
-        "no folding of notation",
-        steps_removed("notation", "calligraphic_letters", "blackboard_letters"),
-    ),
+    "no-stop-words": ("function words kept", function_words_kept),
+    "no-notation": ("no folding of notation", steps_removed("notation", "latex_letters")),
     "layout-kept": ("layout and bracket commands kept", steps_removed("latex_layout")),
-    "markup-kept": (
-        "wiki templates, parameters and image widths kept",
-        steps_removed("wiki_templates", "wiki_parameters", "wiki_image_widths"),
-    ),
+    "markup-kept": ("wiki markup kept", steps_removed("wiki_markup")),
     "lowercase-symbols": ("case ignored in formulae", lowercase_symbols),
 }
 
