@@ -20,8 +20,8 @@ from searchapp import tasks
 from searchapp.engines import open_engine
 from searchapp.engines.base import Engine
 from searchapp.errors import EngineError, SearchappError
-from searchapp.indexing import index_task
 from searchapp.formats.problems import Problems
+from searchapp.indexing import index_task
 from searchapp.model import Ranking
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
@@ -31,7 +31,7 @@ from searchapp.tasks.base import Task
 
 LEAST_FREE_BYTES = 1 << 30
 SAMPLES = Path(__file__).parent / "samples"
-LIBRARIES = ("elasticsearch", "ijson", "ir-measures", "numpy", "PyStemmer", "rich", "scipy", "typer")
+LIBRARIES = ("elasticsearch", "ijson", "ir-measures", "numpy", "regex", "rich", "typer")
 
 
 class Verdict(StrEnum):
@@ -90,7 +90,11 @@ def _disk(settings: Settings) -> Check:
 
 def _choice(settings: Settings) -> str:
     where = f" at {settings.url}" if settings.engine == "elasticsearch" else ""
-    why = "is the default" if settings.engine_chosen_by == "default" else f"was chosen by {settings.engine_chosen_by}"
+    why = (
+        "is the default"
+        if settings.engine_chosen_by == "default"
+        else f"was chosen by {settings.engine_chosen_by}"
+    )
     return f"{settings.engine}{where}, which {why}"
 
 
@@ -125,13 +129,17 @@ def _index(engine: Engine, name: str) -> Check:
 def _agreement(settings: Settings) -> Check:
     """Rank the sample's dev topics on both engines, in indexes made for it, and compare every id and score."""
     name = "engines agree"
-    trial = dataclasses.replace(settings, index_prefix=f"{settings.index_prefix}-doctor-{secrets.token_hex(3)}")
+    trial = dataclasses.replace(
+        settings, index_prefix=f"{settings.index_prefix}-doctor-{secrets.token_hex(3)}"
+    )
     try:
         server = open_engine(dataclasses.replace(trial, engine="elasticsearch"))
     except EngineError as error:
         if settings.engine == "elasticsearch":
             return Check(name, Verdict.failed, f"not compared: {error}")
-        return Check(name, Verdict.ok, f"not compared: no Elasticsearch answers at {settings.url}, and none is needed")
+        return Check(
+            name, Verdict.ok, f"not compared: no Elasticsearch answers at {settings.url}, and none is needed"
+        )
     embedded = open_engine(dataclasses.replace(trial, engine="embedded"))
     with closing(server), closing(embedded):
         task = tasks.load("nlps")

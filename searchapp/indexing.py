@@ -49,7 +49,9 @@ def index_task(
         EngineError: the engine failed; what served before still serves.
     """
     if shards > 1 and engine.info().name == "embedded":
-        raise UsageError("the embedded engine has no shards: leave out --shards, or choose --engine elasticsearch")
+        raise UsageError(
+            "the embedded engine has no shards: leave out --shards, or choose --engine elasticsearch"
+        )
     problems = Problems(lenient=lenient)
     seen = _read_all(task, data, problems, progress)
     problems.raise_if_any()

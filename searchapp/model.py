@@ -92,3 +92,23 @@ class Run:
 
     def __len__(self) -> int:
         return len(self.rankings)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A term as it is indexed, its position, and the characters of the text that it stands for."""
+
+    term: str
+    position: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisStep:
+    """One piece of an analyzer and what it gives: text after a char filter, tokens after all others."""
+
+    kind: str
+    name: str
+    text: str | None = None
+    tokens: tuple[Token, ...] = ()

@@ -11,7 +11,7 @@ from searchapp.analysis.offsets import Corrections, utf16_length, utf16_places
 from searchapp.analysis.term_filters import TermChain
 from searchapp.analysis.tokenizers import Tokenizer
 from searchapp.analysis.tokens import Span, StreamFilter, TermFilter, Tokens
-from searchapp.engines.base import AnalysisStep, Token
+from searchapp.model import AnalysisStep, Token
 
 DEFAULT_POSITION_GAP = 100
 """Positions between two values of one field, unless the analyzer sets `position_increment_gap`."""

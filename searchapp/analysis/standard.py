@@ -170,4 +170,7 @@ def _rules() -> _Rules:
 
 def standard_tokenizer(options: Options) -> Tokenizer:
     """A tokenizer of type `standard`."""
-    return StandardTokenizer(token_limit(options))
+    limit = token_limit(options)
+    if limit == 1:  # a character beyond U+FFFF takes two code units, and Lucene's scanner stops at it
+        raise options.not_supported("`max_token_length` 1")
+    return StandardTokenizer(limit)

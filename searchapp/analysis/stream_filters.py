@@ -148,6 +148,7 @@ class NGramFilter:
         grams = [self._grams(term) for term in tokens.terms]
         out = tokens.keep([i for i, parts in enumerate(grams) for _ in parts])
         out.terms = [part for parts in grams for part in parts]
+        out.trailing -= tokens.trailing  # Lucene's filters forget the holes at the end of what they are given
         return out
 
     def _grams(self, term: str) -> list[str]:

@@ -23,11 +23,17 @@ _PANEL = "Global options"
 
 EngineOption = Annotated[
     str | None,
-    typer.Option(help="Search engine: embedded, or elasticsearch.", rich_help_panel=_PANEL, show_default=False),
+    typer.Option(
+        help="Search engine: embedded, or elasticsearch.", rich_help_panel=_PANEL, show_default=False
+    ),
 ]
 UrlOption = Annotated[
     str | None,
-    typer.Option(help="Address of an Elasticsearch server, which is then the engine.", rich_help_panel=_PANEL, show_default=False),
+    typer.Option(
+        help="Address of an Elasticsearch server, which is then the engine.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
 ]
 HomeOption = Annotated[
     Path | None,

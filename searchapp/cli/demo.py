@@ -75,7 +75,9 @@ def _run_demo(engine: Engine, data: Path, run: Path) -> None:
     heading("1. Index a sample of mathematical statements, with analyzers made for LaTeX")
     outcome = index_task(task, engine, data, Silent())
     info = engine.info()
-    console.print(f"   {outcome.info.documents} statements are indexed, on the engine {info.name} {info.version}")
+    console.print(
+        f"   {outcome.info.documents} statements are indexed, on the engine {info.name} {info.version}"
+    )
 
     heading(f"2. Search: {WORDS}")
     words = recipes.load(task.name, task.search_recipe)

@@ -19,7 +19,11 @@ def register(app: typer.Typer) -> None:
 
         from searchapp.doctor import Verdict, examine
 
-        marks = {Verdict.ok: ("ok", "green"), Verdict.warning: ("!", "yellow"), Verdict.failed: ("FAILED", "red")}
+        marks = {
+            Verdict.ok: ("ok", "green"),
+            Verdict.warning: ("!", "yellow"),
+            Verdict.failed: ("FAILED", "red"),
+        }
         console = stdout_console()
         checks = []
         for check in examine(settings):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from searchapp.model import Document, Hit
+from searchapp.model import AnalysisStep, Document, Hit
 
 Body = Mapping[str, Any]
 Advance = Callable[[int], None]
@@ -94,26 +94,6 @@ class Found:
     source: Mapping[str, Any]
     highlights: Mapping[str, Sequence[str]]
     explanation: Explanation | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A term as it is indexed, its position, and the characters of the text that it stands for."""
-
-    term: str
-    position: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class AnalysisStep:
-    """One piece of an analyzer and what it gives: text after a char filter, tokens after all others."""
-
-    kind: str
-    name: str
-    text: str | None = None
-    tokens: tuple[Token, ...] = ()
 
 
 class Index(Protocol):

@@ -10,7 +10,7 @@ from typing import Any
 
 from searchapp.analysis import AnalysisRegistry, Analyzer
 from searchapp.analysis.offsets import from_utf16_units
-from searchapp.engines.base import AnalysisStep, Token
+from searchapp.model import AnalysisStep, Token
 from tests.server.rest import Server
 
 TEXTS_PER_REQUEST = 200

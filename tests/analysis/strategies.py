@@ -76,7 +76,7 @@ CHAR_FILTERS = st.one_of(
 )
 
 TOKENIZERS = st.one_of(
-    _object("standard", max_token_length=st.integers(1, 12)),
+    _object("standard", max_token_length=st.integers(2, 12)),
     st.just({"type": "standard"}),
     _object("whitespace", max_token_length=st.integers(1, 12)),
     st.sampled_from([{"type": "keyword"}, {"type": "letter"}, {"type": "lowercase"}]),

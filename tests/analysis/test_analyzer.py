@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from searchapp.analysis import AnalysisRegistry
-from searchapp.engines.base import AnalysisStep, Token
+from searchapp.model import AnalysisStep, Token
 
 SETTINGS = {
     "char_filter": {"quotes": {"type": "mapping", "mappings": ["’ => '"]}},

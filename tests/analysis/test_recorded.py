@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.base import Token
+from searchapp.model import Token
 from tests.analysis.parity import InlineOracle, built_analyzer
 from tests.server.rest import Server
 

@@ -25,7 +25,9 @@ def test_with_a_server_both_engines_agree_and_nothing_is_left(
     checks = {check["name"]: check for check in server("doctor", "--json").json["checks"]}
     assert checks["engine"]["finding"].endswith("which was chosen by SEARCHAPP_URL")
     assert checks["engines agree"]["verdict"] == "ok"
-    assert "10 topics of the sample have the same ids and scores on both" in checks["engines agree"]["finding"]
+    assert (
+        "10 topics of the sample have the same ids and scores on both" in checks["engines agree"]["finding"]
+    )
     import urllib.request
 
     with urllib.request.urlopen(f"{elasticsearch_url}/_cat/indices/{index_prefix}*", timeout=30) as answer:

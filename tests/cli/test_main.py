@@ -10,7 +10,19 @@ import pytest
 from searchapp import __version__
 from tests.cli.conftest import SAMPLE, Cli
 
-COMMANDS = ["analyze", "demo", "doctor", "evaluate", "export", "index", "rank", "runs", "search", "tasks", "validate"]
+COMMANDS = [
+    "analyze",
+    "demo",
+    "doctor",
+    "evaluate",
+    "export",
+    "index",
+    "rank",
+    "runs",
+    "search",
+    "tasks",
+    "validate",
+]
 
 
 def test_the_version_is_printed(offline: Cli) -> None:
@@ -47,7 +59,11 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         (["search", "nlps", " "], 2, "there are no words to search for"),
         (["search", "nlps", "x", "--recipe", "magic"], 2, "nlps has no recipe 'magic': choose bm25"),
         (["search", "nlps", "x"], 3, "make it with `searchapp index nlps`"),
-        (["search", "nlps", "x", "--url", "http://127.0.0.1:9"], 3, "no Elasticsearch answers at http://127.0.0.1:9"),
+        (
+            ["search", "nlps", "x", "--url", "http://127.0.0.1:9"],
+            3,
+            "no Elasticsearch answers at http://127.0.0.1:9",
+        ),
         (["index", "nlps", "--data", str(SAMPLE), "--shards", "3"], 2, "the embedded engine has no shards"),
         (["search", "nlps", "x", "--engine", "solr"], 2, "there is no engine 'solr'"),
         (["analyze", "nlps", "x", "--field", "body"], 2, "nlps has no text field 'body': choose text"),

@@ -8,16 +8,7 @@ from typing import Any, TypeVar
 
 import tenacity
 
-from searchapp.engines.base import (
-    Advance,
-    AnalysisStep,
-    Body,
-    Explanation,
-    Found,
-    IndexInfo,
-    Token,
-    no_progress,
-)
+from searchapp.engines.base import Advance, Body, Explanation, Found, IndexInfo, no_progress
 from searchapp.engines.elasticsearch.connection import (
     ATTEMPTS,
     FIRST_WAIT_SECONDS,
@@ -28,7 +19,7 @@ from searchapp.engines.elasticsearch.connection import (
 )
 from searchapp.engines.elasticsearch.versions import Versions
 from searchapp.errors import EngineRefused, QueryRefused
-from searchapp.model import Hit, float32
+from searchapp.model import AnalysisStep, Hit, Token, float32
 
 BATCH_BODIES = 64
 BATCH_BYTES = 1024 * 1024

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from searchapp.engines.base import Token
 from searchapp.engines.embedded.queries.nodes import Bag, Phrase, Prefix, Query, Synonym, Term, Terms, leaves
 from searchapp.engines.embedded.refusals import known_only, unsupported
 from searchapp.engines.embedded.schema import Analyzers, Field, Schema
+from searchapp.model import Token
 
 LARGEST_GROUP = 50
 """Overlapping tokens that a group takes in; it ignores further ones."""

@@ -10,7 +10,7 @@ from itertools import islice
 
 import numpy as np
 
-from searchapp.engines.base import Advance, AnalysisStep, Body, Found, IndexInfo, no_progress
+from searchapp.engines.base import Advance, Body, Found, IndexInfo, no_progress
 from searchapp.engines.embedded import body as bodies_
 from searchapp.engines.embedded import topk, workers
 from searchapp.engines.embedded.body import Request
@@ -22,7 +22,7 @@ from searchapp.engines.embedded.schema import Analyzer, Analyzers
 from searchapp.engines.embedded.scoring import Scorer
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
-from searchapp.model import Hit
+from searchapp.model import AnalysisStep, Hit
 
 BATCH_BODIES = 64
 """Topics whose terms are gathered together."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from searchapp.engines.base import AnalysisStep, Token
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.similarity import BM25, DEFAULT_B, DEFAULT_K1
+from searchapp.model import AnalysisStep, Token
 
 TEXT = "text"
 KEYWORD = "keyword"
