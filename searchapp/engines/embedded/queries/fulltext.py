@@ -72,19 +72,19 @@ def _matching(parser: Parser, name: str, words: Any, given: Mapping[str, Any], q
     field = parser.field(name)
     if field is None:
         return MatchNone()
+    with_minimum(Bool(), given.get("minimum_should_match"))  # refused even where it plays no part
+    operator = parameters.choice(given.get("operator", "or"), ("or", "and"), f"`operator` of `{query}`")
+    if operator == "or" and given.get("minimum_should_match") is None:
+        different = _different_terms(parser, field, words, given)
+        if different is not None and len(different) > 1:
+            return Bag(field.name, different)
     positions = _terms(parser, field, words, given)
     if positions is None:
         return of_number(field, words)
-    with_minimum(Bool(), given.get("minimum_should_match"))  # refused even where it plays no part
-    operator = parameters.choice(given.get("operator", "or"), ("or", "and"), f"`operator` of `{query}`")
     if not positions:
         return _zero_terms(given)
     if len(positions) == 1:
         return _stacked(field, positions[0][1])
-    if operator == "or" and given.get("minimum_should_match") is None:
-        different = tuple(terms[0] for _position, terms in positions)
-        if len(set(different)) == sum(len(terms) for _position, terms in positions):
-            return Bag(field.name, different)
     clauses = tuple(_stacked(field, terms) for _position, terms in positions)
     found = Bool(must=clauses) if operator == "and" else Bool(should=clauses)
     return with_minimum(found, given.get("minimum_should_match"))
@@ -118,6 +118,16 @@ def _terms(
     if analyzer is None:
         return [(0, [text])]
     return parser.terms(str(analyzer), text)
+
+
+def _different_terms(
+    parser: Parser, field: Field, words: Any, given: Mapping[str, Any]
+) -> tuple[str, ...] | None:
+    """The terms of a text if each is alone on its position and none is repeated; None if it isn't so simple."""
+    analyzer = given.get("analyzer") or field.search_analyzer
+    if field.is_number or analyzer is None:
+        return None
+    return parser.different_terms(str(analyzer), parameters.text(words, f"the text for {field.name}"))
 
 
 def _stacked(field: Field, terms: list[str]) -> Query:

@@ -28,7 +28,7 @@ class Parser:
     schema: Schema
     analyzers: Analyzers
     _depth: int = 0
-    _analyzed: dict[tuple[str, str], list[tuple[int, list[str]]]] = field(default_factory=dict)
+    _analyzed: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
 
     def query(self, body: Any) -> Query:
         """The query that a `query` object of the DSL stands for.
@@ -62,16 +62,27 @@ class Parser:
         return self.schema.fields.get(name)
 
     def terms(self, analyzer: str, text: str) -> list[tuple[int, list[str]]]:
-        """The terms that an analyzer makes of a text, by position; a body often asks for the same ones twice."""
+        """The terms that an analyzer makes of a text, by position."""
+        return [
+            (position, [term for term, _position in group])
+            for position, group in groupby(self._tokens(analyzer, text), key=itemgetter(1))
+        ]
+
+    def different_terms(self, analyzer: str, text: str) -> tuple[str, ...] | None:
+        """The terms of a text if each is alone on its position and none is repeated, which most texts come to."""
+        tokens = self._tokens(analyzer, text)
+        by_term = dict(tokens)
+        if len(by_term) == len(tokens) and len(set(by_term.values())) == len(tokens):
+            return tuple(by_term)
+        return None
+
+    def _tokens(self, analyzer: str, text: str) -> list[tuple[str, int]]:
+        """Terms and positions; a body often asks for the same ones twice."""
         key = analyzer, text
         if key not in self._analyzed:
             if len(self._analyzed) >= REMEMBERED_TEXTS:
                 self._analyzed.clear()
-            tokens = self.analyzers.analyzer(analyzer).terms(text)
-            self._analyzed[key] = [
-                (position, [term for term, _position in group])
-                for position, group in groupby(tokens, key=itemgetter(1))
-            ]
+            self._analyzed[key] = self.analyzers.analyzer(analyzer).terms(text)
         return self._analyzed[key]
 
     def options(self, content: Any, name: str, known: Iterable[str]) -> Mapping[str, Any]:
