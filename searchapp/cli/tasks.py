@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, print_json, stdout_console
+from searchapp.cli.common import JsonOption, command, data_folder, print_json, stdout_console, warn
+from searchapp.errors import EngineError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from searchapp.tasks.base import Task
 
 
@@ -18,34 +22,61 @@ def register(app: typer.Typer) -> None:
 
     @command(app)
     def tasks(settings: Settings, as_json: JsonOption = False) -> None:
-        """List the tasks, their splits, recipes and official measures."""
+        """List the tasks with their splits, recipes and official measures, their data, and what is indexed."""
         from searchapp.ranking import recipes
         from searchapp.tasks import load, names
 
         loaded = [load(name) for name in names()]
+        indexed = _indexed(settings, loaded)
+        described = [
+            {
+                "task": task.name,
+                "title": task.title,
+                "about": task.about,
+                "splits": list(task.splits),
+                "recipes": recipes.names(task.name),
+                "mapping": task.mapping,
+                "official": {"measure": task.official_measure, "file": task.official_file},
+                "data": str(data_folder(settings, task.name, None)),
+                "data_found": data_folder(settings, task.name, None).is_dir(),
+                "indexed": indexed.get(task.name),
+            }
+            for task in loaded
+        ]
         if as_json:
-            described = [_described(task, recipes.names(task.name), settings) for task in loaded]
             print_json({"tasks": described})
             return
-        from rich.table import Table
-
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for heading in ("task", "splits", "recipes", "official measure", "title"):
-            table.add_column(heading)
         for task in loaded:
-            found = " ".join(recipes.names(task.name))
-            table.add_row(task.name, " ".join(task.splits), found, task.official_measure, task.title)
-        stdout_console().print(table)
+            _print(settings, task, recipes.names(task.name), indexed)
 
 
-def _described(task: Task, recipes: list[str], settings: Settings) -> dict[str, object]:
-    return {
-        "task": task.name,
-        "title": task.title,
-        "about": task.about,
-        "splits": list(task.splits),
-        "recipes": recipes,
-        "mapping": task.mapping,
-        "official": {"measure": task.official_measure, "file": task.official_file},
-        "data": str(settings.home / "data" / task.name),
-    }
+def _indexed(settings: Settings, tasks: Sequence[Task]) -> dict[str, int]:
+    """The number of indexed documents of each task; without the tasks whose index can't be asked for."""
+    from searchapp.engines import open_engine
+
+    try:
+        with closing(open_engine(settings)) as engine:
+            found = {task.name: engine.index_info(task.name) for task in tasks}
+    except EngineError as error:
+        warn(str(error))
+        return {}
+    return {name: info.documents if info else 0 for name, info in found.items()}
+
+
+def _print(settings: Settings, task: Task, recipes: Sequence[str], indexed: dict[str, int]) -> None:
+    from rich.text import Text
+
+    folder = data_folder(settings, task.name, None)
+    documents = indexed.get(task.name)
+    state = "unknown" if documents is None else f"{documents:,} documents" if documents else "nothing yet"
+    rows = [
+        ("splits", " ".join(task.splits)),
+        ("recipes", " ".join(recipes)),
+        ("official", f"{task.official_measure}, {task.official_file}"),
+        ("data", f"{folder}{'' if folder.is_dir() else ' (not there: name another folder with --data)'}"),
+        ("indexed", state),
+    ]
+    console = stdout_console()
+    console.print(Text.assemble((task.name, "bold"), f"  {task.title}"), soft_wrap=True)
+    for name, value in rows:
+        console.print(Text.assemble((f"  {name:<9}", "dim"), value), soft_wrap=True)
