@@ -40,11 +40,12 @@ def snippet(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[
     end = start + length
     if end < len(line):
         end = max(line.rfind(" ", start, end), start + length // 2)
+    end = start + len(line[start:end].rstrip())
     head = ELLIPSIS if start > 0 else ""
     tail = ELLIPSIS if end < len(line) else ""
     shift = len(head) - start
     inside = [(max(a, start) + shift, min(b, end) + shift) for a, b in spans if a < end and b > start]
-    return head + line[start:end].rstrip() + tail, inside
+    return head + line[start:end] + tail, inside
 
 
 def _best_start(line: str, spans: Sequence[Span], length: int) -> int:

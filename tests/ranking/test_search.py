@@ -71,6 +71,10 @@ def test_a_snippet_marks_only_matched_characters(
         )
 
 
+def test_a_match_that_is_cut_at_a_blank_ends_before_the_ellipsis() -> None:
+    assert snippet("a aaaa", [(0, 3)], 5) == ("a…", [(0, 1)])
+
+
 def test_a_short_text_is_shown_whole() -> None:
     assert snippet("Every field\nis a ring.", [(6, 11)], 40) == ("Every field is a ring.", [(6, 11)])
 
