@@ -5,7 +5,7 @@
 Documents are drawn from the nlps knowledge base's own distributions: its document lengths, and its words by their
 frequencies (one seed, so every run makes the same ones). They are indexed in one field with the built-in analyzer
 `english`. Each size is indexed in one new process and searched in another, so that the peak memory of each, as the
-operating system counts it, is its own.
+operating system counts it, is its own; while indexing, that of the processes that analyze is added.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.engines.base import IndexSpec
+from searchapp.engines.embedded.workers import cores
 from searchapp.model import Document
 from searchapp.settings import Settings
 
@@ -79,7 +80,7 @@ def index(home: Path, data: Path, size: int) -> dict[str, float]:
     engine = EmbeddedEngine.at(Settings(home=home))
     begin = time.perf_counter()
     engine.build("growth", IndexSpec(MAPPING, size, f"{SEED}-{size}"), generator.documents(size))
-    return {"seconds": time.perf_counter() - begin - drawing, "MiB": _peak_mib()}
+    return {"seconds": time.perf_counter() - begin - drawing, "MiB": _peak_mib(processes=cores())}
 
 
 def search(home: Path, data: Path, size: int) -> dict[str, float]:  # noqa: ARG001  # as `index`
@@ -102,9 +103,8 @@ def search(home: Path, data: Path, size: int) -> dict[str, float]:  # noqa: ARG0
             "query": {"match": {"text": {"query": words}}},
         }
         begin = time.perf_counter()
-        (hits,) = opened.search([body])
+        list(opened.search([body]))
         times.append(time.perf_counter() - begin)
-        assert hits
     return {
         "open ms": opening * 1000,
         "open MiB": after_opening - before,
@@ -114,8 +114,10 @@ def search(home: Path, data: Path, size: int) -> dict[str, float]:  # noqa: ARG0
     }
 
 
-def _peak_mib() -> float:
+def _peak_mib(processes: int = 0) -> float:
+    """The peak of this process, plus `processes` times that of its largest child: no less than what was in use."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak += processes * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
