@@ -11,7 +11,7 @@ from .distribution import VERSION
 from .errors import ServerFailed, ServerUnavailable
 from .node import Plan
 
-IMAGE = f"docker.elastic.co/elasticsearch/elasticsearch:{VERSION}"
+IMAGE = f"elasticsearch:{VERSION}"
 ANSWER_SECONDS = 15
 PULL_SECONDS = 900
 

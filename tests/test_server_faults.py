@@ -1,0 +1,94 @@
+"""The proxy that injects faults, and the servers that stand in for what cannot be had for real."""
+
+from __future__ import annotations
+
+import http.client
+import json
+
+import pytest
+
+from tests.server.faults import (
+    FaultProxy,
+    OldElasticsearch,
+)
+from tests.server.rest import Server
+
+
+def bulk_lines(index: str, *ids: str) -> bytes:
+    lines = [line for name in ids for line in ({"index": {"_index": index, "_id": name}}, {"a": name})]
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+def test_the_proxy_passes_on_and_counts(fault_proxy: FaultProxy) -> None:
+    server = Server(fault_proxy.url)
+    assert server.request("GET", "/").headers["x-elastic-product"] == "Elasticsearch"
+    assert server.request("HEAD", "/no-such-index").status == 404
+    assert fault_proxy.count() == 2
+    assert fault_proxy.count(method="HEAD", path="^/no-such") == 1
+
+
+def test_the_proxy_rejects_as_often_as_it_was_told(fault_proxy: FaultProxy) -> None:
+    server = Server(fault_proxy.url)
+    fault_proxy.reject(2, method="GET", path="^/_cat")
+    assert server.request("GET", "/").status == 200
+    answers = [server.request("GET", "/_cat/indices") for _ in range(3)]
+    assert [answer.status for answer in answers] == [429, 429, 200]
+    assert answers[0].json()["error"]["type"] == "es_rejected_execution_exception"
+    fault_proxy.unavailable()
+    assert server.request("GET", "/").status == 503
+
+
+def test_the_proxy_breaks_an_answer_off(fault_proxy: FaultProxy) -> None:
+    fault_proxy.cut()
+    with pytest.raises(http.client.IncompleteRead):
+        Server(fault_proxy.url).request("GET", "/")
+    assert Server(fault_proxy.url).request("GET", "/").status == 200
+
+
+def test_the_proxy_answers_later_than_the_client_waits(fault_proxy: FaultProxy) -> None:
+    fault_proxy.delay(30)
+    with pytest.raises(TimeoutError):
+        Server(fault_proxy.url).request("GET", "/", timeout=0.3)
+
+
+def test_the_proxy_is_gone_from_the_second_bulk_on(fault_proxy: FaultProxy, index_prefix: str) -> None:
+    server = Server(fault_proxy.url)
+    fault_proxy.refuse_from(2)
+    assert server.request("POST", "/_bulk", bulk_lines(index_prefix, "1"), timeout=60).status == 200
+    for method, path in (("POST", "/_bulk"), ("GET", "/")):
+        with pytest.raises(http.client.RemoteDisconnected):
+            server.request(method, path, bulk_lines(index_prefix, "2") if method == "POST" else None)
+    fault_proxy.heal()
+    assert server.request("GET", f"/{index_prefix}/_doc/2").status == 404
+
+
+def test_the_proxy_rejects_single_documents(fault_proxy: FaultProxy, index_prefix: str) -> None:
+    server = Server(fault_proxy.url)
+    fault_proxy.reject_documents({"2"})
+    answer = server.request("POST", "/_bulk", bulk_lines(index_prefix, "1", "2", "3"), timeout=60).json()
+    assert answer["errors"] is True
+    assert [(item["index"]["_id"], item["index"]["status"]) for item in answer["items"]] == [
+        ("1", 201),
+        ("2", 429),
+        ("3", 201),
+    ]
+    assert server.request("GET", f"/{index_prefix}/_doc/2").status == 404
+
+
+def test_a_proxy_without_server_closes_the_connection() -> None:
+    with FaultProxy("http://127.0.0.1:9") as proxy, pytest.raises(http.client.RemoteDisconnected):
+        Server(proxy.url).request("GET", "/")
+
+
+def test_an_old_server_refuses_the_media_type_of_a_new_client() -> None:
+    accept = "application/vnd.elasticsearch+json; compatible-with=9"
+    with OldElasticsearch() as old:
+        connection = Server(old.url).connect()
+        connection.request("GET", "/", headers={"Accept": accept})
+        response = connection.getresponse()
+        error = json.loads(response.read())["error"]
+        connection.close()
+        assert Server(old.url).request("GET", "/").json()["version"]["number"] == "8.17.0"
+    assert response.status == 400
+    assert error["type"] == "media_type_header_exception"
+    assert "must be either version 8 or 7, but found 9" in error["caused_by"]["reason"]
