@@ -73,3 +73,7 @@ def test_an_installed_wheel_finds_its_mapping_inside_itself(installed: Path) -> 
         "print(resources.folder('index_mappings'))"
     )
     assert Path(run(installed, "-c", code).strip()).is_relative_to(installed)
+
+
+def test_an_installed_wheel_indexes_ranks_and_scores(installed: Path) -> None:
+    assert "MAP@50 (official)" in run(installed, "-m", "searchapp", "demo")
