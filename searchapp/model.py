@@ -7,9 +7,9 @@ a shared task may use 128-bit integers, UUIDs or line numbers, and none of them 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, overload
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def float32(value: float) -> float:
 
 
 class Hit(NamedTuple):
-    """A retrieved document; a named tuple because runs have millions of them.
+    """A retrieved document.
 
     `score` is a float32 held in a float, exactly, so that engines can be compared to the last bit.
     """
@@ -69,15 +69,61 @@ class Hit(NamedTuple):
     score: float
 
 
+class Hits(Sequence[Hit]):
+    """The documents retrieved for one topic, best first.
+
+    A sequence of `Hit` that is held as two columns: a run has a million hits, and most of what is done with
+    them needs the ids alone.
+    """
+
+    __slots__ = ("document_ids", "scores")
+
+    def __init__(self, document_ids: Sequence[str] = (), scores: Sequence[float] = ()) -> None:
+        if len(document_ids) != len(scores):
+            raise ValueError("there must be a score for every document")
+        self.document_ids: Final = tuple(document_ids)
+        self.scores: Final = tuple(scores)
+
+    @classmethod
+    def of(cls, *hits: Hit) -> Hits:
+        return cls([hit.document_id for hit in hits], [hit.score for hit in hits])
+
+    def __len__(self) -> int:
+        return len(self.document_ids)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return map(Hit, self.document_ids, self.scores)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> Hits: ...
+    def __getitem__(self, place: int | slice) -> Hit | Hits:
+        if isinstance(place, slice):
+            return Hits(self.document_ids[place], self.scores[place])
+        return Hit(self.document_ids[place], self.scores[place])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hits):
+            return NotImplemented
+        return self.document_ids == other.document_ids and self.scores == other.scores
+
+    def __hash__(self) -> int:
+        return hash((self.document_ids, self.scores))
+
+    def __repr__(self) -> str:
+        return f"Hits.of({', '.join(map(repr, self))})"
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """The documents retrieved for one topic, best first: rank r is `hits[r - 1]`."""
 
     topic_id: str
-    hits: tuple[Hit, ...]
+    hits: Hits
 
-    def document_ids(self) -> list[str]:
-        return [hit.document_id for hit in self.hits]
+    def document_ids(self) -> tuple[str, ...]:
+        return self.hits.document_ids
 
 
 @dataclass(frozen=True, slots=True)

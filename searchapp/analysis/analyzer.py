@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import dataclass
 
 from searchapp.analysis.char_filters import CharFilter
+from searchapp.analysis.fronts import Fronts
 from searchapp.analysis.offsets import Corrections, utf16_length, utf16_places
 from searchapp.analysis.term_filters import TermChain
 from searchapp.analysis.tokenizers import Tokenizer
@@ -50,7 +51,9 @@ class Analyzer:
         tokenizer_name: str = "",
         built_in: bool = False,
         position_increment_gap: int = DEFAULT_POSITION_GAP,
+        fronts: Fronts | None = None,
     ) -> None:
+        """`fronts` lets analyzers that begin with the same pieces share what those make of a text."""
         self.name = name
         self.position_increment_gap = position_increment_gap
         self._built_in = built_in
@@ -59,6 +62,7 @@ class Analyzer:
         self._tokenizer_name = tokenizer_name
         self._filters = tuple(filters)
         self._stages = _fused(self._filters)
+        self._front = (fronts or Fronts()).front([named.filter for named in char_filters], tokenizer)
 
     def extended(self, filter_: NamedTokenFilter) -> Analyzer:
         """The same analyzer with one more token filter at its end."""
@@ -106,9 +110,7 @@ class Analyzer:
         return steps
 
     def _tokenized(self, text: str) -> Tokens:
-        for char_filter in self._char_filters:
-            text = char_filter.filter.replace(text)
-        terms = self._tokenizer.terms(text)
+        terms = list(self._front(text))
         return Tokens(terms, list(range(len(terms))))
 
     def _tokenized_with_offsets(self, text: str) -> Tokens:

@@ -33,8 +33,11 @@ class MappingFilter:
         longest_first = sorted(self._mapping, key=len, reverse=True)
         # `(?!)` matches nowhere: a filter without rules changes nothing.
         self._pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+        self._changes_ascii = any(key.isascii() for key in mapping)
 
     def replace(self, text: str) -> str:
+        if text.isascii() and not self._changes_ascii:
+            return text
         return self._pattern.sub(self._replacement, text)
 
     def replace_tracked(self, text: str) -> tuple[str, Corrections]:

@@ -14,6 +14,7 @@ from searchapp.analysis.analyzer import DEFAULT_POSITION_GAP, Analyzer, NamedCha
 from searchapp.analysis.built_in import BUILT_IN
 from searchapp.analysis.char_filters import CharFilter
 from searchapp.analysis.errors import BadSettings, NotSupported
+from searchapp.analysis.fronts import Fronts
 from searchapp.analysis.html_strip import html_strip_filter
 from searchapp.analysis.options import Options
 from searchapp.analysis.synonyms import synonym_filter
@@ -83,6 +84,7 @@ class AnalysisRegistry:
     def __init__(self, settings_analysis: Mapping[str, Any]) -> None:
         for section in sorted(settings_analysis.keys() - set(_SECTIONS)):
             raise NotSupported(f"the section `{section}` of the analysis settings")
+        self._fronts = Fronts()
         sections = [_section(settings_analysis, name) for name in _SECTIONS]
         analyzers, char_filters_, tokenizers_, filters = sections
         self._char_filters = {
@@ -129,6 +131,7 @@ class AnalysisRegistry:
             char_filters=[NamedCharFilter(filter_, self._char_filter(filter_)) for filter_ in names[0]],
             tokenizer_name=tokenizer,
             position_increment_gap=gap,
+            fronts=self._fronts,
         )
         for filter_ in names[1]:
             analyzer = analyzer.extended(NamedTokenFilter(filter_, self._token_filter(filter_, analyzer)))

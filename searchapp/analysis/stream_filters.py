@@ -24,6 +24,13 @@ class UniqueFilter:
             return tokens
         seen: set[object] = set()
         chosen = []
+        if (
+            not self._same_position
+            and tokens.spans is None
+            and tokens.keywords is None
+            and tokens.lengths is None
+        ):
+            return _firsts(tokens)
         keys: Iterable[object] = tokens.terms
         if self._same_position:
             keys = zip(tokens.terms, tokens.positions, strict=True)
@@ -32,6 +39,15 @@ class UniqueFilter:
                 seen.add(key)
                 chosen.append(i)
         return tokens.keep(chosen)
+
+
+def _firsts(tokens: Tokens) -> Tokens:
+    """The first token of each term, from a stream of which nothing but positions is kept."""
+    terms, positions = tokens.terms, tokens.positions
+    first = dict(zip(reversed(terms), reversed(positions), strict=True))  # the last entry of a key stays
+    kept = list(dict.fromkeys(terms))
+    at = [first[term] for term in kept]
+    return Tokens(kept, at, None, None, None, tokens.trailing + positions[-1] - at[-1], tokens.end_offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +82,7 @@ class ShingleFilter:
 
     def apply(self, tokens: Tokens) -> Tokens:
         count = len(tokens.terms)
-        plain = tokens.spans is None and tokens.keywords is None and not tokens.trailing
+        plain = tokens.spans is None and not tokens.trailing
         if plain and self._pairs and tokens.positions == list(range(count)):
             return self._neighbours(tokens)
         window = list(self._pieces(tokens))
@@ -94,7 +110,8 @@ class ShingleFilter:
             return Tokens([], [])
         pairs = zip(tokens.terms, tokens.terms[1:], strict=False)
         terms = list(map(self._separator.join, pairs))
-        return Tokens(terms, list(range(len(terms))))
+        keywords = None if tokens.keywords is None else tokens.keywords[:-1]
+        return Tokens(terms, list(range(len(terms))), keywords=keywords)
 
     def _add(self, out: Tokens, shingle: list[_Piece], position: int) -> None:
         out.terms.append(self._separator.join([piece.term for piece in shingle]))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from searchapp.model import AnalysisStep, Document, Hit
+from searchapp.model import AnalysisStep, Document, Hit, Hits
 
 Body = Mapping[str, Any]
 Advance = Callable[[int], None]
@@ -103,7 +103,7 @@ class Index(Protocol):
     def info(self) -> IndexInfo:
         """What this version was built from."""
 
-    def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[tuple[Hit, ...]]:
+    def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         """The hits of each body, in the order of the bodies; the bodies are drawn as needed."""
 
     def find(self, body: Body) -> list[Found]:

@@ -107,7 +107,7 @@ def _evaluate_run(path: Path, gold: GoldSource, nearest: int | None) -> Evaluati
     own = GoldSource(task.name, gold.data or Path(manifest.data), split, gold.gold)
     gold_file = _gold_file(task, own)
     # The same way as through a file: what is scored is what the organisers would see.
-    rows = ((ranking.topic_id, hit.document_id) for ranking in stored.run for hit in ranking.hits)
+    rows = ((ranking.topic_id, document) for ranking in stored.run for document in ranking.document_ids())
     predictions = two_column.gather(rows)
     warnings = []
     digest = manifest.data_digests.get(gold_file.name)

@@ -20,7 +20,7 @@ from typing import BinaryIO
 from searchapp.errors import DataError
 from searchapp.files import whole_file
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Hit, Ranking, Run
+from searchapp.model import Hit, Hits, Ranking, Run
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -68,7 +68,7 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
             topics.setdefault(topic, []).append(Hit(document, score))
     if problems is None:
         found.raise_if_any()
-    return Run(tag, tuple(Ranking(topic, tuple(hits)) for topic, hits in topics.items()))
+    return Run(tag, tuple(Ranking(topic, Hits.of(*hits)) for topic, hits in topics.items()))
 
 
 def write_run(target: Path | BinaryIO, run: Run) -> None:

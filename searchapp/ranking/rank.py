@@ -34,7 +34,7 @@ def rank(
         raise QueryRefused(f"topic {topics[error.place].id}: {error}", error.place) from error
     if topics_are_documents:
         for ranking in rankings:
-            if any(hit.document_id == ranking.topic_id for hit in ranking.hits):
+            if ranking.topic_id in ranking.document_ids():
                 raise DataError(
                     f"{recipe.template.name} retrieves topic {ranking.topic_id} for itself: "
                     "exclude it in the template with must_not"

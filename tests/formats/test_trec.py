@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from searchapp.errors import DataError, InvalidFiles
 from searchapp.formats.problems import Problems
 from searchapp.formats.trec import read_qrels, read_run, write_qrels, write_run
-from searchapp.model import Hit, Ranking, Run
+from searchapp.model import Hit, Hits, Ranking, Run
 
 
 def put(folder: Path, content: bytes) -> Path:
@@ -27,7 +27,7 @@ def kinds(problems: Problems) -> list[tuple[str, str]]:
 def test_a_run_is_read_in_the_order_of_its_lines(tmp_path: Path) -> None:
     path = put(tmp_path, b"b Q0 x 1 1.5 r\na\tQ0\ty  1 -2e1 r\r\n\nb Q0 y 2 1.5 r")
     assert read_run(path) == Run(
-        "r", (Ranking("b", (Hit("x", 1.5), Hit("y", 1.5))), Ranking("a", (Hit("y", -20.0),)))
+        "r", (Ranking("b", Hits.of(Hit("x", 1.5), Hit("y", 1.5))), Ranking("a", Hits.of(Hit("y", -20.0))))
     )
 
 
@@ -54,7 +54,7 @@ a Q0 u 6 1_0 r
         ("score not a finite number", "line 8"),
     ]
     problems.raise_if_any()
-    assert run == Run("r", (Ranking("a", (Hit("x", 3.0),)),))
+    assert run == Run("r", (Ranking("a", Hits.of(Hit("x", 3.0))),))
     with pytest.raises(InvalidFiles, match="7 problems"):
         read_run(put(tmp_path, content))
 
@@ -101,12 +101,12 @@ def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
         Run("", ()),
         Run("r", (Ranking("a b", ()),)),
         Run("r", (Ranking("a", ()), Ranking("a", ()))),
-        Run("r", (Ranking("a", (Hit("", 1.0),)),)),
-        Run("r", (Ranking("a", (Hit("\ud800", 1.0),)),)),
-        Run("r", (Ranking("a", (Hit("x\u2028y", 1.0),)),)),
-        Run("r", (Ranking("a", (Hit("x", 1.0), Hit("x", 1.0))),)),
-        Run("r", (Ranking("a", (Hit("x", float("nan")),)),)),
-        Run("r", (Ranking("a", (Hit("x", 1e39),)),)),
+        Run("r", (Ranking("a", Hits.of(Hit("", 1.0))),)),
+        Run("r", (Ranking("a", Hits.of(Hit("\ud800", 1.0))),)),
+        Run("r", (Ranking("a", Hits.of(Hit("x\u2028y", 1.0))),)),
+        Run("r", (Ranking("a", Hits.of(Hit("x", 1.0), Hit("x", 1.0))),)),
+        Run("r", (Ranking("a", Hits.of(Hit("x", float("nan")))),)),
+        Run("r", (Ranking("a", Hits.of(Hit("x", 1e39))),)),
     ],
 )
 def test_what_would_not_survive_is_refused(run: Run) -> None:
@@ -123,7 +123,9 @@ HITS = st.lists(
     unique_by=lambda hit: hit.document_id,
 )
 RUNS = st.lists(
-    st.builds(Ranking, IDS, HITS.map(tuple)), min_size=1, unique_by=lambda ranking: ranking.topic_id
+    st.builds(Ranking, IDS, HITS.map(lambda hits: Hits.of(*hits))),
+    min_size=1,
+    unique_by=lambda ranking: ranking.topic_id,
 )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from searchapp.errors import DataError, NotScorable
 from searchapp.formats.two_column import MISSING, gather, read_rows, read_two_column, write_two_column
-from searchapp.model import Hit, Ranking, Run
+from searchapp.model import Hit, Hits, Ranking, Run
 
 Cells = list[tuple[str | None, str | None]]
 
@@ -126,7 +126,7 @@ def test_topics_keep_the_order_of_their_first_rows(tmp_path: Path) -> None:
 
 def test_written_files_are_tab_separated_with_line_feeds(tmp_path: Path) -> None:
     stream = io.BytesIO()
-    run = Run("r", (Ranking("Δ", (Hit("1", 2.0), Hit("2", 1.0))), Ranking("none", ())))
+    run = Run("r", (Ranking("Δ", Hits.of(Hit("1", 2.0), Hit("2", 1.0))), Ranking("none", Hits())))
     write_two_column(stream, run)
     assert stream.getvalue() == "Δ\t1\nΔ\t2\n".encode()
     write_two_column(tmp_path / "out", {"Δ": ["1", "2"]})

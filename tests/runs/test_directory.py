@@ -8,15 +8,15 @@ from typing import BinaryIO
 import pytest
 
 from searchapp.errors import DataError, UsageError
-from searchapp.model import Hit, Ranking, Run, float32
+from searchapp.model import Hit, Hits, Ranking, Run, float32
 from searchapp.runs import directory
 from searchapp.runs.directory import Manifest, Verification
 
 RUN = Run(
     "mine",
     (
-        Ranking("t1", (Hit("a", float32(2.7)), Hit("b", float32(0.1)))),
-        Ranking("t2", (Hit("b", float32(1e-7)), Hit("a", 0.0))),
+        Ranking("t1", Hits.of(Hit("a", float32(2.7)), Hit("b", float32(0.1)))),
+        Ranking("t2", Hits.of(Hit("b", float32(1e-7)), Hit("a", 0.0))),
     ),
 )
 

@@ -19,7 +19,7 @@ from searchapp.engines.elasticsearch.connection import (
 )
 from searchapp.engines.elasticsearch.versions import Versions
 from searchapp.errors import EngineRefused, QueryRefused
-from searchapp.model import AnalysisStep, Hit, Token, float32
+from searchapp.model import AnalysisStep, Hit, Hits, Token, float32
 
 BATCH_BODIES = 64
 BATCH_BYTES = 1024 * 1024
@@ -65,7 +65,7 @@ class ElasticsearchIndex:
     def info(self) -> IndexInfo:
         return self._info
 
-    def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[tuple[Hit, ...]]:
+    def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         done = 0
         for batch in _batches(bodies):
             try:
@@ -74,7 +74,7 @@ class ElasticsearchIndex:
                 raise QueryRefused(str(error), done + error.place) from error
             for response in responses:
                 hits = response.get("hits", {}).get("hits", ())  # filtered away when there are none
-                yield tuple(Hit(hit["_id"], float32(hit["_score"])) for hit in hits)
+                yield Hits([hit["_id"] for hit in hits], [float32(hit["_score"]) for hit in hits])
             done += len(batch)
             advance(len(batch))
 

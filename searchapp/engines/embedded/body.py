@@ -28,41 +28,59 @@ _DEFAULT_SIZE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What a search body asks for.
+class Frame:
+    """All that a search body says but its query; the module `highlight` reads `highlight`."""
 
-    `query` is rewritten for scoring, `as_written` says what to highlight; the module `highlight` reads
-    `highlight`.
-    """
-
-    query: Query
-    as_written: Query
     first: int
     size: int
     source: SourceFilter
     highlight: Mapping[str, Any] | None
     explain: bool
 
+    @classmethod
+    def of(cls, body: Body) -> Frame:
+        known_only(body, _KNOWN, "a search body")
+        _require_known_order(body.get("sort"))
+        return cls(
+            first=_count(body.get("from", 0), "from"),
+            size=_count(body.get("size", _DEFAULT_SIZE), "size"),
+            source=SourceFilter.of(body.get("_source", True)),
+            highlight=body.get("highlight"),
+            explain=bool(body.get("explain", False)),
+        )
 
-def read(body: Body, parser: Parser) -> Request:
-    """Read a search body.
 
-    Raises:
-        EngineRefused: it makes no sense, or has something that the embedded engine does not support.
-    """
-    known_only(body, _KNOWN, "a search body")
-    _require_known_order(body.get("sort"))
-    first, size = _count(body.get("from", 0), "from"), _count(body.get("size", _DEFAULT_SIZE), "size")
-    query = parser.query(body["query"]) if "query" in body else MatchAll()
-    return Request(
-        query=rewrite(query),
-        as_written=query,
-        first=first,
-        size=size,
-        source=SourceFilter.of(body.get("_source", True)),
-        highlight=body.get("highlight"),
-        explain=bool(body.get("explain", False)),
-    )
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a search body asks for: `query` is rewritten for scoring, `as_written` says what to highlight."""
+
+    query: Query
+    as_written: Query
+    frame: Frame
+
+
+class BodyReader:
+    """Reads search bodies on one index. Those of a template differ in their queries only: the rest is read once."""
+
+    def __init__(self, parser: Parser) -> None:
+        self._parser = parser
+        self._last: tuple[dict[str, Any], Frame] | None = None
+
+    def read(self, body: Body) -> Request:
+        """Read a search body.
+
+        Raises:
+            EngineRefused: it makes no sense, or has something that the embedded engine does not support.
+        """
+        query = self._parser.query(body["query"]) if "query" in body else MatchAll()
+        return Request(query=rewrite(query), as_written=query, frame=self._frame(body))
+
+    def _frame(self, body: Body) -> Frame:
+        rest = {key: value for key, value in body.items() if key != "query"}
+        last = self._last
+        if last is None or last[0] != rest:
+            last = self._last = rest, Frame.of(rest)
+        return last[1]
 
 
 def _require_known_order(sort: Any) -> None:

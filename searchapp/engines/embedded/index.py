@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,9 +10,8 @@ from itertools import islice
 import numpy as np
 
 from searchapp.engines.base import Advance, Body, Found, IndexInfo, no_progress
-from searchapp.engines.embedded import body as bodies_
 from searchapp.engines.embedded import topk, workers
-from searchapp.engines.embedded.body import Request
+from searchapp.engines.embedded.body import BodyReader, Request
 from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Highlighter
 from searchapp.engines.embedded.queries.parse import Parser
@@ -22,7 +20,7 @@ from searchapp.engines.embedded.schema import Analyzer, Analyzers
 from searchapp.engines.embedded.scoring import Scorer
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
-from searchapp.model import AnalysisStep, Hit
+from searchapp.model import AnalysisStep, Hits
 
 BATCH_BODIES = 64
 """Topics whose terms are gathered together."""
@@ -37,42 +35,41 @@ class EmbeddedIndex:
     def __init__(self, reader: IndexReader, analyzers: Analyzers) -> None:
         self._reader = reader
         self._analyzers = analyzers
-        self._parser = Parser(reader.schema, analyzers)
+        self._bodies = BodyReader(Parser(reader.schema, analyzers))
         self._scorer = Scorer(reader)
 
     @property
     def info(self) -> IndexInfo:
         return self._reader.info
 
-    def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[tuple[Hit, ...]]:
+    def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         for answers in workers.spread(self._answers, _batches(bodies)):
-            with _garbage_left_alone():
-                rankings = [self._hits(documents, scores) for documents, scores in answers]
-            yield from rankings
+            yield from (self._hits(documents, scores) for documents, scores in answers)
             advance(len(answers))
 
     def _answers(self, bodies: Sequence[Body]) -> list[Answer]:
         """The best documents of each body of a batch, whose topics are computed together."""
         with self._damage_told():
-            requests = [bodies_.read(body, self._parser) for body in bodies]
+            requests = [self._bodies.read(body) for body in bodies]
             self._scorer.prepare(request.query for request in requests)
             return [self._best(request) for request in requests]
 
     def find(self, body: Body) -> list[Found]:
         with self._damage_told():
-            request = bodies_.read(body, self._parser)
+            request = self._bodies.read(body)
+            frame = request.frame
             schema, query = self._reader.schema, request.query
-            explainer = Explainer(self._reader, self._scorer) if request.explain else None
+            explainer = Explainer(self._reader, self._scorer) if frame.explain else None
             highlighter = None
-            if request.highlight is not None:
-                highlighter = Highlighter.of(request.highlight, request.as_written, schema, self._analyzers)
+            if frame.highlight is not None:
+                highlighter = Highlighter.of(frame.highlight, request.as_written, schema, self._analyzers)
             documents, scores = self._best(request)
             hits = self._hits(documents, scores)
             sources = self._reader.sources.sources(documents.tolist())
             return [
                 Found(
                     hit=hit,
-                    source=request.source.apply(source),
+                    source=frame.source.apply(source),
                     highlights=highlighter.highlights(source) if highlighter else {},
                     explanation=explainer.explanation(query, document) if explainer else None,
                 )
@@ -107,11 +104,12 @@ class EmbeddedIndex:
 
     def _best(self, request: Request) -> Answer:
         scores = self._scorer.scores(request.query)
-        documents = topk.best(scores, self._reader.ranks, request.first + request.size)[request.first :]
+        first, size = request.frame.first, request.frame.size
+        documents = topk.best(scores, self._reader.ranks, first + size)[first:]
         return documents.astype(np.int32), scores.values[documents]
 
-    def _hits(self, documents: Numbers, scores: Float32s) -> tuple[Hit, ...]:
-        return tuple(map(Hit, self._reader.ids_of(documents), scores.tolist()))
+    def _hits(self, documents: Numbers, scores: Float32s) -> Hits:
+        return Hits(self._reader.ids_of(documents), scores.tolist())
 
     @contextmanager
     def _damage_told(self) -> Iterator[None]:
@@ -128,18 +126,3 @@ def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
     waiting = iter(bodies)
     while batch := list(islice(waiting, BATCH_BODIES)):
         yield batch
-
-
-@contextmanager
-def _garbage_left_alone() -> Iterator[None]:
-    """Without the garbage collector, which would look through a million hits, again and again, for cycles.
-
-    A hit refers to nothing that refers back. Without this, three quarters of the time that hits take go there.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -7,7 +7,7 @@ most of their terms, so the float32 scores of a row are computed once and only a
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -35,6 +35,15 @@ CACHE_BYTES = 256 << 20
 TOGETHER = 1 << 21
 """Postings that are scored at a time, which bounds the memory that it takes."""
 
+WHOLE = 1 << 19
+"""A field with no more postings may be scored whole, once a batch of topics needs many of its terms.
+
+That takes milliseconds, and the batches after it have next to nothing left to compute.
+"""
+
+MANY_TERMS = 32
+"""One term in so many of a field's is many."""
+
 
 class Row(NamedTuple):
     """The scores of the documents that match, which are ascending; a common term's also as one for every document.
@@ -53,6 +62,10 @@ class Row(NamedTuple):
         return dense + self.documents.nbytes + self.scores.nbytes
 
 
+NO_ROW = Row(np.empty(0, np.int32), np.empty(0, np.float32), None, True)
+"""The row of a term that does not occur."""
+
+
 class Rows:
     """The rows of an index; all are forgotten when they grow too many, and the topics at hand begin anew."""
 
@@ -62,6 +75,7 @@ class Rows:
         self._bytes = 0
         self._terms: dict[tuple[str, float], dict[str, Row]] = {}
         self._others: dict[tuple[Scored, float], Row] = {}
+        self._whole: dict[tuple[str, float], Row] = {}
         self._lock = threading.Lock()
 
     def row(self, query: Scored, boost: np.float32) -> Row:
@@ -93,40 +107,66 @@ class Rows:
             self._of_field(self._reader.fields[name], missing, boost)
 
     def _of_field(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, Row]:
-        """Compute and keep the rows of terms of one field, as many at a time as fit into `TOGETHER` postings."""
-        rows: dict[str, Row] = {}
-        some: list[str] = []
-        postings_of_some = 0
-        for term in terms:
-            frequency = field.document_frequency(term)
-            if some and postings_of_some + frequency > TOGETHER:
+        """Compute and keep the rows of terms of one field."""
+        if self._is_worth_scoring_whole(field, terms, boost):
+            rows = self._cut_from(self._whole_field(field, boost), field, terms)
+        else:
+            rows = {}
+            for some in _groups(field, terms):
                 rows |= self._together(field, some, boost)
-                some, postings_of_some = [], 0
-            some.append(term)
-            postings_of_some += frequency
-        rows |= self._together(field, some, boost)
         for row in rows.values():
             self._count(row)
         self._terms.setdefault((field.field.name, float(boost)), {}).update(rows)
         return rows
 
-    def _together(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, Row]:
-        found, counts = field.postings_of(terms)
-        documents = field.statistics.documents
-        weights = [
-            field.similarity.weight(boost, similarity.idf(count, documents)) for count in counts.tolist()
-        ]
-        scores = similarity.scores(
-            np.repeat(np.array(weights, np.float32), counts),
-            found.frequencies,
-            field.inverses(found.documents),
-        )
-        ends = np.cumsum(counts).tolist()
-        positive = bool(scores.all())
+    def _is_worth_scoring_whole(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> bool:
+        if (field.field.name, float(boost)) in self._whole:
+            return True
+        return field.postings_count <= WHOLE and len(terms) * MANY_TERMS >= len(field.terms)
+
+    def _whole_field(self, field: FieldReader, boost: np.float32) -> Row:
+        """The rows of all terms of a field, one after the other."""
+        key = field.field.name, float(boost)
+        if key not in self._whole:
+            field.remember_terms()
+            everything = slice(0, field.postings_count)
+            found = field.postings_in([everything])
+            self._whole[key] = self._scored(field, found, field.document_frequencies(), boost)
+        return self._whole[key]
+
+    def _cut_from(self, whole: Row, field: FieldReader, terms: Sequence[str]) -> dict[str, Row]:
         return {
-            term: self._row(found.documents[start:end], scores[start:end], positive)
+            term: self._row(whole.documents[part], whole.scores[part], whole.positive)
+            for term, part in zip(terms, field.parts(terms), strict=True)
+        }
+
+    def _together(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, Row]:
+        parts = field.parts(terms)
+        counts = np.array([part.stop - part.start for part in parts], np.int64)
+        found = self._scored(field, field.postings_in(parts), counts, boost)
+        ends = np.cumsum(counts).tolist()
+        return {
+            term: self._row(found.documents[start:end], found.scores[start:end], found.positive)
             for term, start, end in zip(terms, [0, *ends], ends, strict=False)
         }
+
+    def _scored(
+        self, field: FieldReader, found: Postings, counts: NDArray[np.int64], boost: np.float32
+    ) -> Row:
+        """The scores of the postings of several terms, of which each has so many."""
+        documents = field.statistics.documents
+        different, which = np.unique(counts, return_inverse=True)
+        weights = np.array(
+            [
+                field.similarity.weight(boost, similarity.idf(count, documents))
+                for count in different.tolist()
+            ],
+            np.float32,
+        )
+        scores = similarity.scores(
+            np.repeat(weights[which], counts), found.frequencies, field.inverses(found.documents)
+        )
+        return Row(found.documents, scores, None, bool(scores.all()))
 
     def _count(self, row: Row) -> None:
         """Count the bytes of a row that is about to be kept; forget all rows if they become too many."""
@@ -134,6 +174,7 @@ class Rows:
             if self._bytes + row.bytes > self._limit:
                 self._terms.clear()
                 self._others.clear()
+                self._whole.clear()
                 self._bytes = 0
             self._bytes += row.bytes
 
@@ -150,6 +191,20 @@ class Rows:
             dense = np.zeros(self._reader.count)
             dense[documents] = scores
         return Row(documents, scores, dense, positive)
+
+
+def _groups(field: FieldReader, terms: Sequence[str]) -> Iterator[list[str]]:
+    """The terms in groups that have no more than `TOGETHER` postings, a single larger one apart."""
+    group: list[str] = []
+    postings_of_group = 0
+    for term in terms:
+        frequency = field.document_frequency(term)
+        if group and postings_of_group + frequency > TOGETHER:
+            yield group
+            group, postings_of_group = [], 0
+        group.append(term)
+        postings_of_group += frequency
+    yield group
 
 
 def postings(field: FieldReader, query: Scored) -> Postings:

@@ -37,7 +37,7 @@ from searchapp.engines.embedded.queries.nodes import (
     Terms,
     leaves,
 )
-from searchapp.engines.embedded.rows import Row, Rows, postings
+from searchapp.engines.embedded.rows import NO_ROW, Row, Rows, postings
 from searchapp.engines.embedded.similarity import ONE, Float32s
 from searchapp.engines.embedded.storage.reader import IndexReader
 
@@ -46,13 +46,16 @@ Doubles = NDArray[np.float64]
 
 SCORED = (Term, Synonym, Phrase)
 
+FEW = 256
+"""Postings up to which it is cheaper to sort them than to make a number for every document."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scores:
     """A score for every document, 0 for those that do not match.
 
     `matching` marks those that do. None stands for "where the score is not 0", which most queries come down
-    to and which then need not be computed.
+    to and which then need not be computed. The arrays belong to whoever asked for them.
     """
 
     values: Float32s
@@ -152,17 +155,31 @@ class Scorer:
 
     def _bool(self, query: Bool, boost: np.float32) -> Scores:
         scores = self._positive(query, boost)
-        if not (query.filter or query.must_not):
-            return scores
-        mask = scores.mask()
-        for clause in query.filter:
-            mask = mask & self.matching(clause)
-        return _restricted(scores, self._without(mask, query.must_not))
+        if query.filter:
+            mask = scores.mask()
+            for clause in query.filter:
+                mask = mask & self.matching(clause)
+            scores = _restricted(scores, mask)
+        for clause in query.must_not:
+            scores = self._without(scores, clause)
+        return scores
+
+    def _without(self, scores: Scores, excluded: Query) -> Scores:
+        """The scores without the documents of a query; the arrays given may change."""
+        if not isinstance(excluded, Term | Ids | Terms):
+            return _restricted(scores, scores.mask() & ~self.matching(excluded))
+        documents = self._documents(excluded)  # few: cheaper than a mask of all
+        scores.values[documents] = 0
+        if scores.matching is not None:
+            scores.matching[documents] = False
+        return scores
 
     def _positive(self, query: Bool, boost: np.float32) -> Scores:
         """What the clauses that score come to, without filters and exclusions."""
         if not query.must and not query.filter:
             return self._should(query.should, query.minimum, boost)
+        if query.should and query.minimum == 0 and not any(map(_counts, query.must)):
+            return Scores(self._should(query.should, 0, boost).values, np.ones(self._count, bool))
         required = self._must(query.must, boost)
         if not query.should:
             return required
@@ -189,6 +206,9 @@ class Scorer:
         rows: list[Row] = []
         others: list[Scores] = []
         for clause in clauses:
+            if isinstance(clause, Bag) and minimum <= 1:  # its terms are clauses, see `Bool.spelled_out`
+                rows += self._rows.of_terms(clause.field, clause.terms, boost)
+                continue
             found = self._row_or_scores(clause, boost)
             if isinstance(found, Row):
                 rows.append(found)
@@ -207,21 +227,28 @@ class Scorer:
     def _row_or_scores(self, clause: Query, boost: np.float32) -> Row | Scores:
         while isinstance(clause, Boost):
             boost, clause = np.float32(clause.boost) * boost, clause.query
-        return self._rows.row(clause, boost) if isinstance(clause, SCORED) else self.scores(clause, boost)
+        if isinstance(clause, SCORED):
+            return self._rows.row(clause, boost)
+        if not isinstance(clause, Bag):
+            return self.scores(clause, boost)
+        rows = [row for row in self._rows.of_terms(clause.field, clause.terms, boost) if len(row.documents)]
+        if len(rows) == 1:
+            return rows[0]
+        if sum(len(row.documents) for row in rows) <= FEW:
+            return _summed(rows)
+        return self._sum(rows, [])
 
     def _sum(self, rows: Sequence[Row], others: Sequence[Scores]) -> Scores:
         """The sum of rows and of scores, in double, rounded once."""
-        total = np.zeros(self._count)
-        sparse = []
+        total: Doubles = np.zeros(self._count)
+        sparse = [row for row in rows if row.dense is None and len(row.documents)]
+        if sparse:
+            documents = np.concatenate([row.documents for row in sparse], dtype=np.intp)
+            weights = np.concatenate([row.scores for row in sparse], dtype=np.float64)
+            total = np.asarray(np.bincount(documents, weights, self._count), np.float64)
         for row in rows:
             if row.dense is not None:
                 total += row.dense
-            elif len(row.documents):
-                sparse.append(row)
-        if sparse:
-            documents = np.concatenate([row.documents for row in sparse])
-            weights = np.concatenate([row.scores for row in sparse])
-            total += np.bincount(documents, weights, self._count)
         for other in others:
             total += other.values
         values = total.astype(np.float32)
@@ -244,21 +271,14 @@ class Scorer:
             for clause in query.should:
                 counts += self.matching(clause)
             mask &= counts >= minimum
-        return self._without(mask, query.must_not)
+        for clause in query.must_not:
+            mask &= ~self.matching(clause)
+        return mask
 
     def _any(self, queries: Iterable[Query]) -> Mask:
         mask = np.zeros(self._count, bool)
         for query in queries:
             mask |= self.matching(query)
-        return mask
-
-    def _without(self, mask: Mask, excluded: Sequence[Query]) -> Mask:
-        """The mask without the documents of some queries; the mask given may change."""
-        for query in excluded:
-            if isinstance(query, Term | Ids | Terms):  # few documents: cheaper than a mask of all
-                mask[self._documents(query)] = False
-            else:
-                mask &= ~self.matching(query)
         return mask
 
     # Others
@@ -293,6 +313,23 @@ class Scorer:
         for some in documents:
             mask[some] = True
         return mask
+
+
+def _counts(query: Query) -> bool:
+    """Whether a query that must match has any effect: one that gives every document the score 0 has none."""
+    return not (
+        isinstance(query, Boost) and query.boost == 0 and query.query in (MatchAll(), Constant(MatchAll()))
+    )
+
+
+def _summed(rows: Sequence[Row]) -> Row:
+    """The sum of rows that have few documents, in double, rounded once."""
+    if not rows:
+        return NO_ROW
+    documents, places = np.unique(np.concatenate([row.documents for row in rows]), return_inverse=True)
+    weights = np.concatenate([row.scores for row in rows], dtype=np.float64)
+    scores = np.bincount(places, weights, len(documents)).astype(np.float32)
+    return Row(documents, scores, None, all(row.positive for row in rows))
 
 
 def _restricted(scores: Scores, mask: Mask) -> Scores:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded.scoring import Scores
+from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.reader import Numbers
 
 NOT_MATCHING = np.float32(-1)  # no query gives a negative score
+
+SAMPLED = 16
+"""One document in so many is looked at to estimate a score."""
 
 _LARGEST_BITS = np.int64(0x7FFFFFFF)
 
@@ -21,19 +27,39 @@ def best(scores: Scores, ranks: Numbers, size: int) -> NDArray[np.intp]:
     """
     if size == 0:
         return np.empty(0, np.intp)
-    values = scores.values
-    if scores.matching is not None and not scores.matching.all():
-        values = np.where(scores.matching, values, NOT_MATCHING)
-    elif scores.matching is None:
-        values = np.where(values > 0, values, NOT_MATCHING)
-    if size < len(values):
-        threshold = max(np.partition(values, len(values) - size)[len(values) - size], np.float32(0))
-    else:
-        threshold = np.float32(0)
-    candidates = np.flatnonzero(values >= threshold)
-    bits = values[candidates].view(np.int32).astype(np.int64)
+    candidates = _promising(scores.values, size)
+    if candidates is None:
+        candidates = _sufficient(scores, size)
+    bits = scores.values[candidates].view(np.int32).astype(np.int64)
     keys = (_LARGEST_BITS - bits) << 32 | ranks[candidates]
     if len(keys) > size:
         chosen = np.argpartition(keys, size)[:size]
         candidates, keys = candidates[chosen], keys[chosen]
     return candidates[np.argsort(keys)]
+
+
+def _promising(values: Float32s, size: int) -> NDArray[np.intp] | None:
+    """A few more documents than the best `size`, all of them matching; None when a sample does not tell them.
+
+    The score that about one and a half times `size` documents reach is estimated from every sixteenth document.
+    Whether enough do reach it is counted, so that the estimate decides on the time only.
+    """
+    sample = values[::SAMPLED]
+    expected = size / SAMPLED
+    place = int(expected + 3 * math.sqrt(expected)) + 1
+    if 2 * place > len(sample):
+        return None
+    bound = np.partition(sample, len(sample) - place)[len(sample) - place]
+    if not bound > 0:
+        return None
+    candidates = np.flatnonzero(values >= bound)
+    return candidates if len(candidates) >= size else None
+
+
+def _sufficient(scores: Scores, size: int) -> NDArray[np.intp]:
+    """The matching documents with no less than the score of the last one of the best `size`."""
+    values = np.where(scores.mask(), scores.values, NOT_MATCHING)
+    bound = np.float32(0)
+    if size < len(values):
+        bound = max(np.partition(values, len(values) - size)[len(values) - size], bound)
+    return np.flatnonzero(values >= bound)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from searchapp.engines.embedded.queries import minimum_should_match, parameters
@@ -17,7 +18,7 @@ from searchapp.engines.embedded.queries.nodes import (
     Synonym,
     Term,
 )
-from searchapp.engines.embedded.queries.parse import Parser, boosted, reads, required
+from searchapp.engines.embedded.queries.parse import Parser, boosted, multiplied_by, reads, required
 from searchapp.engines.embedded.queries.termlevel import of_number
 from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import Field
@@ -27,12 +28,67 @@ _ZERO_TERMS: dict[str, Query] = {"none": MatchNone(), "all": MatchAll()}
 _TIE_BREAKERS = {"best_fields": 0.0, "most_fields": 1.0}
 
 
+@dataclass(frozen=True, slots=True)
+class _Matching:
+    """How a text is matched in a field: all that a query says but the text. No `field`: nothing matches."""
+
+    field: Field | None
+    analyzer: str | None
+    operator: str
+    minimum: int | str | None
+    zero_terms: Query
+    boost: float
+
+    @classmethod
+    def read(cls, parser: Parser, name: str, given: Mapping[str, Any], query: str) -> _Matching:
+        field = parser.field(name)
+        with_minimum(Bool(), given.get("minimum_should_match"))  # refused even where it plays no part
+        analyzer = given.get("analyzer") or (field.search_analyzer if field else None)
+        return cls(
+            field,
+            None if analyzer is None else str(analyzer),
+            parameters.choice(given.get("operator", "or"), ("or", "and"), f"`operator` of `{query}`"),
+            given.get("minimum_should_match"),
+            _zero_terms(given),
+            parameters.boost(given.get("boost", 1), f"the query `{query}`"),
+        )
+
+    def query(self, parser: Parser, words: Any) -> Query:
+        """The query for a text, without its boost."""
+        field = self.field
+        if field is None:
+            return MatchNone()
+        if field.is_number:
+            return of_number(field, words)
+        text = parameters.text(words, f"the text for {field.name}")
+        if self.analyzer is None:
+            return Term(field.name, text)
+        if self.operator == "or" and self.minimum is None:
+            different = parser.different_terms(self.analyzer, text)
+            if different is not None and len(different) > 1:
+                return Bag(field.name, different)
+        positions = parser.terms(self.analyzer, text)
+        if not positions:
+            return self.zero_terms
+        if len(positions) == 1:
+            return _stacked(field, positions[0][1])
+        clauses = tuple(_stacked(field, terms) for _position, terms in positions)
+        found = Bool(must=clauses) if self.operator == "and" else Bool(should=clauses)
+        return with_minimum(found, self.minimum)
+
+
 @reads("match")
 def match(parser: Parser, content: Any) -> Query:
     """The terms of a text in one field."""
-    name, given = parser.on_field(content, "match", "query", _MATCH)
-    query = _matching(parser, name, required(given, "query", "match"), given, "match")
-    return boosted(query, given, "match")
+
+    def read(name: str, given: Mapping[str, Any]) -> _Matching:
+        return _Matching.read(parser, name, parser.options(given, "match", ("query", *_MATCH)), "match")
+
+    name, given = parameters.single(content, "the query `match`")
+    if not isinstance(given, Mapping):
+        given = {"query": given}
+    matching = parser.remembered(name, given, "query", read)
+    return multiplied_by(matching.query(parser, required(given, "query", "match")), matching.boost)
 
 
 @reads("match_phrase")
@@ -58,36 +114,13 @@ def multi_match(parser: Parser, content: Any) -> Query:
     queries = []
     for described in [fields] if isinstance(fields, str) else fields:
         name, caret, boost = str(described).partition("^")
-        query = _matching(parser, name, words, given, "multi_match")
+        query = _Matching.read(parser, name, given, "multi_match").query(parser, words)
         queries.append(boosted(query, {"boost": boost} if caret else {}, f"multi_match` on `{name}"))
     if not queries:
         raise unsupported("the query `multi_match` without fields")
     tie_breaker = parameters.number(given.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
     best = queries[0] if len(queries) == 1 else DisMax(tuple(queries), tie_breaker)
     return boosted(best, given, "multi_match")
-
-
-def _matching(parser: Parser, name: str, words: Any, given: Mapping[str, Any], query: str) -> Query:
-    """The query of one field, without its boost."""
-    field = parser.field(name)
-    if field is None:
-        return MatchNone()
-    with_minimum(Bool(), given.get("minimum_should_match"))  # refused even where it plays no part
-    operator = parameters.choice(given.get("operator", "or"), ("or", "and"), f"`operator` of `{query}`")
-    if operator == "or" and given.get("minimum_should_match") is None:
-        different = _different_terms(parser, field, words, given)
-        if different is not None and len(different) > 1:
-            return Bag(field.name, different)
-    positions = _terms(parser, field, words, given)
-    if positions is None:
-        return of_number(field, words)
-    if not positions:
-        return _zero_terms(given)
-    if len(positions) == 1:
-        return _stacked(field, positions[0][1])
-    clauses = tuple(_stacked(field, terms) for _position, terms in positions)
-    found = Bool(must=clauses) if operator == "and" else Bool(should=clauses)
-    return with_minimum(found, given.get("minimum_should_match"))
 
 
 def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any]) -> Query:
@@ -118,16 +151,6 @@ def _terms(
     if analyzer is None:
         return [(0, [text])]
     return parser.terms(str(analyzer), text)
-
-
-def _different_terms(
-    parser: Parser, field: Field, words: Any, given: Mapping[str, Any]
-) -> tuple[str, ...] | None:
-    """The terms of a text if each is alone on its position and none is repeated; None if it isn't so simple."""
-    analyzer = given.get("analyzer") or field.search_analyzer
-    if field.is_number or analyzer is None:
-        return None
-    return parser.different_terms(str(analyzer), parameters.text(words, f"the text for {field.name}"))
 
 
 def _stacked(field: Field, terms: list[str]) -> Query:

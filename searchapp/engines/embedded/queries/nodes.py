@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Bag(Query):
         return isinstance(other, Bag) and self.field == other.field and set(self.terms) == set(other.terms)
 
     def __hash__(self) -> int:
-        return hash((self.field, frozenset(self.terms)))
+        return hash((self.field, len(self.terms)))  # enough to tell most apart, without looking at every term
 
     def spelled_out(self) -> Bool:
         return Bool(should=tuple(Term(self.field, term) for term in self.terms))
@@ -162,6 +163,18 @@ class Bool(Query):
 
     def _without_order(self) -> tuple[int, list[Counter[Query]]]:
         return self.minimum, [Counter(clauses) for clauses in self._clauses()]
+
+    def spelled_out(self) -> Bool:
+        """The same query without bags among what should match, where those are no clauses of their own.
+
+        Lucene knows no bags: it lets the clauses of a disjunction inside another one join those of the outer.
+        """
+        if self.minimum > 1 or not any(isinstance(clause, Bag) for clause in self.should):
+            return self
+        should = (
+            clause.spelled_out().should if isinstance(clause, Bag) else (clause,) for clause in self.should
+        )
+        return replace(self, should=tuple(chain.from_iterable(should)))
 
     @property
     def is_pure_disjunction(self) -> bool:

@@ -12,7 +12,7 @@ from searchapp.engines.embedded.refusals import invalid
 
 def mapping(value: Any, place: str) -> Mapping[str, Any]:
     """A value that must be an object."""
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):  # the first question is quicker by far
         raise invalid(f"{place} must be an object, not {value!r}")
     return value
 
@@ -22,7 +22,8 @@ def single(value: Any, place: str) -> tuple[str, Any]:
     entries = mapping(value, place)
     if len(entries) != 1:
         raise invalid(f"{place} must name one thing, not {', '.join(entries) or 'nothing'}")
-    return next(iter(entries.items()))
+    (entry,) = entries.items()
+    return entry
 
 
 def number(value: Any, place: str) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.nodes import Boost, MatchNone, Query
@@ -15,10 +15,15 @@ from searchapp.engines.embedded.schema import Analyzers, Field, Schema
 
 Reader = Callable[["Parser", Any], Query]
 
+R = TypeVar("R")
+ReadsField = Callable[[str, Mapping[str, Any]], R]
+"""Reads a query on a field from the field's name and the parameters."""
+
 DEEPEST = 30
 """Queries inside one another, as in Elasticsearch (`indices.query.bool.max_nested_depth`)."""
 
 REMEMBERED_TEXTS = 16
+REMEMBERED_QUERIES = 256
 
 
 @dataclass
@@ -28,6 +33,7 @@ class Parser:
     schema: Schema
     analyzers: Analyzers
     _depth: int = 0
+    _read: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _analyzed: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
 
     def query(self, body: Any) -> Query:
@@ -85,6 +91,22 @@ class Parser:
             self._analyzed[key] = self.analyzers.analyzer(analyzer).terms(text)
         return self._analyzed[key]
 
+    def remembered(self, name: str, given: Mapping[str, Any], text: str, read: ReadsField[R]) -> R:
+        """What `read` makes of a query on a field, all but its text.
+
+        A template gives every topic the same queries with other texts: all else is read once.
+        """
+        key = read.__qualname__, name, *((key, type(it), it) for key, it in given.items() if key != text)
+        try:
+            if key not in self._read:
+                if len(self._read) >= REMEMBERED_QUERIES:
+                    self._read.clear()
+                self._read[key] = read(name, given)
+        except TypeError:  # a list or object among the parameters
+            return read(name, given)
+        known: R = self._read[key]
+        return known
+
     def options(self, content: Any, name: str, known: Iterable[str]) -> Mapping[str, Any]:
         """The parameters of a query, all of which must be known."""
         given = parameters.mapping(content, f"the query `{name}`")
@@ -103,7 +125,11 @@ class Parser:
 
 def boosted(query: Query, given: Mapping[str, Any], name: str) -> Query:
     """The query with the boost among its parameters."""
-    boost = parameters.boost(given.get("boost", 1), f"the query `{name}`")
+    return multiplied_by(query, parameters.boost(given.get("boost", 1), f"the query `{name}`"))
+
+
+def multiplied_by(query: Query, boost: float) -> Query:
+    """The query with a boost."""
     return query if boost == 1 or isinstance(query, MatchNone) else Boost(query, boost)
 
 

@@ -53,7 +53,11 @@ def rewrite(query: Query) -> Query:
         case Boosting(positive, negative, factor):
             return Boosting(rewrite(positive), rewrite(negative), factor)
         case FunctionScore(query=inner):
-            return replace(query, query=rewrite(inner))
+            functions = tuple(
+                one if one.filter is None else replace(one, filter=rewrite(one.filter))
+                for one in query.functions
+            )
+            return replace(query, query=rewrite(inner), functions=functions)
     return query
 
 
@@ -197,6 +201,8 @@ def _must_match_all(query: Bool) -> Query:
 def _nested_should(query: Bool) -> Query:
     if query.minimum > 1 or not any(isinstance(clause, Bool | Bag) for clause in query.should):
         return query
+    if _keep_their_terms(query):
+        return query
     should: list[Query] = []
     for clause in query.should:
         inner = clause.spelled_out() if isinstance(clause, Bag) else clause
@@ -205,6 +211,23 @@ def _nested_should(query: Bool) -> Query:
         else:
             should.append(clause)
     return query if len(should) == len(query.should) else replace(query, should=tuple(should))
+
+
+def _keep_their_terms(query: Bool) -> bool:
+    """Whether no rule would do anything to the terms of the bags that should match, were they clauses.
+
+    Such bags stay as they are; whoever reads them takes their terms for clauses of the outer query.
+    """
+    if query.minimum or query.filter:
+        return False
+    fields = []
+    for clause in query.should:
+        if isinstance(clause, Bool):
+            return False
+        inner = clause.query if isinstance(clause, Boost) and isinstance(clause.query, Term) else clause
+        if isinstance(inner, Bag | Term):
+            fields.append(inner.field)
+    return len(set(fields)) == len(fields)
 
 
 def _nested_required(query: Bool) -> Query:

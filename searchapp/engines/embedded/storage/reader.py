@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,7 @@ class FieldReader:
         self.terms = Terms.open(folder, summary.prefix)
         self._starts = load("starts")
         self._ranks: dict[str, int | None] = {}
+        self._knows_all = False
         self.similarity = field.similarity or BM25()
         self.norm_inverses = self.similarity.norm_inverses(self.statistics)
         if field.is_text:
@@ -67,10 +68,19 @@ class FieldReader:
         try:
             return self._ranks[term]
         except KeyError:
+            if self._knows_all:
+                return None
             rank = self.terms.rank(term)
             if len(self._ranks) < REMEMBERED_TERMS:
                 self._ranks[term] = rank
             return rank
+
+    def remember_terms(self) -> None:
+        """Read the whole dictionary, so that no term is looked up in the file from now on."""
+        if self._knows_all or len(self.terms) > REMEMBERED_TERMS:
+            return
+        self._ranks = {term.decode(): rank for rank, term in enumerate(self.terms)}
+        self._knows_all = True
 
     def document_frequency(self, term: str) -> int:
         rank = self.rank(term)
@@ -91,18 +101,29 @@ class FieldReader:
             return Postings(documents, np.ones(len(documents), np.float32))
         return Postings(documents, self._frequencies[part].astype(np.float32))
 
-    def postings_of(self, terms: Sequence[str]) -> tuple[Postings, NDArray[np.int64]]:
-        """The postings of several terms, one after the other, and how many there are of each."""
-        ranks = [rank for rank in map(self.rank, terms) if rank is not None]
-        starts, ends = self._starts[ranks].tolist(), self._starts[[rank + 1 for rank in ranks]].tolist()
-        parts = [slice(start, end) for start, end in zip(starts, ends, strict=True)]
-        counts = np.zeros(len(terms), np.int64)
-        known = [place for place, term in enumerate(terms) if self.rank(term) is not None]
-        counts[known] = [end - start for start, end in zip(starts, ends, strict=True)]
+    @property
+    def postings_count(self) -> int:
+        """How many postings the field has, of all terms."""
+        return len(self._documents)
+
+    def document_frequencies(self) -> NDArray[np.int64]:
+        """The number of postings of each term, by rank."""
+        return np.diff(self._starts)
+
+    def parts(self, terms: Sequence[str]) -> list[slice]:
+        """Where the postings of each term stand among the field's; nothing of a term that does not occur."""
+        ranks = list(map(self.rank, terms))
+        known = [rank for rank in ranks if rank is not None]
+        starts, ends = self._starts[known].tolist(), self._starts[[rank + 1 for rank in known]].tolist()
+        found = map(slice, starts, ends)
+        return [slice(0, 0) if rank is None else next(found) for rank in ranks]
+
+    def postings_in(self, parts: Sequence[slice]) -> Postings:
+        """The postings that stand there, one part after the other."""
         documents = self._checked(_joined(self._documents, parts))
         if not self.field.is_text:
-            return Postings(documents, np.ones(len(documents), np.float32)), counts
-        return Postings(documents, _joined(self._frequencies, parts).astype(np.float32)), counts
+            return Postings(documents, np.ones(len(documents), np.float32))
+        return Postings(documents, _joined(self._frequencies, parts).astype(np.float32))
 
     def positions(self, term: str, among: Numbers) -> tuple[Numbers, Numbers]:
         """Document and position of each occurrence of a term in some documents, in this order, ascending."""
@@ -131,7 +152,16 @@ class FieldReader:
     def between(self, low: Any, high: Any) -> Numbers:
         """The documents with a number from `low` to `high`, both included."""
         first, end = np.searchsorted(self._values, low, "left"), np.searchsorted(self._values, high, "right")
+        if low == 0 and not np.signbit(low):
+            first = self._zero()
+        if high == 0 and np.signbit(high):
+            end = self._zero()
         return self._checked(self._documents[first:end])
+
+    def _zero(self) -> np.int64:
+        """The place of the first 0 that is not -0.0, which is another number to Lucene and comes before."""
+        first, end = np.searchsorted(self._values, 0, "left"), np.searchsorted(self._values, 0, "right")
+        return np.int64(first + np.count_nonzero(np.signbit(self._values[first:end])))
 
     def smallest(self, documents: NDArray[Any]) -> NDArray[np.float64]:
         """The smallest number that each of some documents has in the field, NaN where it has none."""
@@ -147,6 +177,9 @@ class FieldReader:
 
 
 def _joined(values: NDArray[Any], parts: Sequence[slice]) -> NDArray[Any]:
+    """The parts one after the other; a single one is not copied."""
+    if len(parts) == 1:
+        return np.asarray(values[parts[0]])
     return np.concatenate([values[part] for part in parts]) if parts else values[:0]
 
 
@@ -194,11 +227,13 @@ class IndexReader:
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
         """The ids of documents; those that were asked for once are kept."""
-        ids = self._known_ids[documents]
-        for place in np.flatnonzero(ids == None):  # noqa: E711  # elementwise
-            document = documents[place]
-            ids[place] = self._known_ids[document] = self.ids[int(self.ranks[document])].decode()
-        return list(ids)
+        ids: list[str | None] = self._known_ids[documents].tolist()
+        if None in ids:
+            for document in documents:
+                if self._known_ids[document] is None:
+                    self._known_ids[document] = self.ids[int(self.ranks[document])].decode()
+            ids = self._known_ids[documents].tolist()
+        return cast("list[str]", ids)
 
     def close(self) -> None:
         self.sources.close()
