@@ -28,6 +28,29 @@ TEXTS = st.lists(PIECES, max_size=20).map("".join)
 BMP_TEXTS = TEXTS.map(lambda text: "".join(char for char in text if char <= "\uffff"))
 
 # fmt: off
+_MARKUP = [
+    *("<", ">", "</", "/>", "=", "'", '"', "\\", "\\'", '\\"', "--", "&", "&#", ";", " ", "\n", "\xa0", "\x1c", "\x85"),
+    *("&amp;", "&amp", "&lt;", "&nbsp;", "&eacute;", "&COPY;", "&Copy;", "&apos;", "&bogus;", "&#65;", "&#x41;"),
+    *("&#x1F600;", "&#xD83D;", "&#xDE00;", "&#xDE00", "&#55357;", "&#56832;", "&#56320;", "&#55٢96;", "&#55𝟐96;"),
+    *("&#1114111;", "&#1114112;", "&#x110000;", "&#xFFFFF;", "&#0065;", "&#00000065;"),
+    *("<b>", "</b>", "<p>", "</p >", "<br>", "<br/>", "</br>", "< br >", "<BR", "<brx>", '<br="', "<code>", "</code>"),
+    *('<div class="a b">', "<a href='x>y'>", '<a href="x>y">', " a='", ' b = "', "onclick='", "<foo", "</foo", "<foo "),
+    *("<!--", "-->", "<!--#", "<!-->", "<!", "<!DOCTYPE html>", "<![CDATA[", "]]>", "<?", "?>", "<?xml ?>"),
+    *("<script>", '<script src="a>b">', "</script>", "< /script>", "</ SCRIPT >", "<script", "<style>", "</style>"),
+    *("<style ", "<ſcript>", "<scrİpt>", "<\u212abd>", "</kbd>", "<é>", "<x:y.z->", "<_a>", "<-a>", "<𝐀>"),
+    *("<a𝐀 b='<'>", "x", "word", "😀", "é", "1x"),
+]
+# fmt: on
+HTML = st.lists(st.sampled_from(_MARKUP), max_size=24).map("".join)
+"""Pieces of HTML in any order: little of it is well-formed, most is markup to somebody."""
+ESCAPED_TAGS = st.lists(
+    st.sampled_from(
+        ["b", "P", "br", "Script", "style", "foo", "é", "KBD", "ſtyle", "scrıpt", "scrİpt", "ﬆyle"]
+    ),
+    max_size=4,
+)
+
+# fmt: off
 REGEXES = st.sampled_from([
     r"\s+", r"\W+", r"\w+", r"[^a-z]+", r"\d", r"[A-Za-z]+", r"(a)(b)?", r"\\[A-Za-z]+", r"'", r"\b", r"\B", r"^.",
     r"\bt", r"[\w'-]+", r".$", r"x*", r"(?i)THE", r"(?<=a).", r"(?<![a-z])[a-z]{2,}", r"\p{L}+", r"\p{Lu}",
@@ -73,6 +96,7 @@ CHAR_FILTERS = st.one_of(
         pattern=st.just("(o)(.)"),
         replacement=st.sampled_from(["$2$1", "$1$1", "$12"]),
     ),
+    _object("html_strip", escaped_tags=ESCAPED_TAGS),
 )
 
 TOKENIZERS = st.one_of(

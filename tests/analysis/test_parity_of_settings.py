@@ -5,16 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, note, reject, settings
+from hypothesis import HealthCheck, assume, given, note, reject, settings
 from hypothesis import strategies as st
 
 from searchapp.analysis import AnalysisRegistry, NotSupported
 from searchapp.analysis.registry import TOKEN_FILTERS, TOKENIZERS
 from tests.analysis.parity import InlineOracle, built_analyzer
-from tests.analysis.strategies import MAY_BE_EMPTY, SYNONYM_TEXTS, SYNONYMS, TEXTS, Settings, analyzers
+from tests.analysis.strategies import (
+    ESCAPED_TAGS,
+    HTML,
+    MAY_BE_EMPTY,
+    SYNONYM_TEXTS,
+    SYNONYMS,
+    TEXTS,
+    Settings,
+    analyzers,
+)
 from tests.server.rest import Server
 
+MOST_TOKENS = 10_000
+"""What `_analyze` gives at most where no index says otherwise; n-grams of long shingles are more."""
 LISTS_OF_TEXTS = st.lists(TEXTS, min_size=1, max_size=8)
+AFTER_HTML: list[Settings] = [
+    {"type": "html_strip"},
+    {"type": "mapping", "mappings": ["word => longer", "\\n => "]},
+    {"type": "pattern_replace", "pattern": "x", "replacement": ""},
+]
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
@@ -35,6 +51,23 @@ def test_random_analyzers_give_what_the_server_gives(
         reject()  # a property beside CASE_INSENSITIVE, say
     texts = _splittable(analyzer, texts)
     note(f"{analyzer} {texts}")
+    tokens = oracle.ours(analyzer, texts)
+    assume(len(tokens) <= MOST_TOKENS)
+    assert tokens == oracle.servers(analyzer, texts)
+
+
+@settings(suppress_health_check=SLOW)
+@given(
+    escaped=ESCAPED_TAGS,
+    tokenizer=st.sampled_from(["keyword", "whitespace", "standard", "letter"]),
+    after=st.lists(st.sampled_from(AFTER_HTML), max_size=1),
+    texts=st.lists(HTML, min_size=1, max_size=50),
+)
+def test_random_html_is_stripped_as_the_server_strips_it(
+    oracle: InlineOracle, escaped: list[str], tokenizer: str, after: list[Settings], texts: list[str]
+) -> None:
+    html_strip = {"type": "html_strip", "escaped_tags": escaped}
+    analyzer = {"char_filter": [html_strip, *after], "tokenizer": {"type": tokenizer}, "filter": []}
     assert oracle.ours(analyzer, texts) == oracle.servers(analyzer, texts)
 
 
@@ -69,6 +102,13 @@ def test_built_in_analyzers_give_what_the_server_gives(
     oracle: InlineOracle, name: str, texts: list[str]
 ) -> None:
     assert oracle.ours(name, texts) == oracle.servers(name, texts)
+
+
+def test_html_strip_by_name_is_the_servers(oracle: InlineOracle) -> None:
+    definition = {"tokenizer": "standard", "char_filter": ["html_strip"]}
+    text = "<p>The <b>ru</b>nning &amp; f&ouml;xes<br>a &lt;b&gt;</p>"
+    analyzer = AnalysisRegistry({"analyzer": {"it": definition}}).analyzer("it")
+    assert analyzer.tokens(text) == oracle.servers(definition, [text])
 
 
 NEEDS_SETTINGS = {"keyword_marker", "pattern_replace", "stemmer_override", "simple_pattern"}

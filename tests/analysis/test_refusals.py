@@ -59,7 +59,7 @@ def _synonym(**settings: Any) -> Settings:
         (_synonym(synonyms=["a, b"], lenient=True), "`lenient`"),
         (_synonym(synonyms=[], format="wordnet"), "`format` wordnet"),
         (_char_filter(type="mapping", mappings_path="rules.txt"), "`mappings_path`"),
-        (_char_filter(type="html_strip"), "html_strip"),
+        (_char_filter(type="html_strip", read_ahead=1), "`read_ahead` of char_filter `mine`"),
         (_char_filter(type="icu_normalizer"), "the char_filter type icu_normalizer"),
         (_tokenizer(type="uax_url_email"), "the tokenizer type uax_url_email"),
         (_tokenizer(type="simple_pattern", pattern="a|b"), "the pattern 'a|b'"),
