@@ -30,6 +30,20 @@ def digest_file(path: Path) -> str:
         raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
 
 
+def data_digests(data: Path, files: Iterable[Path]) -> dict[str, str]:
+    """The digests of files by their paths inside a folder.
+
+    Raises:
+        DataError: one can't be read.
+    """
+    return {data_name(data, file): digest_file(file) for file in files}
+
+
+def data_name(data: Path, file: Path) -> str:
+    """The path of a file inside a folder, with slashes; for a file outside of it, its name."""
+    return file.relative_to(data).as_posix() if file.is_relative_to(data) else file.name
+
+
 class DocumentsDigest:
     """Counts and digests documents as they pass by, in their order.
 

@@ -124,3 +124,7 @@ class NotScorable(DataError):
         self.problem = message
         self.official = official
         super().__init__(f"{message}; the official scorer would not score this file ({official})")
+
+    def of(self, source: str) -> NotScorable:
+        """The same, with the name of what was to be scored before it."""
+        return NotScorable(f"{source}: {self.problem}", self.official)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from searchapp import resources
 from searchapp.digests import DocumentsDigest, digest_json
 from searchapp.engines.base import Advance, Engine, Index, IndexInfo, IndexSpec
 from searchapp.errors import DataError, EngineRefused, UsageError
 from searchapp.formats.problems import Problems
-from searchapp.model import Document
+from searchapp.model import Document, Example
 from searchapp.progress import Progress
 from searchapp.tasks.base import Task
+
+T = TypeVar("T")
 
 FORMAT = 1
 """Part of every index digest: raised when the same inputs shall give another index."""
@@ -79,9 +82,42 @@ def _read_all(task: Task, data: Path, problems: Problems, progress: Progress) ->
             pass
     with progress.stage("checking topics") as advance:
         for split in task.splits:
-            if task.split_file(data, split).exists():
+            if any(file.exists() for file in task.split_files(data, split)):
                 advance(task.check_split(data, split, problems))
     return seen
+
+
+def index_examples(
+    task: Task, engine: Engine, data: Path, split: str, progress: Progress
+) -> tuple[Index, list[Example]]:
+    """The solved topics that a split's topics may be ranked by, and an index of them, made anew if need be.
+
+    Raises:
+        InvalidFiles: the files of the solved topics have problems.
+        DataError: there is not one solved topic, or the task has none at all.
+        EngineError: the engine failed.
+    """
+    if task.examples_mapping is None:
+        raise DataError(f"{task.name} has no solved topics to rank by: choose another recipe")
+    problems = Problems()
+    with progress.stage("reading solved topics") as advance:
+        examples = list(_counted(task.examples(data, split, problems), advance))
+    problems.raise_if_any()
+    if not examples:
+        raise DataError(f"{data} has no solved topics for {task.name} {split}: choose another recipe")
+    documents = [Document(one.topic.id, one.topic.text, one.topic.fields) for one in examples]
+    seen = DocumentsDigest()
+    for _document in seen.watch(documents):
+        pass
+    mapping = resources.index_mapping(task.examples_mapping)
+    digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": seen.hexdigest()})
+    name = f"examples-{task.name}-{split.lower()}"
+    serving = engine.index_info(name)
+    if serving is None or serving.digest != digest:
+        with progress.stage("indexing solved topics", seen.count) as advance:
+            spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest())
+            engine.build(name, spec, documents, advance)
+    return engine.open(name), examples
 
 
 def open_index(task: Task, engine: Engine) -> Index:
@@ -115,10 +151,10 @@ def require_documents(task: Task, index: Index, data: Path) -> None:
         )
 
 
-def _counted(documents: Iterator[Document], advance: Advance) -> Iterator[Document]:
-    for document in documents:
+def _counted(items: Iterator[T], advance: Advance) -> Iterator[T]:
+    for item in items:
         advance(1)
-        yield document
+        yield item
 
 
 def _unchanged(documents: Iterator[Document], seen: DocumentsDigest, data: Path) -> Iterator[Document]:

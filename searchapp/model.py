@@ -69,6 +69,14 @@ class Hit(NamedTuple):
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A solved topic: `gold` has the grade of each document that is an answer, in the order of the gold."""
+
+    topic: Topic
+    gold: Mapping[str, float]
+
+
 class Hits(Sequence[Hit]):
     """The documents retrieved for one topic, best first.
 

@@ -58,6 +58,7 @@ def _run_demo(engine: Engine, data: Path, run: Path) -> None:
     from searchapp import resources
     from searchapp.cli.evaluate import print_evaluations
     from searchapp.cli.search import print_results
+    from searchapp.evaluation.base import ScorerOptions
     from searchapp.evaluation.evaluate import GoldSource, evaluate
     from searchapp.indexing import index_task
     from searchapp.progress import Silent
@@ -90,7 +91,8 @@ def _run_demo(engine: Engine, data: Path, run: Path) -> None:
     console.print(f"   {made.manifest.topics} rankings of {made.manifest.hits} premises in all are written")
 
     heading("4. Score the rankings as the organisers of the shared task do, and honestly beside it")
-    evaluation = evaluate(run, GoldSource(data=data, split="dev"), SAMPLE_NEAREST)
+    gold = GoldSource(data=data, split="dev", options=ScorerOptions(nearest=SAMPLE_NEAREST))
+    (evaluation,) = evaluate([run], gold)
     print_evaluations([dataclasses.replace(evaluation, source="sample")])
 
     heading("Next")

@@ -12,8 +12,11 @@ from searchapp.errors import GateMissed
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from rich.table import Table
+
+    from searchapp.evaluation.base import Breakdown
     from searchapp.evaluation.evaluate import Evaluation
 
 
@@ -40,11 +43,31 @@ def register(app: typer.Typer) -> None:
             str | None, typer.Option(help="Split of an official file.", show_default=False)
         ] = None,
         gold: Annotated[
-            Path | None, typer.Option(help="Gold file, instead of --data and --split.", show_default=False)
+            list[Path] | None,
+            typer.Option(
+                help="Gold file, instead of --data and --split; several in the order of theirs.",
+                show_default=False,
+            ),
+        ] = None,
+        by: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="GROUP",
+                help="Break the figures down: see `searchapp tasks` for the groups of a task, or all.",
+                show_default=False,
+            ),
         ] = None,
         nearest: Annotated[
             int | None,
             typer.Option(min=1, help="nlps: the scorer's cut-off; 500 by default.", show_default=False),
+        ] = None,
+        hierarchy: Annotated[
+            Path | None,
+            typer.Option(help="smart-types-dbpedia: the type hierarchy, a TSV file.", show_default=False),
+        ] = None,
+        kb: Annotated[
+            str | None,
+            typer.Option(help="smart-relations: the scorer's option of this name.", show_default=False),
         ] = None,
         fail_under: Annotated[
             float | None,
@@ -59,11 +82,20 @@ def register(app: typer.Typer) -> None:
 
         A file that their scorer stops on or refuses has no figure: that is an error with exit code 4.
         """
+        from searchapp.evaluation.base import ScorerOptions
         from searchapp.evaluation.evaluate import GoldSource
         from searchapp.evaluation.evaluate import evaluate as score
 
-        source = GoldSource(task=task, data=data, split=split, gold=gold, home=settings.home)
-        evaluations = [score(run, source, nearest) for run in runs]
+        source = GoldSource(
+            task=task,
+            data=data,
+            split=split,
+            gold=tuple(gold or ()),
+            home=settings.home,
+            options=ScorerOptions(nearest, hierarchy, kb),
+            by=tuple(by or ()),
+        )
+        evaluations = score(runs, source)
         if as_json:
             described = [evaluation.to_json(per_topic=per_topic) for evaluation in evaluations]
             print_json(described[0] if len(described) == 1 else {"runs": described})
@@ -90,10 +122,45 @@ def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
     for evaluation in evaluations:
         table.add_column(Text(visible(evaluation.source)), justify="right")
     table.add_row("topics", *(str(evaluation.topics) for evaluation in evaluations))
-    official = evaluations[0].official.measure
-    table.add_row(
-        f"{official} (official)", *(f"{each.official.value:.6f}" for each in evaluations), style="bold"
-    )
-    for measure in evaluations[0].measures.values:
-        table.add_row(measure, *(f"{each.measures.values[measure]:.6f}" for each in evaluations))
-    stdout_console().print(table)
+    official = _in_order(each.official.values for each in evaluations)
+    for measure in official:
+        figures = (_figure(each.official.values.get(measure)) for each in evaluations)
+        table.add_row(f"{measure} (official)", *figures, style="bold")
+    for measure in _in_order(each.official.honest for each in evaluations):
+        figures = (_figure(each.official.honest.get(measure)) for each in evaluations)
+        table.add_row(f"{measure} (honest)", *figures)
+    for measure in _in_order(each.measures.values for each in evaluations):
+        table.add_row(measure, *(_figure(each.measures.values.get(measure)) for each in evaluations))
+    console = stdout_console()
+    console.print(table)
+    for evaluation in evaluations:
+        for breakdown in evaluation.breakdowns:
+            console.print()
+            console.print(_breakdown(evaluation, breakdown))
+
+
+def _breakdown(evaluation: Evaluation, breakdown: Breakdown) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    title = Text(visible(f"{evaluation.source}: {breakdown.title}"), style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left")
+    table.add_column(breakdown.name)
+    table.add_column(breakdown.counted, justify="right")
+    measures = _in_order(row.values for row in breakdown.rows)
+    for measure in measures:
+        table.add_column(measure, justify="right")
+    for row in breakdown.rows:
+        table.add_row(
+            Text(visible(row.group)), str(row.count), *(_figure(row.values.get(name)) for name in measures)
+        )
+    return table
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.6f}"
+
+
+def _in_order(figures: Iterable[Mapping[str, float]]) -> list[str]:
+    """The names of all figures, in the order in which they come first."""
+    return list(dict.fromkeys(name for some in figures for name in some))

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from searchapp.cli.common import command, say
 from searchapp.errors import DataError
 from searchapp.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from searchapp.tasks.base import Writer
 
 
 class Format(StrEnum):
@@ -27,7 +32,13 @@ def register(app: typer.Typer) -> None:
     def export(
         settings: Settings,
         run: Annotated[Path, typer.Argument(help="A run directory.", show_default=False)],
-        out: Annotated[Path, typer.Option(help="File to write.", show_default=False)],
+        out: Annotated[
+            Path,
+            typer.Option(
+                help="File to write; a folder for a task with several official files a run.",
+                show_default=False,
+            ),
+        ],
         format_: Annotated[
             Format, typer.Option("--format", help="The task's official file, or a TREC run.")
         ] = Format.official,
@@ -46,19 +57,26 @@ def register(app: typer.Typer) -> None:
         The order of the rows is the ranking. In a TREC run equal scores may follow each other: tools that sort
         by score again, such as trec_eval, put those in another order.
         """
-        from searchapp.files import whole_file
+        from searchapp.evaluation.base import ScorerOptions
+        from searchapp.files import whole_file, whole_folder
         from searchapp.formats import trec
         from searchapp.runs import directory
         from searchapp.tasks import load
 
         stored = directory.read(run)
         task = load(stored.manifest.task)
-        if format_ is Format.official and (shortfall := task.official_shortfall(stored.run, nearest)):
-            advice = "rank deeper with --depth, or name another cut-off with --nearest"
-            raise DataError(f"{run}: {shortfall}: {advice}")
-        with whole_file(out, replace=overwrite) as file:
-            if format_ is Format.official:
-                task.write_official(file, stored.run)
-            else:
-                trec.write_run(file, stored.run)
+        writers: Mapping[str, Writer] = {"run.trec": lambda file: trec.write_run(file, stored.run)}
+        if format_ is Format.official:
+            if shortfall := task.official_shortfall(stored.run, ScorerOptions(nearest)):
+                raise DataError(f"{run}: {shortfall}")
+            writers = task.official_files(stored.run, Path(stored.manifest.data))
+        if len(writers) == 1:
+            (writer,) = writers.values()
+            with whole_file(out, replace=overwrite) as file:
+                writer(file)
+        else:
+            with whole_folder(out, replace=overwrite) as folder:
+                for name, writer in writers.items():
+                    with (folder / name).open("wb") as file:
+                        writer(file)
         say(settings, f"{len(stored.run):,} rankings of {run} are written to {out}")

@@ -19,7 +19,9 @@ def register(app: typer.Typer) -> None:
         settings: Settings,
         file: Annotated[Path, typer.Argument(help="An official file.", show_default=False)],
         task: Annotated[str, typer.Option(help="The task that it is for.", show_default=False)],
-        split: Annotated[str, typer.Option(help="The split that it answers.", show_default=False)],
+        split: Annotated[
+            str | None, typer.Option(help="The split that it answers.", show_default=False)
+        ] = None,
         data: Annotated[
             Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
         ] = None,
@@ -32,11 +34,13 @@ def register(app: typer.Typer) -> None:
         as_json: JsonOption = False,
     ) -> None:
         """Find everything in an official file that the organisers would not accept, with line numbers."""
+        from searchapp.evaluation.base import ScorerOptions
         from searchapp.formats.problems import Problems
         from searchapp.tasks import load
 
         problems = Problems()
-        load(task).validate_official(file, data_folder(settings, task, data), split, nearest, problems)
+        folder = None if split is None and data is None else data_folder(settings, task, data)
+        load(task).validate_official(file, folder, split, ScorerOptions(nearest), problems)
         if as_json:
             found = [
                 {"file": problem.file, "kind": problem.kind, "where": problem.where, "detail": problem.detail}
@@ -46,4 +50,4 @@ def register(app: typer.Typer) -> None:
                 {"task": task, "split": split, "file": str(file), "valid": not found, "problems": found}
             )
         problems.raise_if_any()
-        say(settings, f"{file}: a valid {task} file for the split {split}")
+        say(settings, f"{file}: a valid {task} file" + (f" for the split {split}" if split else ""))

@@ -1,20 +1,120 @@
-"""What every official scorer of ours returns."""
+"""What the official scorer of every task looks like here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from searchapp.model import Run
+
+Figures = Mapping[str, float | None]
+"""Figures of one topic or file by their official names; None where the topic is left out of a figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfficialScore:
-    """The figure that the organisers' scorer yields for the same files.
+    """The figures that the organisers' scorer yields for the same files.
 
-    `measure` is its name ("MAP@500"), `value` a fraction (nan where theirs is), `per_topic` the single
-    results in the order of the gold. `warnings` are sentences that say where the figure misleads.
+    `values` has all of them by their official names ("MAP@500"), as fractions (nan where theirs is); `measure`
+    names the one that ranks submissions. `per_topic` has the single results in the order of the gold.
+    `warnings` are sentences that say where a figure misleads, `honest` has what it would be if it did not.
     """
 
     measure: str
-    value: float
-    per_topic: Mapping[str, float] = field(default_factory=dict)
+    values: Mapping[str, float]
+    per_topic: Mapping[str, float | Figures] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    honest: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def value(self) -> float:
+        """The figure that ranks submissions."""
+        return self.values[self.measure]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One group of a breakdown: over how many topics (or whatever `Breakdown.counted` says) its figures are means."""
+
+    group: str
+    count: int
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """Figures by group. `name` is what `evaluate --by` takes, `title` says what is broken down and how."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    counted: str = "topics"
+
+    def to_json(self) -> dict[str, Any]:
+        """The breakdown as `evaluate --json` has it."""
+        rows = [{"group": row.group, self.counted: row.count, **row.values} for row in self.rows]
+        return {"title": self.title, "rows": rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What a scorer makes of a submission.
+
+    `topics` counts the topics with gold. `rankings` and `qrels` are what the field's measures are computed
+    from: each document once, grades above 0 relevant.
+    """
+
+    official: OfficialScore
+    topics: int
+    rankings: Mapping[str, Sequence[str]]
+    qrels: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerOptions:
+    """What the organisers' scripts take besides the files.
+
+    `nearest`: the cut-off of nlps. `hierarchy`: the type hierarchy of smart-types-dbpedia, when it is not in the
+    data. `knowledge_base`: the option `--kb` of the relation scorers.
+    """
+
+    nearest: int | None = None
+    hierarchy: Path | None = None
+    knowledge_base: str | None = None
+
+
+class Scorer(Protocol):
+    """The official scorer of a task.
+
+    With `files_make_one` several prediction files are one submission, paired with as many gold files; without,
+    each is a submission of its own. `breakdowns` are the names of what `breakdown` can compute.
+    """
+
+    files_make_one: bool
+    breakdowns: tuple[str, ...]
+
+    def read(self, files: Sequence[Path]) -> Any:
+        """The predictions in the organisers' files, as `score` takes them.
+
+        Raises:
+            NotScorable: their script stops on the files or refuses them.
+            DataError: a file is missing or can't be read.
+        """
+
+    def predictions(self, run: Run) -> Any:
+        """What `read` would give for the official files of a run."""
+
+    def score(self, predictions: Any, gold: Sequence[Path], options: ScorerOptions) -> Scored:
+        """The official figures of predictions against gold files.
+
+        Raises:
+            NotScorable: the organisers' script stops or refuses.
+            DataError: a gold file is missing or can't be read.
+        """
+
+    def breakdown(
+        self, predictions: Any, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
+    ) -> Iterable[Breakdown]:
+        """The breakdowns of these names, for which the task's other files in the folder `data` are needed."""

@@ -1,43 +1,51 @@
-"""Scores a run directory or an official file: the official figure, and the honest ones beside it."""
+"""Scores a run directory or official files: the official figures, and the honest ones beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from searchapp import tasks
-from searchapp.digests import digest_file
+from searchapp.digests import data_name, digest_file
 from searchapp.errors import DataError, NotScorable, UsageError
-from searchapp.evaluation import nlps
-from searchapp.evaluation.base import OfficialScore
+from searchapp.evaluation.base import Breakdown, OfficialScore, ScorerOptions
 from searchapp.evaluation.measures import Measures, measure
-from searchapp.formats import two_column
 from searchapp.runs import directory
 from searchapp.tasks.base import Task
 
-Predictions = Mapping[str, Sequence[str | None]]
+ALL = "all"
+"""The name that stands for every breakdown of a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldSource:
-    """Where the gold comes from, as far as the person has said.
+    """Where the gold comes from, as far as the person has said, and what else the scorer is told.
 
-    `gold` is a file; without it the gold is that of `split` in the folder `data`. A run directory knows its
-    task, split and folder; what is said here comes before that.
+    `gold` are files; without them the gold is that of `split` in the folder `data`. A run directory knows its
+    task, split and folder; what is said here comes before that. `by` names the breakdowns to compute.
     """
 
     task: str | None = None
     data: Path | None = None
     split: str | None = None
-    gold: Path | None = None
+    gold: tuple[Path, ...] = ()
     home: Path | None = None
+    options: ScorerOptions = field(default_factory=ScorerOptions)
+    by: tuple[str, ...] = ()
+
+    def folder(self, task: Task) -> Path | None:
+        """The folder with the task's files, if it is known."""
+        if self.data is not None or self.home is None:
+            return self.data
+        fetched = self.home / "data" / task.name
+        return fetched if fetched.is_dir() else None
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The figures of one run, as fractions.
+    """The figures of one submission, as fractions.
 
     `topics` is the number of topics with gold. `official` is what the organisers' scorer yields, `measures`
     has the field's own, in ir-measures' notation. `warnings` say where a figure misleads.
@@ -50,10 +58,16 @@ class Evaluation:
     official: OfficialScore
     measures: Measures
     warnings: tuple[str, ...]
+    breakdowns: tuple[Breakdown, ...] = ()
 
     def to_json(self, *, per_topic: bool = False) -> dict[str, Any]:
         """The JSON that `evaluate --json` prints; with `per_topic` the figures of each topic too."""
-        official: dict[str, Any] = {"measure": self.official.measure, "value": self.official.value}
+        official: dict[str, Any] = {
+            "measure": self.official.measure,
+            "value": self.official.value,
+            "values": dict(self.official.values),
+            "honest": dict(self.official.honest),
+        }
         described: dict[str, Any] = {
             "source": self.source,
             "task": self.task,
@@ -61,96 +75,131 @@ class Evaluation:
             "topics": self.topics,
             "official": official,
             "measures": dict(self.measures.values),
-            "breakdowns": {},
+            "breakdowns": {breakdown.name: breakdown.to_json() for breakdown in self.breakdowns},
             "judged": None,
             "warnings": list(self.warnings),
         }
         if per_topic:
-            official["per_topic"] = dict(self.official.per_topic)
+            official["per_topic"] = {
+                topic: dict(figures) if isinstance(figures, Mapping) else figures
+                for topic, figures in self.official.per_topic.items()
+            }
             described["per_topic"] = {name: dict(values) for name, values in self.measures.per_topic.items()}
         return described
 
 
-def evaluate(source: Path, gold: GoldSource, nearest: int | None = None) -> Evaluation:
-    """Score a run directory, or an official file.
-
-    `nearest` is the cut-off of the nlps scorer, its own by default.
+def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
+    """Score run directories, or official files; files that make one submission together are scored as one.
 
     Raises:
-        NotScorable: the organisers' scorer stops on this file or refuses it.
+        NotScorable: the organisers' scorer stops on a file or refuses it.
         UsageError: it isn't said what the gold is.
-        DataError: the run or the gold is not what it should be, or the gold is masked.
+        DataError: a run or the gold is not what it should be, or the gold is masked.
     """
-    if source.is_dir():
-        return _evaluate_run(source, gold, nearest)
-    if not source.exists():
-        raise UsageError(
-            f"there is no run directory or file {source}: `searchapp rank` makes a run directory"
-        )
+    evaluations = []
+    files = []
+    for source in sources:
+        if source.is_dir():
+            evaluations.append(_evaluate_run(source, gold))
+        elif source.exists():
+            files.append(source)
+        else:
+            raise UsageError(
+                f"there is no run directory or file {source}: `searchapp rank` makes a run directory"
+            )
+    if not files:
+        return evaluations
     if gold.task is None:
         raise UsageError(
-            f"{source} is a file: name its task with --task, and its gold with --split or --gold"
+            f"{files[0]} is a file: name its task with --task, and its gold with --split or --gold"
         )
     task = tasks.load(gold.task)
-    return _scored(
-        source, task, gold.split, _gold_file(task, gold), two_column.read_two_column(source), nearest
-    )
+    submissions = [files] if task.scorer.files_make_one else [[file] for file in files]
+    return evaluations + [_evaluate_files(task, submission, gold) for submission in submissions]
 
 
-def _evaluate_run(path: Path, gold: GoldSource, nearest: int | None) -> Evaluation:
+def _evaluate_files(task: Task, files: Sequence[Path], gold: GoldSource) -> Evaluation:
+    source = ", ".join(map(str, files))
+    gold_files = _gold_files(task, gold)
+    predictions = task.scorer.read(files)  # whose errors name the file themselves
+    try:
+        return _scored(source, task, gold, gold_files, predictions)
+    except NotScorable as error:
+        raise error.of(source) from error
+
+
+def _evaluate_run(path: Path, given: GoldSource) -> Evaluation:
     stored = directory.read(path)
     manifest = stored.manifest
-    if gold.task not in (None, manifest.task):
-        raise UsageError(f"{path} is a run of {manifest.task}, not of {gold.task}: leave out --task")
+    if given.task not in (None, manifest.task):
+        raise UsageError(f"{path} is a run of {manifest.task}, not of {given.task}: leave out --task")
     task = tasks.load(manifest.task)
-    split = gold.split or manifest.split
-    own = GoldSource(task.name, gold.data or Path(manifest.data), split, gold.gold)
-    gold_file = _gold_file(task, own)
-    # The same way as through a file: what is scored is what the organisers would see.
-    rows = ((ranking.topic_id, document) for ranking in stored.run for document in ranking.document_ids())
-    predictions = two_column.gather(rows)
+    gold = replace(
+        given, data=given.data or Path(manifest.data), split=given.split or manifest.split, task=task.name
+    )
+    gold_files = _gold_files(task, gold)
     warnings = []
-    digest = manifest.data_digests.get(gold_file.name)
-    if digest and gold_file.is_file() and digest_file(gold_file) != digest:
-        warnings.append(f"{gold_file} has changed since the run {path} was made from it")
+    for file in gold_files:
+        digest = manifest.data_digests.get(data_name(gold.data or Path(), file))
+        if digest and file.is_file() and digest_file(file) != digest:
+            warnings.append(f"{file} has changed since the run {path} was made from it")
     if digest_file(path / directory.RANKINGS) != manifest.files.get(directory.RANKINGS):
         warnings.append(f"{path / directory.RANKINGS} has changed since the run was written")
-    return _scored(path, task, split, gold_file, predictions, nearest, warnings)
+    try:
+        return _scored(
+            str(path), task, gold, gold_files, task.scorer.predictions(stored.run), tuple(warnings)
+        )
+    except NotScorable as error:
+        raise error.of(str(path)) from error
 
 
-def _gold_file(task: Task, gold: GoldSource) -> Path:
-    if gold.gold is not None:
+def _gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
+    if gold.gold:
         return gold.gold
     if gold.split is None:
         raise UsageError(f"say which gold to score {task.name} against: --split with --data, or --gold")
-    data = gold.data
-    if data is None and gold.home is not None:
-        data = gold.home / "data" / task.name
-    return task.split_file(data or Path(), gold.split)
+    folder = gold.folder(task) or Path()
+    if task.is_masked(folder, gold.split):
+        files = ", ".join(map(str, task.split_files(folder, gold.split)))
+        raise DataError(f"{files}: the gold is masked, so nothing can be scored: choose another split")
+    return task.gold_files(folder, gold.split)
 
 
 def _scored(
-    source: Path,
+    source: str,
     task: Task,
-    split: str | None,
-    gold_file: Path,
-    predictions: Predictions,
-    nearest: int | None,
-    warnings: Sequence[str] = (),
+    gold: GoldSource,
+    gold_files: Sequence[Path],
+    predictions: Any,
+    warnings: tuple[str, ...] = (),
 ) -> Evaluation:
-    if split == "test" and task.is_masked(gold_file):
-        raise DataError(f"{gold_file}: the gold is masked, so nothing can be scored: choose another split")
-    gold = nlps.read_gold(gold_file)
-    try:
-        official = nlps.score(predictions, gold, nearest or nlps.NEAREST)
-    except NotScorable as error:
-        raise NotScorable(f"{source}: {error.problem}", error.official) from error
+    scored = task.scorer.score(predictions, gold_files, gold.options)
     return Evaluation(
-        source=str(source),
+        source=source,
         task=task.name,
-        split=split,
-        topics=len(gold),
-        official=official,
-        measures=measure(nlps.honest_rankings(predictions), nlps.honest_qrels(gold), task.measures),
-        warnings=(*warnings, *official.warnings),
+        split=gold.split,
+        topics=scored.topics,
+        official=scored.official,
+        measures=measure(scored.rankings, scored.qrels, task.measures),
+        warnings=(*warnings, *scored.official.warnings),
+        breakdowns=_breakdowns(task, gold, gold_files, predictions),
     )
+
+
+def _breakdowns(
+    task: Task, gold: GoldSource, gold_files: Sequence[Path], predictions: Any
+) -> tuple[Breakdown, ...]:
+    if not gold.by:
+        return ()
+    known = task.scorer.breakdowns
+    for name in gold.by:
+        if name not in (*known, ALL):
+            choice = " or ".join((*known, ALL)) if known else "none, for this task has none"
+            raise UsageError(f"{task.name} has no breakdown {name!r}: choose {choice}")
+    wanted = known if ALL in gold.by else gold.by
+    folder = gold.folder(task)
+    if folder is None or gold.split is None:
+        raise UsageError(
+            f"a breakdown of {task.name} needs its other files: name them with --data and --split"
+        )
+    return tuple(task.scorer.breakdown(predictions, gold_files, folder, gold.split, wanted))

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, NotScorable, UsageError
-from searchapp.evaluation.base import OfficialScore
+from searchapp.evaluation.base import Breakdown, OfficialScore, Scored, ScorerOptions
+from searchapp.formats import two_column
 from searchapp.formats.problems import shown
+from searchapp.model import Run
+
+Predictions = Mapping[str, Sequence[str | None]]
+"""The ranking of each statement, as `formats.two_column` reads it."""
 
 NEAREST = 500
 """The official cut-off."""
@@ -80,12 +85,38 @@ def score(
         statement: _score_statement(statement, predictions, premises, nearest)
         for statement, premises in gold.items()
     }
+    measure = f"MAP@{nearest}"
     return OfficialScore(
-        f"MAP@{nearest}",
-        _mean([result.average_precision for result in results.values()]),
+        measure,
+        {measure: _mean([result.average_precision for result in results.values()])},
         {statement: result.average_precision for statement, result in results.items()},
         tuple(_warnings(results, gold, nearest)),
     )
+
+
+class NlpsScorer:
+    """The official scorer of `nlps`."""
+
+    files_make_one = False
+    breakdowns = ()
+
+    def read(self, files: Sequence[Path]) -> Predictions:
+        (path,) = files
+        return two_column.read_two_column(path)
+
+    def predictions(self, run: Run) -> Predictions:
+        return two_column.of_run(run)
+
+    def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
+        (path,) = gold
+        statements = read_gold(path)
+        official = score(predictions, statements, options.nearest or NEAREST)
+        return Scored(official, len(statements), honest_rankings(predictions), honest_qrels(statements))
+
+    def breakdown(
+        self, predictions: Predictions, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
+    ) -> Iterable[Breakdown]:
+        raise UsageError("there is nothing to break the figures of nlps down by")
 
 
 def honest_qrels(gold: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, int]]:

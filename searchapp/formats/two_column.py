@@ -73,6 +73,11 @@ def gather(rows: Iterable[tuple[str | None, str | None]]) -> dict[str, list[str 
     return {topic: list(documents) for topic, documents in topics.items()}
 
 
+def of_run(run: Run) -> dict[str, list[str | None]]:
+    """The rankings that the file of a run would be read as."""
+    return gather((ranking.topic_id, document) for ranking in run for document in ranking.document_ids())
+
+
 def read_rows(path: Path) -> Iterator[Row]:
     """Every row of the file, in order and with nothing folded.
 

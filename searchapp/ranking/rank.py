@@ -1,13 +1,23 @@
-"""Ranks topics: a recipe's search bodies, run on an index."""
+"""Ranks topics: a recipe's signals, run on an index and made one ranking."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from searchapp.engines.base import Advance, Index, no_progress
-from searchapp.errors import DataError, QueryRefused
-from searchapp.model import Ranking, Run, Topic
+from searchapp.errors import DataError
+from searchapp.model import Hits, Ranking, Run, Topic
+from searchapp.ranking import signals
 from searchapp.ranking.recipes import Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """Solved topics: an index of them, whose documents have the topics' ids, and the graded answers of each."""
+
+    index: Index
+    gold: Mapping[str, Mapping[str, float]]
 
 
 def rank(
@@ -18,20 +28,22 @@ def rank(
     tag: str,
     advance: Advance = no_progress,
     *,
+    solved: Solved | None = None,
     topics_are_documents: bool = False,
 ) -> Run:
     """The first `depth` documents of the index for every topic, in the order of the topics.
+
+    `solved` must be given when the recipe has the signal of neighbours.
 
     Raises:
         DataError: the template retrieves a topic for itself, although `topics_are_documents`.
         EngineError: the engine failed on the way.
     """
-    bodies = (recipe.body(topic, depth) for topic in topics)
-    answers = index.search(bodies, advance)
-    try:
-        rankings = tuple(Ranking(topic.id, hits) for topic, hits in zip(topics, answers, strict=True))
-    except QueryRefused as error:
-        raise QueryRefused(f"topic {topics[error.place].id}: {error}", error.place) from error
+    answers = signals.searched(index, topics, lambda topic: recipe.body(topic, depth), advance)
+    if recipe.neighbours is not None:
+        assert solved is not None, "the recipe asks solved topics"
+        answers = _with_votes(topics, answers, recipe, depth, solved, topics_are_documents)
+    rankings = tuple(Ranking(topic.id, hits) for topic, hits in zip(topics, answers, strict=True))
     if topics_are_documents:
         for ranking in rankings:
             if ranking.topic_id in ranking.document_ids():
@@ -40,3 +52,24 @@ def rank(
                     "exclude it in the template with must_not"
                 )
     return Run(tag, rankings)
+
+
+def _with_votes(
+    topics: Sequence[Topic],
+    answers: Iterator[Hits],
+    recipe: Recipe,
+    depth: int,
+    solved: Solved,
+    topics_are_documents: bool,
+) -> Iterator[Hits]:
+    signal = recipe.neighbours
+    assert signal is not None
+    nearest = signals.searched(solved.index, topics, recipe.examples_body, no_progress)
+    for topic, hits, examples in zip(topics, answers, nearest, strict=True):
+        scores = signals.added(
+            [
+                (1.0, signals.votes(examples, solved.gold, signal.power)),
+                (signal.direct, signals.as_shares(hits)),
+            ]
+        )
+        yield signals.ranked(scores, depth, without=topic.id if topics_are_documents else None)

@@ -17,29 +17,66 @@ from searchapp.ranking.templates import Template
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The signal of solved topics: `template` finds the nearest `k`, whose answers vote (see `signals.votes`).
+
+    `direct` is the weight of the recipe's own template beside the votes, both as shares of their greatest.
+    """
+
+    template: Template
+    template_digest: str
+    k: int
+    power: float
+    direct: float
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
-    """One template over the documents, and the values of its parameters (`{{recipe.<name>}}`)."""
+    """A template over the documents, the values of its parameters (`{{recipe.<name>}}`), and further signals."""
 
     name: str
     about: str
     template: Template
     template_digest: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    neighbours: Neighbours | None = None
 
     def body(self, topic: Topic, depth: int) -> dict[str, Any]:
         """The search body that retrieves the first `depth` documents for a topic."""
+        return self._rendered(self.template, topic, depth)
+
+    def examples_body(self, topic: Topic) -> dict[str, Any]:
+        """The search body that retrieves the solved topics nearest to a topic."""
+        assert self.neighbours is not None, "the recipe has this signal"
+        return self._rendered(self.neighbours.template, topic, self.neighbours.k)
+
+    def _rendered(self, template: Template, topic: Topic, depth: int) -> dict[str, Any]:
         variables = {f"topic.{name}": value for name, value in topic.variables().items()}
         variables |= {f"recipe.{name}": value for name, value in self.parameters.items()}
-        return self.template.render(variables | {"depth": depth})
+        return template.render(variables | {"depth": depth})
 
     def manifest(self) -> dict[str, Any]:
         """What a run records of the recipe."""
-        return {
+        described: dict[str, Any] = {
             "name": self.name,
             "template": self.template.name,
             "template_digest": self.template_digest,
             "parameters": dict(self.parameters),
         }
+        if self.neighbours is not None:
+            signal = self.neighbours
+            described["neighbours"] = {
+                "template": signal.template.name,
+                "template_digest": signal.template_digest,
+                "k": signal.k,
+                "power": signal.power,
+                "direct": signal.direct,
+            }
+        return described
+
+
+_KEYS = {"about", "template", "parameters", "neighbours"}
+_NEIGHBOURS = {"k": int, "power": float, "direct": float}
 
 
 def names(task: str) -> list[str]:
@@ -51,23 +88,51 @@ def load(task: str, name: str, overrides: Mapping[str, Any] | None = None) -> Re
     """A task's recipe, with some of its parameters set to other values.
 
     Raises:
-        UsageError: there is no such recipe, or it has no such parameter.
+        UsageError: there is no such recipe, or it has no such parameter, or the value is of the wrong kind.
         DataError: the recipe or its template is not what it should be.
     """
     described = resources.recipes(task).get(name)
     if described is None:
         raise UsageError(f"{task} has no recipe {name!r}: choose {' or '.join(names(task))}")
-    unknown = sorted(described.keys() - {"about", "template", "parameters"})
+    unknown = sorted(described.keys() - _KEYS)
     if unknown or "template" not in described:
         wrong = f"has the unknown key {unknown[0]!r}" if unknown else "names no template"
         raise DataError(f"the recipe {task}/{name} {wrong}: correct recipes.toml")
     parameters = dict(described.get("parameters", {}))
+    signal = dict(described.get("neighbours", {}))
     for key, value in (overrides or {}).items():
-        if key not in parameters:
-            known = ", ".join(sorted(parameters)) or "none"
+        where = parameters if key in parameters else signal if key in _NEIGHBOURS else {}
+        if key not in where:
+            known = ", ".join(sorted({*parameters, *(signal.keys() & _NEIGHBOURS)})) or "none"
             raise UsageError(f"the recipe {task}/{name} has no parameter {key!r}: it has {known}")
-        parameters[key] = value
-    body = resources.query_template(task, described["template"])
-    template = Template(body, f"{task}/{described['template']}")
-    template.require_used({f"recipe.{key}": value for key, value in parameters.items()})
-    return Recipe(name, described.get("about", ""), template, digest_json(body), parameters)
+        where[key] = value
+    template, digest = _template(task, described["template"])
+    neighbours = _neighbours(task, name, signal) if signal else None
+    used = template.variables | (neighbours.template.variables if neighbours else frozenset())
+    for key in sorted({f"recipe.{key}" for key in parameters} - used):
+        raise DataError(f"{template.name}: the variable {key} is set, but the template does not use it")
+    return Recipe(name, described.get("about", ""), template, digest, parameters, neighbours)
+
+
+def _neighbours(task: str, name: str, described: Mapping[str, Any]) -> Neighbours:
+    if described.keys() != {"template", *_NEIGHBOURS}:
+        raise DataError(
+            f"the recipe {task}/{name}: `neighbours` must have template, {', '.join(_NEIGHBOURS)}: "
+            "correct recipes.toml"
+        )
+    numbers: dict[str, Any] = {}
+    for key, kind in _NEIGHBOURS.items():
+        value = described[key]
+        right = isinstance(value, int) if kind is int else isinstance(value, int | float)
+        if not right or isinstance(value, bool) or not value >= (1 if key == "k" else 0):
+            raise UsageError(
+                f"the recipe {task}/{name}: {key} must be a number that is not negative, not {value!r}"
+            )
+        numbers[key] = kind(value)
+    template, digest = _template(task, described["template"])
+    return Neighbours(template, digest, **numbers)
+
+
+def _template(task: str, name: str) -> tuple[Template, str]:
+    body = resources.query_template(task, name)
+    return Template(body, f"{task}/{name}"), digest_json(body)

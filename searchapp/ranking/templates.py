@@ -47,15 +47,6 @@ class Template:
         assert isinstance(rendered, dict)
         return rendered
 
-    def require_used(self, variables: Mapping[str, Any]) -> None:
-        """Refuse variables that the template does not name: whoever set them expects an effect.
-
-        Raises:
-            DataError: with the first of them.
-        """
-        for name in sorted(variables.keys() - self.variables):
-            raise DataError(f"{self.name}: the variable {name} is set, but the template does not use it")
-
     def _placeholders(self, node: Any, path: str) -> list[str]:
         if isinstance(node, Mapping):
             for key in node:

@@ -8,14 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import searchapp
-from searchapp.digests import digest_file
+from searchapp.digests import data_digests
 from searchapp.engines.base import Engine
 from searchapp.errors import DataError, UsageError
+from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
-from searchapp.indexing import open_index, require_documents
+from searchapp.indexing import index_examples, open_index, require_documents
 from searchapp.progress import Progress
-from searchapp.ranking.rank import rank
+from searchapp.ranking.rank import Solved, rank
 from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.signals import gold_of
 from searchapp.runs import directory
 from searchapp.runs.directory import Manifest
 from searchapp.tasks.base import Task
@@ -62,9 +64,13 @@ def make_run(
         advance(len(topics))
     problems.raise_if_any()
     if not topics:
-        raise DataError(f"{task.split_file(request.data, request.split)}: there are no topics to rank")
+        raise DataError(f"{request.data}: the split {request.split} has no topics to rank")
     index = open_index(task, engine)
     require_documents(task, index, request.data)
+    solved = None
+    if request.recipe.neighbours is not None:
+        examples_index, examples = index_examples(task, engine, request.data, request.split, progress)
+        solved = Solved(examples_index, gold_of(examples))
     started = time.perf_counter()
     with progress.stage("ranking", len(topics)) as advance:
         run = rank(
@@ -74,10 +80,13 @@ def make_run(
             request.depth,
             request.tag,
             advance,
+            solved=solved,
             topics_are_documents=task.topics_are_documents,
         )
     seconds = time.perf_counter() - started
-    used = [*task.document_files(request.data), task.split_file(request.data, request.split)]
+    used = [*task.document_files(request.data), *task.split_files(request.data, request.split)]
+    if solved is not None:
+        used += task.example_files(request.data, request.split)
     manifest = Manifest(
         searchapp=searchapp.__version__,
         task=task.name,
@@ -87,7 +96,7 @@ def make_run(
         tag=request.tag,
         engine={key: value for key, value in asdict(engine.info()).items() if key != "location"},
         data=str(request.data.resolve()),
-        data_digests={file.name: digest_file(file) for file in used},
+        data_digests=data_digests(request.data, used),
         mapping_digest=index.info.mapping_digest,
         index_digest=index.info.digest,
         topics=len(run),
@@ -96,7 +105,9 @@ def make_run(
         seconds=round(seconds, 3),
     )
     left_out = len(problems)
-    shortfall = f"{left_out} topics were left out" if left_out else task.official_shortfall(run, None)
-    official = {} if shortfall else {task.official_file: lambda file: task.write_official(file, run)}
+    shortfall = (
+        f"{left_out} topics were left out" if left_out else task.official_shortfall(run, ScorerOptions())
+    )
+    official = {} if shortfall else task.official_files(run, request.data)
     written = directory.write(out, manifest, run, official, overwrite=overwrite)
     return MadeRun(written, problems, shortfall)

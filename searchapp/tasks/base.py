@@ -1,28 +1,33 @@
-"""What a shared task brings: where its files lie, its mapping, its topics, its official file."""
+"""What a shared task brings: where its files lie, its mapping, its topics, its official files, its scorer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from searchapp.evaluation.base import Scorer, ScorerOptions
 from searchapp.formats.problems import Problems
-from searchapp.model import Document, Run, Topic
+from searchapp.model import Document, Example, Run, Topic
+
+Writer = Callable[[BinaryIO], None]
 
 
 class Task(Protocol):
     """One shared task.
 
-    `mapping` names the index mapping of its documents. With `topics_are_documents` a topic is itself one of
-    the documents, under the same id, and must never be retrieved for itself. `default_recipe` ranks topics,
-    `search_recipe` what a person types. `measures` are the names, in ir-measures' notation, of what is
-    reported beside the official figure.
+    `mapping` names the index mapping of its documents, `examples_mapping` that of its solved topics (None: the
+    task has none to learn from). With `topics_are_documents` a topic is itself one of the documents, under the
+    same id, and must never be retrieved for itself. `default_recipe` ranks topics, `search_recipe` what a person
+    types. `official_file` describes the organisers' file to people. `measures` are the names, in ir-measures'
+    notation, of what is reported beside the official figures.
     """
 
     name: str
     title: str
     about: str
     mapping: str
+    examples_mapping: str | None
     splits: tuple[str, ...]
     topics_are_documents: bool
     default_recipe: str
@@ -31,16 +36,17 @@ class Task(Protocol):
     official_measure: str
     official_file: str
     measures: tuple[str, ...]
+    scorer: Scorer
 
-    def split_file(self, data: Path, split: str) -> Path:
-        """The file of a split's topics and gold.
+    def split_files(self, data: Path, split: str) -> list[Path]:
+        """The files of a split's topics and gold, whether they exist or not.
 
         Raises:
             UsageError: the task has no such split.
         """
 
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
-        """The documents in the order of their file; what is wrong with them goes to `problems`."""
+        """The documents in the order of their files; what is wrong with them goes to `problems`."""
 
     def document_files(self, data: Path) -> list[Path]:
         """The files that the documents are read from."""
@@ -48,19 +54,32 @@ class Task(Protocol):
     def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
         """The topics of a split in the order of their file; what their gold is like does not matter here."""
 
+    def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
+        """The solved topics that the split's topics may be ranked by: never one of the split's own."""
+
+    def example_files(self, data: Path, split: str) -> list[Path]:
+        """The files that those are read from."""
+
     def check_split(self, data: Path, split: str, problems: Problems) -> int:
         """Find everything that is wrong with a split's topics and gold; returns the number of good topics."""
 
-    def is_masked(self, split_file: Path) -> bool:
-        """Whether the organisers have left the gold out of a split's file."""
+    def gold_files(self, data: Path, split: str) -> list[Path]:
+        """The files that the official scorer takes as a split's gold."""
 
-    def official_shortfall(self, run: Run, nearest: int | None) -> str | None:
+    def is_masked(self, data: Path, split: str) -> bool:
+        """Whether the organisers have left the gold out of a split's files."""
+
+    def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
         """Why no official file can be made of a run, as a clause; None when it can."""
 
-    def write_official(self, file: BinaryIO, run: Run) -> None:
-        """Write the official file of a run."""
+    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
+        """What writes each of a run's official files, by the file's name; `data` is the folder the run is of."""
 
     def validate_official(
-        self, path: Path, data: Path, split: str, nearest: int | None, problems: Problems
+        self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
     ) -> None:
-        """Find everything that is wrong with an official file."""
+        """Find everything that is wrong with an official file.
+
+        Without `data` and `split` only what the file alone shows; a task whose files show nothing alone raises
+        UsageError.
+        """

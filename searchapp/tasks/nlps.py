@@ -6,15 +6,19 @@ topic are the statements that its proof uses. The statement itself is one of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
 
 from searchapp.errors import UsageError
-from searchapp.evaluation.nlps import NEAREST
+from searchapp.evaluation.base import ScorerOptions
+from searchapp.evaluation.nlps import NEAREST, NlpsScorer
 from searchapp.formats import json_stream, proofwiki, two_column
 from searchapp.formats.problems import Problems
-from searchapp.model import Document, Run, Topic
+from searchapp.model import Document, Example, Run, Topic
+from searchapp.tasks.base import Writer
+
+EXAMPLES = "train"
+"""The split whose statements are the solved examples of the others."""
 
 KNOWLEDGE_BASE = "knowledge_base.json"
 
@@ -26,6 +30,7 @@ class Nlps:
     title = "Natural language premise selection (TextGraphs-16)"
     about = "For a mathematical statement, rank the statements that its proof uses."
     mapping = "premises"
+    examples_mapping = "premises"
     splits = ("train", "dev", "test")
     topics_are_documents = True
     default_recipe = "bm25"
@@ -33,9 +38,16 @@ class Nlps:
     default_depth = NEAREST
     official_measure = f"MAP@{NEAREST}"
     official_file = "predict.txt"
+    scorer = NlpsScorer()
     measures = ("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100", f"R@{NEAREST}")
 
-    def split_file(self, data: Path, split: str) -> Path:
+    def split_files(self, data: Path, split: str) -> list[Path]:
+        return [self._split_file(data, split)]
+
+    def gold_files(self, data: Path, split: str) -> list[Path]:
+        return self.split_files(data, split)
+
+    def _split_file(self, data: Path, split: str) -> Path:
         if split not in self.splits:
             raise UsageError(f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)}")
         return data / f"{split}_set.json"
@@ -47,38 +59,58 @@ class Nlps:
         return [data / KNOWLEDGE_BASE]
 
     def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
-        return list(proofwiki.read_topics(self.split_file(data, split), problems))
+        return list(proofwiki.read_topics(self._split_file(data, split), problems))
 
     def check_split(self, data: Path, split: str, problems: Problems) -> int:
         own = Problems(lenient=True)  # those of the knowledge base are told by who reads its documents
         known = frozenset(document.id for document in self.documents(data, own))
-        path = self.split_file(data, split)
+        path = self._split_file(data, split)
         # Without any premise to compare with, every one would be unknown: one problem is enough.
         statements = proofwiki.read_statements(path, problems, known=known or None, masked=split == "test")
         return sum(1 for _ in statements)
 
-    def is_masked(self, split_file: Path) -> bool:
-        statements = list(proofwiki.read_statements(split_file, Problems(lenient=True), masked=True))
+    def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
+        if split == EXAMPLES:
+            raise UsageError(
+                f"the split {split} of {self.name} is itself the solved examples: choose another"
+            )
+        knowledge = {document.id for document in self.documents(data, Problems(lenient=True))}
+        path = self._split_file(data, EXAMPLES)
+        for statement in proofwiki.read_statements(path, problems, known=knowledge):
+            topic = Topic(statement.id, statement.text)
+            yield Example(topic, dict.fromkeys(map(str, statement.premises or ()), 1.0))
+
+    def example_files(self, data: Path, split: str) -> list[Path]:
+        return [self._split_file(data, EXAMPLES)]
+
+    def is_masked(self, data: Path, split: str) -> bool:
+        if split != "test":
+            return False
+        path = self._split_file(data, split)
+        statements = list(proofwiki.read_statements(path, Problems(lenient=True), masked=True))
         return bool(statements) and all(statement.premises is None for statement in statements)
 
-    def official_shortfall(self, run: Run, nearest: int | None) -> str | None:
-        needed = nearest or NEAREST
+    def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
+        needed = options.nearest or NEAREST
         for ranking in run:
             distinct = len(set(ranking.document_ids()))
             if distinct < needed:
                 return (
                     f"statement {ranking.topic_id} has {distinct} premises, "
-                    f"and the official file needs at least {needed} for each"
+                    f"and the official file needs at least {needed} for each: rank deeper with --depth, or name "
+                    "another cut-off with --nearest"
                 )
         return None
 
-    def write_official(self, file: BinaryIO, run: Run) -> None:
-        two_column.write_two_column(file, run)
+    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
+        return {self.official_file: lambda file: two_column.write_two_column(file, run)}
 
     def validate_official(
-        self, path: Path, data: Path, split: str, nearest: int | None, problems: Problems
+        self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
     ) -> None:
-        statements = self._ids(self.split_file(data, split))
+        if data is None or split is None:
+            raise UsageError(f"say which split {path} answers with --split: {' or '.join(self.splits)}")
+        statements = self._ids(self._split_file(data, split))
         premises = self._ids(data / KNOWLEDGE_BASE)
         seen: dict[str, set[str]] = {}
         for row in two_column.read_rows(path):
@@ -99,7 +131,7 @@ class Nlps:
                 problems.add(path.name, "repeated premise", where, f"{row.document_id} for {row.topic_id}")
             else:
                 distinct.add(row.document_id)
-        needed = nearest or NEAREST
+        needed = options.nearest or NEAREST
         for statement in sorted(statements):
             count = len(seen.get(statement, ()))
             if statement not in seen:

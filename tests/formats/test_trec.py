@@ -99,8 +99,8 @@ def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
     [
         Run("a tag", ()),
         Run("", ()),
-        Run("r", (Ranking("a b", ()),)),
-        Run("r", (Ranking("a", ()), Ranking("a", ()))),
+        Run("r", (Ranking("a b", Hits()),)),
+        Run("r", (Ranking("a", Hits()), Ranking("a", Hits()))),
         Run("r", (Ranking("a", Hits.of(Hit("", 1.0))),)),
         Run("r", (Ranking("a", Hits.of(Hit("\ud800", 1.0))),)),
         Run("r", (Ranking("a", Hits.of(Hit("x\u2028y", 1.0))),)),

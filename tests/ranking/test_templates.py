@@ -56,14 +56,6 @@ def test_a_missing_variable_is_named_with_those_that_exist() -> None:
         template.render({"topic.text": "x"})
 
 
-def test_a_variable_that_is_set_but_not_used_is_refused() -> None:
-    template = Template({"size": "{{depth}}"}, "nlps/mine")
-    with pytest.raises(
-        DataError, match=r"the variable recipe\.boost is set, but the template does not use it"
-    ):
-        template.require_used({"depth": 1, "recipe.boost": 2.0})
-
-
 @pytest.mark.parametrize(
     "leaf",
     ["prefix {{topic.text}}", "{{topic.text}} {{topic.id}}", "{{ }}", "{{Topic}}", "{{topic.text", "{{a b}}"],

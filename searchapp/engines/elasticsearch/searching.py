@@ -23,6 +23,9 @@ from searchapp.model import AnalysisStep, Hit, Hits, Token, float32
 
 BATCH_BODIES = 64
 BATCH_BYTES = 1024 * 1024
+BATCH_HITS = 100_000
+DEFAULT_HITS = 10
+"""What Elasticsearch gives for a body without `size`."""
 
 # Each shard counts its own terms; only with this search type do all shards rank with the statistics of the whole
 # index, so that 3 shards give the scores of 1 shard to the last bit.
@@ -177,16 +180,17 @@ class ElasticsearchIndex:
 
 
 def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
-    """Bodies in groups of at most `BATCH_BODIES` and, a single larger one apart, `BATCH_BYTES`."""
+    """Bodies in groups of at most `BATCH_BODIES` and, a single larger one apart, `BATCH_BYTES` and `BATCH_HITS`."""
     batch: list[Body] = []
-    size = 0
+    size = hits = 0
     for body in bodies:
-        length = len(json.dumps(body))
-        if batch and (len(batch) == BATCH_BODIES or size + length > BATCH_BYTES):
+        length, depth = len(json.dumps(body)), int(body.get("size", DEFAULT_HITS))
+        if batch and (len(batch) == BATCH_BODIES or size + length > BATCH_BYTES or hits + depth > BATCH_HITS):
             yield batch
-            batch, size = [], 0
+            batch, size, hits = [], 0, 0
         batch.append(body)
         size += length
+        hits += depth
     if batch:
         yield batch
 
