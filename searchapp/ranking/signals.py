@@ -55,9 +55,9 @@ def votes(nearest: Hits, gold: Mapping[str, Mapping[str, float]], power: float) 
 
 
 def as_shares(hits: Hits) -> dict[str, float]:
-    """Scores as shares of the greatest; empty when that is 0."""
+    """Scores as shares of the greatest; all 0 when that is 0."""
     if not hits or hits.scores[0] <= 0:
-        return {}
+        return dict.fromkeys(hits.document_ids, 0.0)
     return {document: score / hits.scores[0] for document, score in hits}
 
 

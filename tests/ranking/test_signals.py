@@ -38,4 +38,5 @@ def test_equal_float32_scores_are_ordered_by_the_bytes_of_the_ids() -> None:
 
 def test_shares_are_of_the_first_score() -> None:
     assert signals.as_shares(Hits.of(Hit("a", 8.0), Hit("b", 2.0))) == {"a": 1.0, "b": 0.25}
+    assert signals.as_shares(Hits.of(Hit("a", 0.0))) == {"a": 0.0}
     assert signals.as_shares(Hits()) == {}
