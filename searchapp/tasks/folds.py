@@ -1,0 +1,35 @@
+"""Cross-validation folds of a file of solved questions.
+
+A question's fold follows from the seed and its own id, by a hash whose value is fixed by a standard: the same
+on every machine and Python version, whatever the order of the file and whatever else stands in it. A file that
+loses or gains questions leaves the others where they are. The folds are of nearly the same size, not of exactly
+the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+COUNT = 5
+"""How many folds there are."""
+
+SEED = 2021
+"""The seed of all reported figures."""
+
+NAMES = tuple(f"fold{number}" for number in range(COUNT))
+"""The names of the folds, as splits: `fold0` to `fold4`."""
+
+
+def fold_of(id_: str, seed: int = SEED) -> str:
+    """The name of the fold that the question of this id is in.
+
+    It is the SHA-256 of `seed:id` in UTF-8 (half a surrogate pair as its three bytes), read as one big-endian
+    number, modulo the number of folds.
+    """
+    digest = hashlib.sha256(f"{seed}:{id_}".encode("utf-8", "surrogatepass")).digest()
+    return NAMES[int.from_bytes(digest, "big") % COUNT]
+
+
+def in_fold(fold: str, id_: str, seed: int = SEED) -> bool:
+    """Whether a question is in the fold of that name; in no other split's, so that `test` has none of them."""
+    return fold_of(id_, seed) == fold

@@ -1,0 +1,31 @@
+"""The folds of a file of solved questions."""
+
+from collections import Counter
+
+from searchapp.tasks.folds import NAMES, fold_of, in_fold
+
+
+def test_the_fold_of_an_id_is_fixed_for_ever():
+    ids = ["1", "dbpedia_1", "lcquad_0", "ä", "", "\ud800"]
+    assert [fold_of(id_) for id_ in ids] == ["fold1", "fold1", "fold3", "fold2", "fold4", "fold3"]
+
+
+def test_a_question_is_in_exactly_one_fold():
+    for number in range(100):
+        assert [in_fold(fold, str(number)) for fold in NAMES].count(True) == 1
+
+
+def test_the_folds_are_of_nearly_the_same_size():
+    sizes = Counter(fold_of(f"question{number}") for number in range(10_000))
+    assert set(sizes) == set(NAMES)
+    assert max(sizes.values()) - min(sizes.values()) < 200
+
+
+def test_another_seed_gives_other_folds():
+    ids = [str(number) for number in range(1000)]
+    kept = sum(fold_of(id_, 1) == fold_of(id_, 2) for id_ in ids)
+    assert 120 < kept < 280
+
+
+def test_a_split_that_is_no_fold_has_no_question():
+    assert not any(in_fold("test", str(number)) for number in range(100))
