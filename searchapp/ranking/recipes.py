@@ -32,7 +32,10 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A template over the documents, the values of its parameters (`{{recipe.<name>}}`), and further signals."""
+    """A template over the documents, the values of its parameters (`{{recipe.<name>}}`), and further signals.
+
+    With `baseline` the named method ranks, from the texts alone, and the template says what `search` does.
+    """
 
     name: str
     about: str
@@ -40,6 +43,7 @@ class Recipe:
     template_digest: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     neighbours: Neighbours | None = None
+    baseline: str | None = None
 
     def body(self, topic: Topic, depth: int) -> dict[str, Any]:
         """The search body that retrieves the first `depth` documents for a topic."""
@@ -63,6 +67,8 @@ class Recipe:
             "template_digest": self.template_digest,
             "parameters": dict(self.parameters),
         }
+        if self.baseline is not None:
+            described["baseline"] = self.baseline
         if self.neighbours is not None:
             signal = self.neighbours
             described["neighbours"] = {
@@ -75,7 +81,10 @@ class Recipe:
         return described
 
 
-_KEYS = {"about", "template", "parameters", "neighbours"}
+BASELINES = ("tfidf",)
+"""Methods for comparison that use no engine; see the modules of these names."""
+
+_KEYS = {"about", "template", "parameters", "neighbours", "baseline"}
 _NEIGHBOURS = {"k": int, "power": float, "direct": float}
 
 
@@ -111,7 +120,12 @@ def load(task: str, name: str, overrides: Mapping[str, Any] | None = None) -> Re
     used = template.variables | (neighbours.template.variables if neighbours else frozenset())
     for key in sorted({f"recipe.{key}" for key in parameters} - used):
         raise DataError(f"{template.name}: the variable {key} is set, but the template does not use it")
-    return Recipe(name, described.get("about", ""), template, digest, parameters, neighbours)
+    baseline = described.get("baseline")
+    if baseline not in (None, *BASELINES):
+        raise DataError(
+            f"the recipe {task}/{name} has no baseline {baseline!r}: choose {' or '.join(BASELINES)}"
+        )
+    return Recipe(name, described.get("about", ""), template, digest, parameters, neighbours, baseline)
 
 
 def _neighbours(task: str, name: str, described: Mapping[str, Any]) -> Neighbours:

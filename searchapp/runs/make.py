@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import searchapp
 from searchapp.digests import data_digests
-from searchapp.engines.base import Engine
+from searchapp.engines.base import Advance, Engine
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.indexing import index_examples, open_index, require_documents
+from searchapp.model import Ranking, Run, Topic
 from searchapp.progress import Progress
 from searchapp.ranking.rank import Solved, rank
 from searchapp.ranking.recipes import Recipe
@@ -73,16 +75,19 @@ def make_run(
         solved = Solved(examples_index, gold_of(examples))
     started = time.perf_counter()
     with progress.stage("ranking", len(topics)) as advance:
-        run = rank(
-            index,
-            topics,
-            request.recipe,
-            request.depth,
-            request.tag,
-            advance,
-            solved=solved,
-            topics_are_documents=task.topics_are_documents,
-        )
+        if request.recipe.baseline is not None:
+            run = _by_baseline(task, request, topics, advance)
+        else:
+            run = rank(
+                index,
+                topics,
+                request.recipe,
+                request.depth,
+                request.tag,
+                advance,
+                solved=solved,
+                topics_are_documents=task.topics_are_documents,
+            )
     seconds = time.perf_counter() - started
     used = [*task.document_files(request.data), *task.split_files(request.data, request.split)]
     if solved is not None:
@@ -111,3 +116,15 @@ def make_run(
     official = {} if shortfall else task.official_files(run, request.data)
     written = directory.write(out, manifest, run, official, overwrite=overwrite)
     return MadeRun(written, problems, shortfall)
+
+
+def _by_baseline(task: Task, request: RunRequest, topics: Sequence[Topic], advance: Advance) -> Run:
+    """The rankings of the recipe's baseline, which sees the documents' texts and nothing of the engine."""
+    from searchapp.ranking.tfidf import TfIdf
+
+    vectors = TfIdf(task.documents(request.data, Problems(lenient=True)))
+    rankings = vectors.rank(topics, request.depth, advance, topics_are_documents=task.topics_are_documents)
+    return Run(
+        request.tag,
+        tuple(Ranking(topic.id, hits) for topic, hits in zip(topics, rankings, strict=True)),
+    )
