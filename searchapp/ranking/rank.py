@@ -68,7 +68,7 @@ def _with_votes(
     for topic, hits, examples in zip(topics, answers, nearest, strict=True):
         scores = signals.added(
             [
-                (1.0, signals.votes(examples, solved.gold, signal.power)),
+                (1.0, signals.votes(examples, solved.gold, signal.power, without=topic.id)),
                 (signal.direct, signals.as_shares(hits)),
             ]
         )

@@ -36,12 +36,17 @@ def searched(
         raise QueryRefused(f"topic {topics[error.place].id}: {error}", error.place) from error
 
 
-def votes(nearest: Hits, gold: Mapping[str, Mapping[str, float]], power: float) -> dict[str, float]:
+def votes(
+    nearest: Hits, gold: Mapping[str, Mapping[str, float]], power: float, without: str | None = None
+) -> dict[str, float]:
     """What the answers of solved topics come to, as shares of the greatest; empty without a vote.
 
     `nearest` are solved topics, best first, `gold` has the graded answers of each. A solved topic's answer gets
-    grade * (s / s1) ** power, where s is the topic's score and s1 that of the first.
+    grade * (s / s1) ** power, where s is the topic's score and s1 that of the first. The solved topic `without`
+    has no vote: a topic must not be ranked by its own answers.
     """
+    if without in nearest.document_ids:
+        nearest = Hits.of(*(hit for hit in nearest if hit.document_id != without))
     if not nearest or nearest.scores[0] <= 0:
         return {}
     best = nearest.scores[0]

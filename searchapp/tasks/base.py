@@ -55,7 +55,10 @@ class Task(Protocol):
         """The topics of a split in the order of their file; what their gold is like does not matter here."""
 
     def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
-        """The solved topics that the split's topics may be ranked by: never one of the split's own."""
+        """The solved topics that the split's topics may be ranked by.
+
+        Those of a split that is itself solved may be among them: no topic votes for its own answers.
+        """
 
     def example_files(self, data: Path, split: str) -> list[Path]:
         """The files that those are read from."""
