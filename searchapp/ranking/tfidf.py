@@ -82,7 +82,8 @@ class TfIdf:
             where, weights = self._postings[word]
             dots[where] += weight * weights
         cosines: Weights = np.zeros_like(dots)
-        return np.divide(dots, self._lengths * np.sqrt(square), out=cosines, where=dots > 0)
+        np.divide(dots, self._lengths * np.sqrt(square), out=cosines, where=dots > 0)
+        return cosines
 
 
 def _words(text: str) -> Counter[str]:

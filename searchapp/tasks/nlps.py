@@ -70,10 +70,6 @@ class Nlps:
         return sum(1 for _ in statements)
 
     def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
-        if split == EXAMPLES:
-            raise UsageError(
-                f"the split {split} of {self.name} is itself the solved examples: choose another"
-            )
         knowledge = {document.id for document in self.documents(data, Problems(lenient=True))}
         path = self._split_file(data, EXAMPLES)
         for statement in proofwiki.read_statements(path, problems, known=knowledge):

@@ -25,6 +25,13 @@ def test_there_may_be_no_votes(nearest: Hits) -> None:
     assert signals.votes(nearest, GOLD, power=1.0) == {}
 
 
+def test_a_topic_does_not_vote_for_its_own_answers() -> None:
+    nearest = Hits.of(Hit("q1", 4.0), Hit("q2", 2.0), Hit("q3", 1.0))
+    assert signals.votes(nearest, GOLD, power=1.0, without="q1") == signals.votes(
+        nearest[1:], GOLD, power=1.0
+    )
+
+
 def test_signals_are_added_where_they_speak() -> None:
     total = signals.added([(1.0, {"a": 1.0}), (0.5, {"a": 0.5, "b": 1.0})])
     assert total == {"a": 1.25, "b": 0.5}
