@@ -77,12 +77,14 @@ class ScorerOptions:
     """What the organisers' scripts take besides the files.
 
     `nearest`: the cut-off of nlps. `hierarchy`: the type hierarchy of smart-types-dbpedia, when it is not in the
-    data. `knowledge_base`: the option `--kb` of the relation scorers.
+    data. `knowledge_base`: the option `--kb` of the relation scorers. `split`: which questions of the gold files
+    count where a file holds several splits, such as the folds of a train file; None means all of them.
     """
 
     nearest: int | None = None
     hierarchy: Path | None = None
     knowledge_base: str | None = None
+    split: str | None = None
 
 
 class Scorer(Protocol):

@@ -173,7 +173,9 @@ def _scored(
     predictions: Any,
     warnings: tuple[str, ...] = (),
 ) -> Evaluation:
-    scored = task.scorer.score(predictions, gold_files, gold.options)
+    # Gold files that somebody names are scored whole, as the organisers' script does.
+    options = gold.options if gold.gold else replace(gold.options, split=gold.split)
+    scored = task.scorer.score(predictions, gold_files, options)
     return Evaluation(
         source=source,
         task=task.name,

@@ -30,6 +30,9 @@ def fold_of(id_: str, seed: int = SEED) -> str:
     return NAMES[int.from_bytes(digest, "big") % COUNT]
 
 
-def in_fold(fold: str, id_: str, seed: int = SEED) -> bool:
-    """Whether a question is in the fold of that name; in no other split's, so that `test` has none of them."""
-    return fold_of(id_, seed) == fold
+def in_split(split: str | None, id_: str, seed: int = SEED) -> bool:
+    """Whether a question of a file belongs to a split: to its own fold only, and to every split that is no fold.
+
+    That is what a scorer asks of gold: `fold2` of the train file is a part of it, `test` the whole test file.
+    """
+    return split not in NAMES or fold_of(id_, seed) == split
