@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -88,9 +88,16 @@ def _read_all(task: Task, data: Path, problems: Problems, progress: Progress) ->
 
 
 def index_examples(
-    task: Task, engine: Engine, data: Path, split: str, progress: Progress
+    task: Task,
+    engine: Engine,
+    data: Path,
+    split: str,
+    progress: Progress,
+    judged: Sequence[Example] = (),
 ) -> tuple[Index, list[Example]]:
     """The solved topics that a split's topics may be ranked by, and an index of them, made anew if need be.
+
+    `judged` topics count as solved ones; what people say of a topic goes before the gold.
 
     Raises:
         InvalidFiles: the files of the solved topics have problems.
@@ -103,6 +110,9 @@ def index_examples(
     with progress.stage("reading solved topics") as advance:
         examples = list(_counted(task.examples(data, split, problems), advance))
     problems.raise_if_any()
+    examples = list(
+        ({one.topic.id: one for one in examples} | {one.topic.id: one for one in judged}).values()
+    )
     if not examples:
         raise DataError(f"{data} has no solved topics for {task.name} {split}: choose another recipe")
     documents = [Document(one.topic.id, one.topic.text, one.topic.fields) for one in examples]
@@ -111,13 +121,18 @@ def index_examples(
         pass
     mapping = resources.index_mapping(task.examples_mapping)
     digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": seen.hexdigest()})
-    name = f"examples-{task.name}-{split.lower()}"
+    name = examples_name(task.name, split, judged=bool(judged))
     serving = engine.index_info(name)
     if serving is None or serving.digest != digest:
         with progress.stage("indexing solved topics", seen.count) as advance:
             spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest())
             engine.build(name, spec, documents, advance)
     return engine.open(name), examples
+
+
+def examples_name(task: str, split: str, *, judged: bool = False) -> str:
+    """The name of the index of the solved topics for a split; with `judged` topics it is another one."""
+    return f"examples-{task}-{split.lower()}" + ("-judged" if judged else "")
 
 
 def open_index(task: Task, engine: Engine) -> Index:

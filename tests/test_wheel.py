@@ -76,4 +76,4 @@ def test_an_installed_wheel_finds_its_mapping_inside_itself(installed: Path) -> 
 
 
 def test_an_installed_wheel_indexes_ranks_and_scores(installed: Path) -> None:
-    assert "MAP@50 (official)" in run(installed, "-m", "searchapp", "demo")
+    assert "MAP@50" in run(installed, "-m", "searchapp", "demo")

@@ -14,17 +14,24 @@ from searchapp.cli.common import command, stdout_console
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from searchapp.demo import Sample
     from searchapp.engines.base import Engine
 
-SAMPLE_NEAREST = 50
-"""The official cut-off of 500 needs 500 premises a statement; the sample has 70 in all."""
+FIRST = "nlps"
+"""The task that the story begins with, and on whose sample it judges."""
 
 WORDS = "a compact subset of a Hausdorff space"
 
 NEXT = """
-   searchapp index nlps --data FOLDER                    the real data: knowledge_base.json, train_set.json, ...
+   searchapp tasks                                       the shared tasks, and what their data is
+   searchapp data get nlps                               fetch the official files of one
+   searchapp index nlps
    searchapp search nlps "every subgroup of an abelian group is normal"
-   searchapp rank nlps --data FOLDER --split dev --out runs/dev
+   searchapp rank nlps --split dev --recipe neighbours --out runs/dev
    searchapp evaluate runs/dev                           the official figure of your ranking
    searchapp --help                                      everything else
 """
@@ -35,9 +42,9 @@ def register(app: typer.Typer) -> None:
 
     @command(app)
     def demo(settings: Settings) -> None:
-        """Index, search, rank and score a small sample collection, and say what to type next.
+        """Index, search, rank, score and judge small sample collections, and say what to type next.
 
-        Everything happens in a temporary folder and an index of its own, which are removed at the end.
+        Everything happens in a temporary folder and in indexes of its own, which are removed at the end.
         """
         from searchapp.engines import open_engine
 
@@ -46,54 +53,91 @@ def register(app: typer.Typer) -> None:
                 settings, home=Path(folder), index_prefix=f"{settings.index_prefix}-demo"
             )
             with closing(open_engine(sample)) as engine:
-                try:
-                    _run_demo(engine, Path(__file__).parents[1] / "samples" / "nlps", Path(folder) / "run")
-                finally:
-                    engine.remove("nlps")
+                _Story(engine, Path(folder)).tell()
 
 
-def _run_demo(engine: Engine, data: Path, run: Path) -> None:
-    from rich.text import Text
+class _Story:
+    """Tells the story, and removes the indexes that it made."""
 
-    from searchapp import resources
-    from searchapp.cli.evaluate import print_evaluations
-    from searchapp.cli.search import print_results
-    from searchapp.evaluation.base import ScorerOptions
-    from searchapp.evaluation.evaluate import GoldSource, evaluate
-    from searchapp.indexing import index_task
-    from searchapp.progress import Silent
-    from searchapp.ranking import recipes
-    from searchapp.ranking.search import search
-    from searchapp.runs.make import RunRequest, make_run
-    from searchapp.tasks import load
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        from searchapp import demo
 
-    console = stdout_console()
+        self._engine = engine
+        self._folder = folder
+        self._samples = demo.samples()
+        self._first = next(sample for sample in self._samples if sample.task.name == FIRST)
+        self._console: Console = stdout_console()
 
-    def heading(text: str) -> None:
-        console.print(Text(f"\n{text}", style="bold"))
+    def tell(self) -> None:
+        from searchapp.indexing import examples_name
 
-    task = load("nlps")
-    heading("1. Index a sample of mathematical statements, with analyzers made for LaTeX")
-    outcome = index_task(task, engine, data, Silent())
-    info = engine.info()
-    console.print(
-        f"   {outcome.info.documents} statements are indexed, on the engine {info.name} {info.version}"
-    )
+        try:
+            self._index()
+            self._search()
+            self._rank(self._samples)
+            self._judge()
+        finally:
+            for sample in self._samples:
+                task = sample.task.name
+                for judged in (False, True):
+                    self._engine.remove(examples_name(task, sample.split, judged=judged))
+                self._engine.remove(task)
+        self._heading("Next")
+        self._console.print(NEXT.strip("\n"))
 
-    heading(f"2. Search: {WORDS}")
-    words = recipes.load(task.name, task.search_recipe)
-    print_results(search(engine.open(task.name), resources.index_mapping(task.mapping), words, WORDS, 3))
+    def _index(self) -> None:
+        from searchapp import demo
 
-    heading("3. Rank all statements for each of 10 theorems: which of them does its proof use?")
-    recipe = recipes.load(task.name, task.default_recipe)
-    request = RunRequest(data, "dev", recipe, task.default_depth, "searchapp-demo")
-    made = make_run(task, engine, request, run, Silent())
-    console.print(f"   {made.manifest.topics} rankings of {made.manifest.hits} premises in all are written")
+        info = self._engine.info()
+        self._heading(
+            f"1. Index {len(self._samples)} sample collections, on the engine {info.name} {info.version}"
+        )
+        for sample in self._samples:
+            documents = demo.indexed(sample, self._engine)
+            self._console.print(f"   {sample.task.name:<28}{documents:>4} documents   {sample.task.title}")
 
-    heading("4. Score the rankings as the organisers of the shared task do, and honestly beside it")
-    gold = GoldSource(data=data, split="dev", options=ScorerOptions(nearest=SAMPLE_NEAREST))
-    (evaluation,) = evaluate([run], gold)
-    print_evaluations([dataclasses.replace(evaluation, source="sample")])
+    def _search(self) -> None:
+        from searchapp import demo
+        from searchapp.cli.search import print_results
 
-    heading("Next")
-    console.print(NEXT.strip("\n"))
+        self._heading(f"2. Search: {WORDS}")
+        print_results(demo.found(self._first, self._engine, WORDS, 3))
+
+    def _rank(self, samples: Sequence[Sample]) -> None:
+        from rich.table import Table
+
+        from searchapp import demo
+
+        self._heading("3. Rank the documents for every topic, and score the rankings as the organisers do")
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for name, side in (("   task", "left"), ("topics", "right"), ("measure", "left"), ("recipe", "left")):
+            table.add_column(name, justify=side)  # type: ignore[arg-type]
+        table.add_column("official", justify="right")
+        for sample in samples:
+            for recipe, evaluation in demo.scored(sample, self._engine, self._folder):
+                official = evaluation.official
+                table.add_row(
+                    f"   {sample.task.name}",
+                    str(evaluation.topics),
+                    official.measure,
+                    recipe,
+                    f"{official.value:.6f}",
+                )
+        self._console.print(table)
+
+    def _judge(self) -> None:
+        from searchapp import demo
+
+        self._heading(f"4. Judge half of the topics of {FIRST}, and rank the other half again")
+        learned = demo.learned(self._first, self._engine, self._folder)
+        self._console.print(
+            f"   A script has judged {len(learned.judged)} topics, such as:\n"
+            f"   {learned.judged[0].text}\n"
+            f"   {learned.measure} on the {learned.others} topics that nobody judged: "
+            f"{learned.before:.6f} before, {learned.after:.6f} after"
+        )
+
+    def _heading(self, text: str) -> None:
+        from rich.text import Text
+
+        self._console.print(Text(f"\n{text}", style="bold"))

@@ -15,7 +15,7 @@ from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.indexing import index_examples, open_index, require_documents
-from searchapp.model import Ranking, Run, Topic
+from searchapp.model import Example, Ranking, Run, Topic
 from searchapp.progress import Progress
 from searchapp.ranking.rank import Solved, rank
 from searchapp.ranking.recipes import Recipe
@@ -27,7 +27,10 @@ from searchapp.tasks.base import Task
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to rank and how: `depth` documents for each topic of `split` in the folder `data`."""
+    """What to rank and how: `depth` documents for each topic of `split` in the folder `data`.
+
+    `judged` are topics that people have judged, which the recipe then takes for solved ones.
+    """
 
     data: Path
     split: str
@@ -35,6 +38,7 @@ class RunRequest:
     depth: int
     tag: str
     lenient: bool = False
+    judged: tuple[Example, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,10 @@ def make_run(
         raise UsageError(
             f"the tag {request.tag!r} can't stand in a TREC run: choose one without white space with --tag"
         )
+    if request.judged and request.recipe.neighbours is None:
+        raise UsageError(
+            f"the recipe {request.recipe.name} does not learn from judged topics: choose one that asks solved topics"
+        )
     directory.require_writable(out, overwrite=overwrite)
     problems = Problems(lenient=request.lenient)
     with progress.stage("reading topics") as advance:
@@ -71,7 +79,9 @@ def make_run(
     require_documents(task, index, request.data)
     solved = None
     if request.recipe.neighbours is not None:
-        examples_index, examples = index_examples(task, engine, request.data, request.split, progress)
+        examples_index, examples = index_examples(
+            task, engine, request.data, request.split, progress, request.judged
+        )
         solved = Solved(examples_index, gold_of(examples))
     started = time.perf_counter()
     with progress.stage("ranking", len(topics)) as advance:

@@ -1,0 +1,130 @@
+"""The story that `searchapp demo` tells, on the sample collections that ship with searchapp.
+
+Everything is computed when it is told: index, search, rank and score every sample; then a script plays an
+annotator who judges half of the topics, and the other half is ranked again with what it said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from searchapp import resources, tasks
+from searchapp.engines.base import Engine
+from searchapp.evaluation import nlps
+from searchapp.evaluation.base import ScorerOptions
+from searchapp.evaluation.evaluate import Evaluation, GoldSource, evaluate
+from searchapp.formats.problems import Problems
+from searchapp.indexing import index_task
+from searchapp.model import Example, Topic
+from searchapp.progress import Silent
+from searchapp.ranking import recipes
+from searchapp.ranking.search import SearchResult, search
+from searchapp.runs.make import RunRequest, make_run
+from searchapp.tasks.base import Task
+
+SAMPLES = Path(__file__).parent / "samples"
+
+LEARNING = "neighbours"
+"""The recipe that learns from solved and judged topics."""
+
+OPTIONS = ScorerOptions(nearest=50)
+"""The official cut-off of nlps needs 500 premises a statement; its sample has 70 in all."""
+
+SOLVED = "train"
+"""The split that others learn from, where a task has one: the demonstration ranks another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A sample collection: the task that it is of, its folder, and the split whose topics are ranked."""
+
+    task: Task
+    data: Path
+    split: str
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What judging did: the official figure on the topics that nobody judged, before and after."""
+
+    judged: tuple[Topic, ...]
+    others: int
+    measure: str
+    before: float
+    after: float
+
+
+def samples() -> list[Sample]:
+    """The sample collections, in the order of the tasks."""
+    return [_sample(tasks.load(name)) for name in tasks.names() if (SAMPLES / name).is_dir()]
+
+
+def _sample(task: Task) -> Sample:
+    data = SAMPLES / task.name
+    there = (split for split in task.splits if all(file.exists() for file in task.split_files(data, split)))
+    return Sample(task, data, next(split for split in there if split != SOLVED))
+
+
+def indexed(sample: Sample, engine: Engine) -> int:
+    """Index a sample; returns the number of its documents."""
+    return index_task(sample.task, engine, sample.data, Silent()).info.documents
+
+
+def found(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchResult]:
+    """What a person finds who types some words."""
+    task = sample.task
+    recipe = recipes.load(task.name, task.search_recipe)
+    return search(engine.open(task.name), resources.index_mapping(task.mapping), recipe, words, size)
+
+
+def scored(sample: Sample, engine: Engine, folder: Path) -> Iterator[tuple[str, Evaluation]]:
+    """Rank a sample's topics with its default recipe and with the one that learns, and score both."""
+    wanted = [sample.task.default_recipe, LEARNING]
+    for name in dict.fromkeys(name for name in wanted if name in recipes.names(sample.task.name)):
+        yield name, _evaluation(sample, engine, folder / f"{sample.task.name}-{name}", name)
+
+
+def learned(sample: Sample, engine: Engine, folder: Path) -> Learned:
+    """Judge every second topic of the nlps sample as its gold does, and rank the others again.
+
+    Args:
+        sample: that sample
+        engine: where the sample is indexed
+        folder: where runs may be written
+    """
+    (gold_file,) = sample.task.gold_files(sample.data, sample.split)
+    gold = nlps.honest_qrels(nlps.read_gold(gold_file))
+    topics = sample.task.topics(sample.data, sample.split, Problems())
+    judged = tuple(topics[::2])
+    examples = tuple(
+        Example(topic, {premise: float(grade) for premise, grade in gold[topic.id].items()})
+        for topic in judged
+    )
+    before = _evaluation(sample, engine, folder / "before", LEARNING)
+    after = _evaluation(sample, engine, folder / "after", LEARNING, examples)
+    others = [topic.id for topic in topics if topic not in judged]
+    return Learned(judged, len(others), before.official.measure, _mean(before, others), _mean(after, others))
+
+
+def _mean(evaluation: Evaluation, topics: list[str]) -> float:
+    figures = [evaluation.official.per_topic[topic] for topic in topics]
+    return sum(figure for figure in figures if isinstance(figure, float)) / len(figures)
+
+
+def _evaluation(
+    sample: Sample, engine: Engine, run: Path, recipe: str, judged: tuple[Example, ...] = ()
+) -> Evaluation:
+    task = sample.task
+    request = RunRequest(
+        sample.data,
+        sample.split,
+        recipes.load(task.name, recipe),
+        task.default_depth,
+        "searchapp-demo",
+        judged=judged,
+    )
+    make_run(task, engine, request, run, Silent())
+    (evaluation,) = evaluate([run], GoldSource(data=sample.data, split=sample.split, options=OPTIONS))
+    return evaluation
