@@ -62,6 +62,8 @@ class Analyzer:
         self._tokenizer_name = tokenizer_name
         self._filters = tuple(filters)
         self._stages = _fused(self._filters)
+        self.branches = False
+        """Whether a token may reach over several positions, so that queries have to look at `graph`."""
         self._front = (fronts or Fronts()).front([named.filter for named in char_filters], tokenizer)
 
     def extended(self, filter_: NamedTokenFilter) -> Analyzer:
@@ -69,6 +71,7 @@ class Analyzer:
         analyzer = copy(self)
         analyzer._filters = (*self._filters, filter_)
         analyzer._stages = _fused(analyzer._filters)
+        analyzer.branches = getattr(filter_.filter, "branches", self.branches)
         return analyzer
 
     @property
@@ -80,6 +83,13 @@ class Analyzer:
         """The terms with their positions, in the order of their tokens."""
         tokens = self.stream(text)
         return list(zip(tokens.terms, tokens.positions, strict=True))
+
+    def graph(self, text: str) -> list[tuple[str, int, int]] | None:
+        """The terms with positions and over how many positions they reach; None if each reaches over one."""
+        tokens = self.stream(text)
+        if not tokens.lengths or max(tokens.lengths) == 1:
+            return None
+        return list(zip(tokens.terms, tokens.positions, tokens.lengths, strict=True))
 
     def tokens(self, text: str) -> list[Token]:
         """The tokens with positions and offsets in the text, which count UTF-16 code units."""

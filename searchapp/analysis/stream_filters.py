@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from searchapp.analysis.options import Options
 from searchapp.analysis.tokens import Span, StreamFilter, Tokens
@@ -66,6 +67,9 @@ class ShingleFilter:
     Positions that are empty count as filler tokens, at most one fewer than the longest shingle in a row; a
     shingle of fillers alone is not given. All shingles that begin with the same token share its position.
     """
+
+    branches: ClassVar[bool] = False
+    """Elasticsearch makes no graphs of shingles, of which there would be too many paths."""
 
     def __init__(self, options: Options) -> None:
         self._shortest = options.integer("min_shingle_size", 2)

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from searchapp.analysis.analyzer import Analyzer
 from searchapp.analysis.options import Options
@@ -45,6 +46,8 @@ class SynonymFilter:
     Synonyms of several words are laid over the tokens that follow, word by word, which is how this filter
     (other than `synonym_graph`) has always done it.
     """
+
+    branches: ClassVar[bool] = True
 
     def __init__(self, entries: dict[Phrase, _Entry]) -> None:
         self._entries = entries

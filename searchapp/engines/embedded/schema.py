@@ -31,6 +31,10 @@ class Analyzer(Protocol):
     """What is asked of an analyzer: see `searchapp.analysis`."""
 
     position_increment_gap: int
+    branches: bool
+
+    def graph(self, text: str) -> list[tuple[str, int, int]] | None:
+        """The terms, positions and lengths in positions; None if every length is 1. For one that `branches`."""
 
     def terms(self, text: str) -> list[tuple[str, int]]:
         """The terms and their positions, in the order in which they are emitted."""

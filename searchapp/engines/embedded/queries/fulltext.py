@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
-from searchapp.engines.embedded.queries import minimum_should_match, parameters
+from searchapp.engines.embedded.queries import graph, minimum_should_match, parameters
 from searchapp.engines.embedded.queries.nodes import (
     Bag,
     Bool,
@@ -63,6 +64,9 @@ class _Matching:
         text = parameters.text(words, f"the text for {field.name}")
         if self.analyzer is None:
             return Term(field.name, text)
+        branching = _graph(parser, self.analyzer, text)
+        if branching is not None:
+            return with_minimum(_branching(field, branching, self.operator), self.minimum)
         if self.operator == "or" and self.minimum is None:
             different = parser.different_terms(self.analyzer, text)
             if different is not None and len(different) > 1:
@@ -70,7 +74,7 @@ class _Matching:
         positions = parser.terms(self.analyzer, text)
         if not positions:
             return self.zero_terms
-        if len(positions) == 1:
+        if _is_single(positions):
             return _stacked(field, positions[0][1])
         clauses = tuple(_stacked(field, terms) for _position, terms in positions)
         found = Bool(must=clauses) if self.operator == "and" else Bool(should=clauses)
@@ -132,8 +136,12 @@ def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any]) -> 
         return of_number(field, words)
     if not positions:
         return _zero_terms(given)
-    if len(positions) == 1:
+    if _is_single(positions):
         return _stacked(field, positions[0][1])
+    if not field.is_text:
+        raise invalid(
+            f"`match_phrase` on {name}, which is no text, with an analyzer that makes several terms"
+        )
     if any(len(terms) > 1 for _position, terms in positions):
         raise unsupported(f"`match_phrase` on {name}, whose analyzer puts several terms on one position,")
     terms = tuple(terms[0] for _position, terms in positions)
@@ -150,14 +158,54 @@ def _terms(
     analyzer = given.get("analyzer") or field.search_analyzer
     if analyzer is None:
         return [(0, [text])]
+    if _graph(parser, str(analyzer), text) is not None:
+        raise unsupported(
+            f"`match_phrase` on {field.name}, whose analyzer lays a synonym over several words,"
+        )
     return parser.terms(str(analyzer), text)
+
+
+def _graph(parser: Parser, analyzer: str, text: str) -> list[tuple[str, int, int]] | None:
+    """Terms, positions and lengths in positions of a text, if several tokens make a graph of it."""
+    found = parser.analyzers.analyzer(analyzer)
+    tokens = found.graph(text) if found.branches else None
+    return tokens if tokens and len(tokens) > 1 else None
+
+
+def _is_single(positions: list[tuple[int, list[str]]]) -> bool:
+    """Whether there is but one position; to Elasticsearch, holes before several terms count as some more."""
+    position, terms = positions[0]
+    return len(positions) == 1 and (len(terms) == 1 or position == 0)
+
+
+def _branching(field: Field, tokens: list[tuple[str, int, int]], operator: str) -> Bool:
+    """The query of a text with synonyms that reach over several words: each part is read in one of its ways."""
+    clauses: list[Query] = []
+    for part in graph.parts(tokens):
+        if part.stacked:
+            clauses.append(_stacked(field, [term for ((term, _step),) in part.paths]))
+        else:
+            ways = tuple(_path(field, path) for path in part.paths)
+            clauses.append(Bool(should=ways) if len(ways) > 1 else ways[0])
+    return Bool(must=tuple(clauses)) if operator == "and" else Bool(should=tuple(clauses))
+
+
+def _path(field: Field, path: tuple[graph.Step, ...]) -> Query:
+    """One way to read a part of a text: a phrase, or all of its terms in a field that knows no positions."""
+    terms = tuple(term for term, _step in path)
+    if len(terms) == 1:
+        return Term(field.name, terms[0])
+    if not field.is_text:
+        return Bool(must=tuple(Term(field.name, term) for term in terms))
+    steps = (0, *(step for _term, step in path[1:]))
+    return Phrase(field.name, terms, tuple(accumulate(steps)))
 
 
 def _stacked(field: Field, terms: list[str]) -> Query:
     """The terms of one position."""
     if len(terms) == 1:
         return Term(field.name, terms[0])
-    return Synonym(field.name, tuple(sorted(set(terms))))
+    return Synonym(field.name, tuple(sorted(terms)))
 
 
 def _zero_terms(given: Mapping[str, Any]) -> Query:

@@ -1,0 +1,227 @@
+"""Synonyms of one and of several words rank as on the server, put into the index or into the query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded.queries import graph
+from searchapp.errors import EngineRefused
+from searchapp.model import Document
+from tests.engines.embedded.conftest import Both, body, spec_of
+
+QUERIES_AN_INDEX = 80
+
+RULES = [
+    "united states, usa, us of a",
+    "dog, hound, canis lupus",
+    "a b, c",
+    "a b c => d e",
+    "b c, x y z",
+    "of => from",
+    "hound => pet dog",
+]
+
+
+def _analyzer(*filters: str) -> dict[str, Any]:
+    return {"tokenizer": "whitespace", "filter": ["lowercase", *filters]}
+
+
+MAPPING: dict[str, Any] = {
+    "settings": {
+        "analysis": {
+            "filter": {
+                "same": {"type": "synonym", "synonyms": RULES},
+                "first": {"type": "synonym", "synonyms": RULES, "expand": False},
+                "little": {"type": "stop", "stopwords": ["the", "in"]},
+                "big": {"type": "stop", "stopwords": ["united", "canis", "states", "x"]},
+                "beginnings": {"type": "edge_ngram", "min_gram": 1, "max_gram": 2},
+                "pairs": {"type": "shingle", "output_unigrams": False},
+                "with_pairs": {"type": "shingle"},
+            },
+            "analyzer": {
+                "words": _analyzer(),
+                "same": _analyzer("same"),
+                "first": _analyzer("first"),
+                "after_stop": _analyzer("little", "same"),
+                "before_stop": _analyzer("same", "big"),
+                "beginnings": _analyzer("same", "beginnings"),
+                "pairs": _analyzer("same", "pairs"),
+                "with_pairs": _analyzer("same", "with_pairs"),
+                "unique": _analyzer("same", "unique"),
+            },
+        }
+    },
+    "mappings": {
+        "dynamic": "strict",
+        "properties": {
+            "id": {"type": "keyword"},
+            "text": {
+                "type": "text",
+                "analyzer": "words",
+                "fields": {
+                    "indexed": {"type": "text", "analyzer": "same", "search_analyzer": "words"},
+                    "both": {"type": "text", "analyzer": "same"},
+                    "first": {"type": "text", "analyzer": "first"},
+                },
+            },
+            "tag": {"type": "keyword"},
+        },
+    },
+}
+DOCUMENTS = [
+    Document("1", "the united states of a b c", {"tag": "a"}),
+    Document("2", "usa hound", {"tag": "usa"}),
+    Document("3", "states united dog x y z canis"),
+    Document("4", "us of a canis lupus d e united"),
+    Document("5", "united x states b c a c pet dog"),
+    Document("6", "a b a b c c from usa usa lupus"),
+]
+ANALYZERS = sorted(MAPPING["settings"]["analysis"]["analyzer"])
+FIELDS = ["text", "text.indexed", "text.both", "text.first", "tag"]
+TEXTS = [
+    *("united states", "the united states of x", "usa", "usa dog", "us of a", "us of a b c", "canis lupus"),
+    *(
+        "dog hound",
+        "a b c",
+        "a b",
+        "b c a b",
+        "hound",
+        "united",
+        "x usa",
+        "canis lupus united states",
+        "the usa",
+    ),
+    *("x y z", "a b united", "of", "united states united states", "of a b", "x united states"),
+]
+
+
+def _match(text: str, field: str = "text", **more: Any) -> dict[str, Any]:
+    return {"match": {field: {"query": text, **more}}}
+
+
+def test_texts_with_synonyms_match_as_on_the_server(both: Callable[..., Both]) -> None:
+    engines = both(DOCUMENTS, MAPPING)
+    for text in TEXTS:
+        for analyzer in ANALYZERS:
+            engines.require_same_hits(_match(text, analyzer=analyzer))
+            engines.require_same_hits(_match(text, analyzer=analyzer, operator="and"))
+            engines.require_same_hits(_match(text, analyzer=analyzer, minimum_should_match=2))
+            engines.require_same_hits(_match(text, "tag", analyzer=analyzer))
+            engines.require_same_hits(
+                {"multi_match": {"query": text, "fields": ["text", "text.both^2"], "analyzer": analyzer}}
+            )
+        for field in FIELDS:
+            engines.require_same_hits(_match(text, field))
+
+
+def test_phrases_on_synonyms_in_the_index_match_as_on_the_server(both: Callable[..., Both]) -> None:
+    engines = both(DOCUMENTS, MAPPING)
+    found = [engines.require_same_hits({"match_phrase": {"text.indexed": text}}) for text in TEXTS]
+    assert any(found)
+
+
+def test_hits_of_synonyms_are_explained_and_highlighted_as_on_the_server(both: Callable[..., Both]) -> None:
+    engines = both(DOCUMENTS, MAPPING)
+    highlight = {"type": "plain", "number_of_fragments": 0, "fields": {"text": {}, "text.both": {}}}
+    for text in TEXTS:
+        for query in (_match(text, analyzer="same"), _match(text, "text.both")):
+            engines.require_same_found(query, explain=True)
+            engines.require_same_found(query, highlight=highlight)
+
+
+WORDS = ["of", "in", "the", "united", "states", "usa", "us", "dog", "hound", "canis", "lupus", "pet", "from"]
+PHRASES = ["united states", "us of a", "canis lupus", "a b", "b c", "a b c", "x y z"]
+texts = st.lists(
+    st.sampled_from([*"abcdexyz", *WORDS, *PHRASES, *PHRASES]),
+    max_size=9,
+).map(" ".join)
+names = st.sampled_from(FIELDS)
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> dict[str, Any]:
+    given: dict[str, Any] = {"query": draw(texts)}
+    more = {
+        "analyzer": st.sampled_from(ANALYZERS),
+        "operator": st.sampled_from(["and", "or"]),
+        "minimum_should_match": st.sampled_from([1, 2, 3, -1, "60%"]),
+        "boost": st.sampled_from([0.3, 2]),
+    }
+    given |= {name: draw(values) for name, values in more.items() if draw(st.booleans())}
+    kind = draw(st.sampled_from(["match", "multi_match", "match_phrase"]))
+    if kind == "multi_match":
+        return {kind: given | {"fields": draw(st.lists(names, min_size=1, unique=True))}}
+    if kind == "match_phrase":
+        given = {
+            name: value for name, value in given.items() if name not in ("operator", "minimum_should_match")
+        }
+    return {kind: {draw(names): given}}
+
+
+@hypothesis.settings(
+    max_examples=max(5, hypothesis.settings().max_examples // 20),
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture, *hypothesis.HealthCheck],
+    print_blob=True,
+)
+@hypothesis.given(
+    documents=st.lists(st.tuples(texts, texts), min_size=1, max_size=20),
+    queries=st.lists(asked(), min_size=QUERIES_AN_INDEX, max_size=QUERIES_AN_INDEX),
+)
+def test_random_texts_with_synonyms_rank_the_same(
+    both: Callable[..., Both], documents: list[tuple[str, str]], queries: list[dict[str, Any]]
+) -> None:
+    engines = both(
+        [Document(str(number), text, {"tag": tag}) for number, (text, tag) in enumerate(documents)], MAPPING
+    )
+    for query in queries:
+        try:
+            list(engines.embedded.search([body(query)]))
+        except EngineRefused as refusal:
+            if "match_phrase" not in query and "no way to read it" not in str(refusal):
+                raise
+        else:
+            engines.require_same_hits(query)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("united states", "`match_phrase` on text.both, whose analyzer lays a synonym over several words,"),
+        ("x usa", "`match_phrase` on text.both, whose analyzer puts several terms on one position,"),
+    ],
+)
+def test_a_phrase_of_synonyms_is_refused(embedded: EmbeddedEngine, text: str, named: str) -> None:
+    embedded.build("refusing", spec_of(DOCUMENTS, MAPPING), DOCUMENTS)
+    with pytest.raises(EngineRefused, match=named):
+        list(embedded.open("refusing").search([body({"match_phrase": {"text.both": text}})]))
+
+
+def test_a_text_is_cut_where_no_token_reaches_over() -> None:
+    parts = graph.parts([("x", 0, 1), ("a", 1, 1), ("ab", 1, 2), ("b", 2, 1), ("c", 3, 1), ("d", 3, 1)])
+    assert [(part.stacked, part.paths) for part in parts] == [
+        (True, ((("x", 1),),)),
+        (False, ((("a", 1), ("b", 1)), (("ab", 1),))),
+        (True, ((("c", 1),), (("d", 1),))),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "named"),
+    [
+        ([("a", i, 1 + (i == 0)) for i in range(1002)], "more than 1000 positions"),
+        (
+            [token for i in range(11) for token in (("a", i, 1), ("b", i, 2), ("c", i, 1))],
+            "more than 1024 ways",
+        ),
+        ([("abc", 0, 3), ("x", 1, 1), ("z", 3, 1)], "no way to read it"),
+    ],
+)
+def test_a_graph_beyond_measure_is_refused(tokens: list[tuple[str, int, int]], named: str) -> None:
+    with pytest.raises(EngineRefused, match=named):
+        graph.parts(tokens)
