@@ -95,13 +95,21 @@ class InlineOracle:
 
     def servers(self, analyzer: str | Mapping[str, Any], texts: Sequence[str]) -> list[Token]:
         """The tokens of the texts by the server."""
+        return [_token(token) for token in self._analyzed(analyzer, texts)]
+
+    def lengths(self, analyzer: str | Mapping[str, Any], text: str) -> list[int]:
+        """Over how many positions each token of a text reaches, by the server."""
+        return [token.get("positionLength", 1) for token in self._analyzed(analyzer, [text])]
+
+    def _analyzed(self, analyzer: str | Mapping[str, Any], texts: Sequence[str]) -> list[dict[str, Any]]:
         definition = {"analyzer": analyzer} if isinstance(analyzer, str) else analyzer
         body = json.dumps({**definition, "text": texts})
         self._connection.request("POST", "/_analyze", body, {"Content-Type": "application/json"})
         response = self._connection.getresponse()
         answer = json.loads(response.read())
         assert response.status == 200, answer
-        return [_token(token) for token in answer["tokens"]]
+        tokens: list[dict[str, Any]] = answer["tokens"]
+        return tokens
 
 
 def built_analyzer(analyzer: str | Mapping[str, Any]) -> Analyzer:

@@ -77,9 +77,12 @@ def test_random_html_is_stripped_as_the_server_strips_it(
     expand=st.booleans(),
     texts=st.lists(SYNONYM_TEXTS, min_size=1, max_size=8),
     stop=st.booleans(),
+    after=st.sampled_from(
+        [[], [], [{"type": "ngram"}], [{"type": "edge_ngram", "max_gram": 2}], [{"type": "unique"}]]
+    ),
 )
 def test_random_synonyms_give_what_the_server_gives(
-    oracle: InlineOracle, rules: list[str], expand: bool, texts: list[str], stop: bool
+    oracle: InlineOracle, rules: list[str], expand: bool, texts: list[str], stop: bool, after: list[Settings]
 ) -> None:
     analyzer = {
         "char_filter": [],
@@ -88,9 +91,14 @@ def test_random_synonyms_give_what_the_server_gives(
             *([{"type": "stop", "stopwords": ["is", "can't"]}] if stop else []),
             {"type": "synonym", "synonyms": rules, "expand": expand},
             {"type": "stop", "stopwords": ["red"]},
+            *after,
         ],
     }
     assert oracle.ours(analyzer, texts) == oracle.servers(analyzer, texts)
+    ours = built_analyzer(analyzer)
+    for text in texts[:2]:
+        lengths = ours.stream(text).lengths or [1] * len(ours.terms(text))
+        assert lengths == oracle.lengths(analyzer, text)
 
 
 @settings(suppress_health_check=SLOW)
