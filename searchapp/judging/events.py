@@ -1,0 +1,179 @@
+"""The events of the judgment log.
+
+Nothing is ever updated or deleted: to change a grade is another event, to undo one is another event too. What holds
+now is folded from all of them, see `fold`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from searchapp.errors import DataError
+
+
+class Action(StrEnum):
+    """What an annotator did.
+
+    `grade` gives a grade; `skip` puts the document off and `cant_tell` says that it can't be judged: neither is
+    grade 0. `note` attaches words, `retract` takes back the event that `refers` names, and `adjudicate` is a grade that
+    decides between the annotators.
+    """
+
+    grade = "grade"
+    skip = "skip"
+    cant_tell = "cant_tell"
+    note = "note"
+    retract = "retract"
+    adjudicate = "adjudicate"
+
+
+GRADED = (Action.grade, Action.adjudicate)
+
+
+class Channel(StrEnum):
+    """Where an event came from: the full-screen interface, ordinary prompts, or an imported file."""
+
+    interface = "interface"
+    plain = "plain"
+    imported = "import"
+
+
+class Kind(StrEnum):
+    """Who an annotator is: a model's judgments are never mixed unseen with people's."""
+
+    person = "person"
+    model = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One action of an annotator.
+
+    `id` is unique for all time and machines: an event that is written twice is one event. `time` is UTC, ISO 8601 with
+    microseconds. `text` is the note, or the reason for a grade. `run` and `rank` say where the document was seen, as
+    far as it was seen in a ranking; `refers` is the id of the event that a retraction takes back.
+    """
+
+    id: str
+    time: str
+    annotator: str
+    kind: Kind
+    channel: Channel
+    task: str
+    topic_id: str
+    document_id: str
+    action: Action
+    grade: int | None = None
+    text: str = ""
+    run: str = ""
+    rank: int | None = None
+    refers: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The event as one JSON object, every field by its name."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Event:
+        """The event of a JSON object.
+
+        Raises:
+            DataError: a field is missing, unknown, or not what it should be; the sentence says which and why.
+        """
+        if not isinstance(value, Mapping):
+            raise DataError(f"an event must be an object, not {type(value).__name__}")
+        unknown = sorted(value.keys() - {field.name for field in fields(cls)})
+        if unknown:
+            raise DataError(f"an event has no field {unknown[0]!r}")
+        try:
+            event = cls(
+                **{
+                    **value,
+                    "kind": Kind(value["kind"]),
+                    "channel": Channel(value["channel"]),
+                    "action": Action(value["action"]),
+                }
+            )
+        except KeyError as error:
+            raise DataError(f"an event lacks the field {error.args[0]!r}") from None
+        except (TypeError, ValueError) as error:
+            raise DataError(f"an event can't be read: {error}") from None
+        event.check()
+        return event
+
+    def check(self) -> None:
+        """Refuse an event that says nothing, or that contradicts itself.
+
+        Raises:
+            DataError: with the reason.
+        """
+        for name in ("id", "time", "annotator", "task", "topic_id", "document_id", "text", "run", "refers"):
+            if not isinstance(getattr(self, name), str):
+                raise DataError(f"the field {name!r} of an event must be text")
+        for name in ("id", "annotator", "task", "topic_id", "document_id"):
+            if not getattr(self, name):
+                raise DataError(f"the field {name!r} of an event is empty")
+        for name in ("grade", "rank"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+                raise DataError(f"the {name} of an event must be a whole number that is not negative")
+        try:
+            moment = datetime.fromisoformat(self.time)
+        except ValueError:
+            raise DataError(f"the time {self.time!r} of an event is not ISO 8601") from None
+        if moment.tzinfo is None:
+            raise DataError(f"the time {self.time!r} of an event names no time zone")
+        if (self.grade is None) == (self.action in GRADED):
+            needs = "needs a grade" if self.action in GRADED else "has no grade"
+            raise DataError(f"an event {self.action.value!r} {needs}")
+        if bool(self.refers) != (self.action is Action.retract):
+            raise DataError("an event refers to another one if, and only if, it retracts it")
+        if self.action is Action.note and not self.text:
+            raise DataError("a note needs words")
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who makes events, and how."""
+
+    annotator: str
+    kind: Kind = Kind.person
+    channel: Channel = Channel.interface
+
+    def event(
+        self,
+        task: str,
+        topic_id: str,
+        document_id: str,
+        action: Action,
+        *,
+        grade: int | None = None,
+        text: str = "",
+        run: str = "",
+        rank: int | None = None,
+        refers: str = "",
+    ) -> Event:
+        """A new event of this moment."""
+        event = Event(
+            id=uuid.uuid4().hex,
+            time=datetime.now(UTC).isoformat(timespec="microseconds"),
+            annotator=self.annotator,
+            kind=self.kind,
+            channel=self.channel,
+            task=task,
+            topic_id=topic_id,
+            document_id=document_id,
+            action=action,
+            grade=grade,
+            text=text,
+            run=run,
+            rank=rank,
+            refers=refers,
+        )
+        event.check()
+        return event

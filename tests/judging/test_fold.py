@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from searchapp.judging.events import Action, Author, Event, Kind
+from searchapp.judging.fold import Folding, Rule, View, combined, judged
+
+ANN, BEN, MODEL = Author("ann"), Author("ben"), Author("bot", Kind.model)
+
+
+def graded(author: Author, grade: int, document: str = "d") -> Event:
+    return author.event("nlps", "t", document, Action.grade, grade=grade)
+
+
+def retracted(author: Author, event: Event) -> Event:
+    return author.event("nlps", event.topic_id, event.document_id, Action.retract, refers=event.id)
+
+
+def grades(*events: Event, **folding: object) -> dict[str, int]:
+    found = judged(View(events), Folding(**folding)).grades  # type: ignore[arg-type]
+    return dict(found.get("t", {}))
+
+
+def test_the_last_grade_holds() -> None:
+    assert grades(graded(ANN, 1), graded(ANN, 3)) == {"d": 3}
+
+
+def test_undone_grades_make_way_for_the_ones_before() -> None:
+    first, second = graded(ANN, 1), graded(ANN, 3)
+    undo = retracted(ANN, second)
+    assert grades(first, second, undo) == {"d": 1}
+    assert grades(first, second, undo, retracted(ANN, first)) == {}
+
+
+def test_a_retraction_can_be_retracted() -> None:
+    first = graded(ANN, 1)
+    undo = retracted(ANN, first)
+    assert grades(first, undo, retracted(ANN, undo)) == {"d": 1}
+
+
+def test_skipping_and_not_being_able_to_tell_are_no_grades() -> None:
+    for action in (Action.skip, Action.cant_tell):
+        event = ANN.event("nlps", "t", "d", action)
+        assert grades(graded(ANN, 2), event) == {}
+        opinion = View([event]).opinion("ann", "t", "d")
+        assert opinion is not None and opinion.action is action and not opinion.is_grade
+
+
+def test_a_note_changes_no_grade() -> None:
+    note = ANN.event("nlps", "t", "d", Action.note, text="see the other proof")
+    view = View([graded(ANN, 2), note])
+    opinion = view.opinion("ann", "t", "d")
+    assert opinion is not None and (opinion.grade, opinion.note) == (2, "see the other proof")
+
+
+def test_models_count_only_by_name() -> None:
+    events = [graded(ANN, 0), graded(MODEL, 3)]
+    assert grades(*events) == {"d": 0}
+    assert grades(*events, annotators=["bot"]) == {"d": 3}
+
+
+def test_a_decision_comes_before_every_opinion_until_it_is_retracted() -> None:
+    opinions = [graded(ANN, 0), graded(BEN, 2)]
+    decision = ANN.event("nlps", "t", "d", Action.adjudicate, grade=1)
+    assert judged(View(opinions)).disputed == (("t", "d"),)
+    assert grades(*opinions, decision) == {"d": 1}
+    assert judged(View([*opinions, decision])).disputed == ()
+    assert grades(*opinions, decision, retracted(ANN, decision)) == {"d": 0}
+
+
+@pytest.mark.parametrize(
+    ("given", "majority", "median", "decided"),
+    [
+        ([1, 1, 3], 1, 1, None),
+        ([0, 3], 0, 0, None),
+        ([0, 2, 3], 2, 2, None),
+        ([2, 2], 2, 2, 2),
+        ([], None, None, None),
+    ],
+)
+def test_the_rules(given: list[int], majority: int | None, median: int | None, decided: int | None) -> None:
+    assert [combined(given, rule) for rule in Rule] == [majority, median, decided]
