@@ -1,8 +1,8 @@
 """The judgment log: one SQLite file, to which events are appended and nothing else.
 
 `append` returns once the events are on disk (write-ahead log, `synchronous=FULL`): whatever happens afterwards, they
-are there. Several processes may append at the same time. An event whose id is in the log already is not written again, so
-that whoever is unsure whether a write arrived may repeat it.
+are there. Several processes may append at the same time. An event whose id is in the log already is not written again,
+so that whoever is unsure whether a write arrived may repeat it.
 """
 
 from __future__ import annotations
