@@ -1,0 +1,192 @@
+"""One annotator at work on one task: what an interface calls, whichever it is.
+
+An action returns once its events are in the log. When the log can't take them, because the disk is full for instance,
+they wait here and count, and are written with the next action that can be: `waiting` says how many there are, and the
+interface must say so too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from searchapp.judging.events import Action, Author, Event
+from searchapp.judging.fold import Opinion, View
+from searchapp.judging.log import JudgmentLog, NotSaved
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A document as it is judged: of which topic, and in which run it was seen at which rank."""
+
+    topic_id: str
+    document_id: str
+    run: str = ""
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an action came to: its events, and why they are not in the log yet (None: they are)."""
+
+    events: tuple[Event, ...]
+    not_saved: NotSaved | None = None
+
+    @property
+    def is_saved(self) -> bool:
+        return self.not_saved is None
+
+
+class Session:
+    """An annotator's actions on a task, with everything in the log so far taken in."""
+
+    def __init__(self, log: JudgmentLog, task: str, author: Author) -> None:
+        self.task = task
+        self.author = author
+        self.view = View()
+        self._log = log
+        self._seen: set[str] = set()
+        self._last = 0
+        self._waiting: list[Event] = []
+        self._done: list[tuple[Event, ...]] = []
+        self._undone: list[tuple[Event, ...]] = []
+        self.refresh()
+        self._done = [(event,) for event in self._own_standing()]
+
+    # What has been said
+
+    def refresh(self) -> bool:
+        """Take in what others have written since; whether there was anything."""
+        before = len(self._seen)
+        for sequence, event in self._log.events(self.task, self._last):
+            self._last = sequence
+            self._take_in(event)
+        return len(self._seen) > before
+
+    def opinion(self, topic_id: str, document_id: str) -> Opinion | None:
+        """What this annotator says of a document."""
+        return self.view.opinion(self.author.annotator, topic_id, document_id)
+
+    def is_judged(self, topic_id: str, document_id: str) -> bool:
+        """Whether this annotator has said something: a grade, or that they can't tell. What was skipped waits."""
+        opinion = self.opinion(topic_id, document_id)
+        return opinion is not None and opinion.action is not Action.skip
+
+    def judged_among(self, topic_id: str, documents: Iterable[str]) -> int:
+        """How many of a topic's documents this annotator has judged."""
+        return sum(self.is_judged(topic_id, document) for document in documents)
+
+    def next_unjudged(self, topic_id: str, documents: Sequence[str], after: int = -1) -> int | None:
+        """The place of the first document behind `after` that is not judged, else of the first of all; or None."""
+        order = [*range(after + 1, len(documents)), *range(min(after + 1, len(documents)))]
+        return next((place for place in order if not self.is_judged(topic_id, documents[place])), None)
+
+    @property
+    def waiting(self) -> int:
+        """Events that could not be written yet."""
+        return len(self._waiting)
+
+    # Actions
+
+    def grade(self, places: Sequence[Place], grade: int, reason: str = "") -> Outcome:
+        """Give one or several documents a grade, which is one action to undo."""
+        return self._act(self._event(place, Action.grade, grade=grade, text=reason) for place in places)
+
+    def skip(self, place: Place) -> Outcome:
+        """Put a document off."""
+        return self._act([self._event(place, Action.skip)])
+
+    def cant_tell(self, place: Place, reason: str = "") -> Outcome:
+        """Say that a document can't be judged."""
+        return self._act([self._event(place, Action.cant_tell, text=reason)])
+
+    def note(self, place: Place, words: str) -> Outcome:
+        """Attach words to a document."""
+        return self._act([self._event(place, Action.note, text=words)])
+
+    def adjudicate(self, place: Place, grade: int, reason: str = "") -> Outcome:
+        """Decide between the annotators."""
+        return self._act([self._event(place, Action.adjudicate, grade=grade, text=reason)])
+
+    def undo(self) -> Outcome | None:
+        """Take the last action back; None when there is none left."""
+        if not self._done:
+            return None
+        undone = self._done.pop()
+        self._undone.append(undone)
+        return self._write(tuple(self._retraction(event) for event in undone))
+
+    def redo(self) -> Outcome | None:
+        """Do the last undone action again; None when there is none."""
+        if not self._undone:
+            return None
+        again = tuple(self._again(event) for event in self._undone.pop())
+        self._done.append(again)
+        return self._write(again)
+
+    def save_waiting(self) -> Outcome:
+        """Try to write what waits."""
+        return self._write(())
+
+    # How
+
+    def _act(self, events: Iterable[Event]) -> Outcome:
+        made = tuple(events)
+        self._done.append(made)
+        self._undone.clear()
+        return self._write(made)
+
+    def _write(self, events: tuple[Event, ...]) -> Outcome:
+        for event in events:
+            self._take_in(event)
+        self._waiting += events
+        if not self._waiting:
+            return Outcome(events)
+        try:
+            self._log.append(self._waiting)
+        except NotSaved as error:
+            return Outcome(events, error)
+        self._waiting.clear()
+        return Outcome(events)
+
+    def _take_in(self, event: Event) -> None:
+        if event.id not in self._seen:
+            self._seen.add(event.id)
+            self.view.add(event)
+
+    def _own_standing(self) -> list[Event]:
+        """This annotator's events that can still be undone, in their order."""
+        return [
+            event
+            for _, event in self._log.events(self.task)
+            if event.annotator == self.author.annotator
+            and event.action is not Action.retract
+            and self.view.holds(event.id)
+        ]
+
+    def _event(self, place: Place, action: Action, *, grade: int | None = None, text: str = "") -> Event:
+        return self.author.event(
+            self.task,
+            place.topic_id,
+            place.document_id,
+            action,
+            grade=grade,
+            text=text,
+            run=place.run,
+            rank=place.rank,
+        )
+
+    def _retraction(self, event: Event) -> Event:
+        return self.author.event(
+            self.task,
+            event.topic_id,
+            event.document_id,
+            Action.retract,
+            run=event.run,
+            rank=event.rank,
+            refers=event.id,
+        )
+
+    def _again(self, event: Event) -> Event:
+        place = Place(event.topic_id, event.document_id, event.run, event.rank)
+        return self._event(place, event.action, grade=event.grade, text=event.text)

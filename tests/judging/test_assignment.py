@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+
+from searchapp.errors import UsageError
+from searchapp.judging.assignment import assign
+from searchapp.judging.pool import blind, pool
+from searchapp.model import Hit, Hits, Ranking, Run
+
+TOPICS = [f"t{number}" for number in range(40)]
+
+
+def test_quotas_are_filled_and_the_stated_share_is_judged_by_two() -> None:
+    found = assign(TOPICS, {"ann": 20, "ben": 10, "eve": 10}, overlap=0.2, seed=3)
+    assert {name: len(topics) for name, topics in found.topics.items()} == {"ann": 20, "ben": 10, "eve": 10}
+    counts = {topic: sum(topic in own for own in found.topics.values()) for topic in TOPICS}
+    assert {topic for topic, count in counts.items() if count == 2} == set(found.shared)
+    assert len(found.shared) == 4  # (4 + 2 + 2) / 2
+    assert max(counts.values()) == 2
+
+
+def test_the_seed_alone_decides() -> None:
+    quotas = {"ann": 5, "ben": 5}
+    assert assign(TOPICS, quotas, 0.4, seed=1) == assign(list(reversed(TOPICS)), quotas, 0.4, seed=1)
+    assert assign(TOPICS, quotas, 0.4, seed=1) != assign(TOPICS, quotas, 0.4, seed=2)
+
+
+def test_without_overlap_nobody_judges_the_same() -> None:
+    found = assign(TOPICS, {"ann": 20, "ben": 20})
+    assert found.shared == () and not set(found.topics["ann"]) & set(found.topics["ben"])
+
+
+@pytest.mark.parametrize(
+    ("quotas", "overlap", "per_topic", "part"),
+    [
+        ({"ann": 50}, 0.0, 2, "these quotas need about 50 topics, but there are 40"),
+        ({"ann": 0}, 0.0, 2, "at least one topic"),
+        ({"ann": 1, "ben": 1}, 1.5, 2, "from 0 to 1"),
+        ({"ann": 1, "ben": 1}, 0.5, 3, "from 2 to 2 annotators"),
+        ({}, 0.0, 2, "at least one topic"),
+    ],
+)
+def test_what_cannot_be_is_refused(quotas: dict[str, int], overlap: float, per_topic: int, part: str) -> None:
+    with pytest.raises(UsageError, match=part):
+        assign(TOPICS, quotas, overlap, per_topic)
+
+
+def run(*rankings: tuple[str, str]) -> Run:
+    return Run(
+        "r",
+        tuple(
+            Ranking(topic, Hits.of(*(Hit(document, 1.0) for document in documents)))
+            for topic, documents in rankings
+        ),
+    )
+
+
+def test_a_pool_has_the_top_of_every_run_by_the_best_rank() -> None:
+    runs = [run(("t", "abc"), ("u", "x")), run(("t", "dcb"))]
+    assert pool(runs, 2) == {"t": ["a", "d", "b", "c"], "u": ["x"]}
+
+
+def test_a_blind_order_depends_on_the_seed_alone() -> None:
+    pools = {"t": list("abcdefgh")}
+    again = {"t": list("hgfedcba")}
+    assert blind(pools, 5) == blind(again, 5) != blind(pools, 6)
+    assert sorted(blind(pools, 5)["t"]) == pools["t"]

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from searchapp.judging.events import Action, Author
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.session import Place, Session
+
+ONE, TWO = Place("t", "d1", "run", 1), Place("t", "d2", "run", 2)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> JudgmentLog:
+    return JudgmentLog(tmp_path / "judgments.sqlite")
+
+
+def session(log: JudgmentLog, name: str = "ann") -> Session:
+    return Session(log, "nlps", Author(name))
+
+
+def grade(session: Session, document: str) -> int | None:
+    opinion = session.opinion("t", document)
+    return opinion.grade if opinion else None
+
+
+def test_a_grade_is_in_the_log_when_the_action_returns(log: JudgmentLog) -> None:
+    outcome = session(log).grade([ONE], 2, "defines the term")
+    assert outcome.is_saved
+    ((_, event),) = log.events("nlps")
+    assert (event.grade, event.rank, event.run, event.text) == (2, 1, "run", "defines the term")
+
+
+def test_actions_are_undone_and_redone_without_limit(log: JudgmentLog) -> None:
+    mine = session(log)
+    mine.grade([ONE], 1)
+    mine.grade([ONE, TWO], 3)
+    mine.undo()
+    assert (grade(mine, "d1"), grade(mine, "d2")) == (1, None)
+    mine.undo()
+    assert grade(mine, "d1") is None
+    assert mine.undo() is None
+    mine.redo()
+    mine.redo()
+    assert (grade(mine, "d1"), grade(mine, "d2")) == (3, 3)
+    assert mine.redo() is None
+    mine.undo()
+    mine.grade([TWO], 0)
+    assert mine.redo() is None  # another action has taken its place
+    assert grade(session(log), "d2") == 0  # and all of it is in the log
+
+
+def test_a_later_session_can_undo_what_an_earlier_one_did(log: JudgmentLog) -> None:
+    session(log).grade([ONE], 1)
+    session(log, "ben").grade([TWO], 1)
+    later = session(log)
+    assert later.undo() is not None
+    assert grade(later, "d1") is None
+    assert later.undo() is None  # Ben's are his own
+
+
+def test_what_was_skipped_comes_again_and_what_cannot_be_told_does_not(log: JudgmentLog) -> None:
+    mine = session(log)
+    mine.skip(ONE)
+    assert mine.next_unjudged("t", ["d1", "d2"]) == 0
+    assert mine.next_unjudged("t", ["d1", "d2"], after=0) == 1
+    mine.cant_tell(ONE, "the page is cut off")
+    mine.note(TWO, "nice")
+    assert mine.next_unjudged("t", ["d1", "d2"], after=1) == 1
+    assert mine.judged_among("t", ["d1", "d2"]) == 1
+    mine.grade([TWO], 0)
+    assert mine.next_unjudged("t", ["d1", "d2"]) is None
+
+
+def test_what_another_annotator_writes_is_seen_after_a_refresh(log: JudgmentLog) -> None:
+    mine = session(log)
+    session(log, "ben").grade([ONE], 3)
+    assert mine.view.opinions("t", "d1") == []
+    assert mine.refresh()
+    assert [opinion.annotator for opinion in mine.view.opinions("t", "d1")] == ["ben"]
+    assert not mine.refresh()
+
+
+def test_events_that_cannot_be_written_wait_and_are_written_later(log: JudgmentLog) -> None:
+    mine = session(log)
+    (pages,) = log._database.execute("PRAGMA page_count").fetchone()
+    log._database.execute(f"PRAGMA max_page_count = {pages}")
+    places = [Place("t", f"d{number}") for number in range(500)]
+    outcome = mine.grade(places, 1)
+    assert not outcome.is_saved and "disk is full" in str(outcome.not_saved)
+    assert mine.waiting == 500 and grade(mine, "d3") == 1
+    assert not mine.undo().is_saved  # type: ignore[union-attr]
+    log._database.execute("PRAGMA max_page_count = 1000000")
+    assert mine.save_waiting().is_saved
+    assert mine.waiting == 0
+    assert [event.action for _, event in log.events()] == [Action.grade] * 500 + [Action.retract] * 500
