@@ -31,7 +31,7 @@ def digest_file(path: Path) -> str:
 
 
 def data_digests(data: Path, files: Iterable[Path]) -> dict[str, str]:
-    """The digests of files by their paths inside a folder.
+    """The digests of files by their paths inside a folder, see `data_name`.
 
     Raises:
         DataError: one can't be read.
@@ -40,8 +40,8 @@ def data_digests(data: Path, files: Iterable[Path]) -> dict[str, str]:
 
 
 def data_name(data: Path, file: Path) -> str:
-    """The path of a file inside a folder, with slashes; for a file outside of it, its name."""
-    return file.relative_to(data).as_posix() if file.is_relative_to(data) else file.name
+    """The path of a file inside a folder, with slashes; for a file outside of it, its whole path."""
+    return (file.relative_to(data) if file.is_relative_to(data) else file.resolve()).as_posix()
 
 
 class DocumentsDigest:

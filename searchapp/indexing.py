@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from searchapp import resources
 from searchapp.digests import DocumentsDigest, digest_json
 from searchapp.engines.base import Advance, Engine, Index, IndexInfo, IndexSpec
 from searchapp.errors import DataError, EngineRefused, UsageError
@@ -47,6 +46,7 @@ def index_task(
     nothing is indexed. An index of the same mapping, documents and shards is left alone unless `rebuild`.
 
     Raises:
+        UsageError: the index of that name was made for another task file, and `rebuild` is not set.
         InvalidFiles: the data has problems, and `lenient` is not set.
         DataError: there is not one document.
         EngineError: the engine failed; what served before still serves.
@@ -60,17 +60,22 @@ def index_task(
     problems.raise_if_any()
     if not seen.count:
         raise DataError(f"{data} has no document that could be indexed: what is indexed already stays")
-    mapping = resources.index_mapping(task.mapping)
+    mapping = task.index_mapping()
     digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": seen.hexdigest()})
-    serving = engine.index_info(task.name)
+    serving = engine.index_info(task.index_name)
+    if serving is not None and serving.owner != _owner(task) and not rebuild:
+        raise UsageError(
+            f"{serving.version} {_of_another(task, serving)}: give one of the two another name, or put this one in "
+            "its place with --rebuild"
+        )
     if serving is not None and (serving.digest, serving.shards) == (digest, shards) and not rebuild:
         return IndexOutcome(serving, built=False, problems=problems)
 
-    spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), shards)
+    spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), shards, _owner(task))
     with progress.stage("indexing", seen.count) as advance:
         # Read again instead of kept: the documents of a large collection need not fit into memory.
         again = _unchanged(task.documents(data, Problems(lenient=True)), seen, data)
-        info = engine.build(task.name, spec, again, advance)
+        info = engine.build(task.index_name, spec, again, advance)
     return IndexOutcome(info, built=True, problems=problems)
 
 
@@ -104,7 +109,8 @@ def index_examples(
         DataError: there is not one solved topic, or the task has none at all.
         EngineError: the engine failed.
     """
-    if task.examples_mapping is None:
+    mapping = task.examples_index_mapping()
+    if mapping is None:
         raise DataError(f"{task.name} has no solved topics to rank by: choose another recipe")
     problems = Problems()
     with progress.stage("reading solved topics") as advance:
@@ -119,9 +125,8 @@ def index_examples(
     seen = DocumentsDigest()
     for _document in seen.watch(documents):
         pass
-    mapping = resources.index_mapping(task.examples_mapping)
     digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": seen.hexdigest()})
-    name = examples_name(task.name, split, judged=bool(judged))
+    name = examples_name(task.index_name, split, judged=bool(judged))
     serving = engine.index_info(name)
     if serving is None or serving.digest != digest:
         with progress.stage("indexing solved topics", seen.count) as advance:
@@ -139,13 +144,22 @@ def open_index(task: Task, engine: Engine) -> Index:
     """The index of a task, if it was made with the mapping that the task's queries are written for.
 
     Raises:
-        EngineRefused: there is no index, or it was made with another mapping.
+        EngineRefused: there is no index, or it was made with another mapping or for another task file.
     """
-    index = engine.open(task.name)
-    if index.info.mapping_digest != digest_json(resources.index_mapping(task.mapping)):
+    if task.file is not None and engine.index_info(task.index_name) is None:
+        raise EngineRefused(  # the engine knows the index's name only
+            f"nothing of {task.name} is indexed yet: make its index with `searchapp index {task.reference}`"
+        )
+    index = engine.open(task.index_name)
+    if index.info.owner != _owner(task):
+        raise EngineRefused(
+            f"{index.info.version} {_of_another(task, index.info)}: give one of the two another name, and make "
+            f"the index with `searchapp index {task.reference}`"
+        )
+    if index.info.mapping_digest != digest_json(task.index_mapping()):
         raise EngineRefused(
             f"{index.info.version} was made with another version of the mapping {task.mapping}: "
-            f"make it anew with `searchapp index {task.name}`"
+            f"make it anew with `searchapp index {task.reference}`"
         )
     return index
 
@@ -162,8 +176,17 @@ def require_documents(task: Task, index: Index, data: Path) -> None:
     if seen.hexdigest() != index.info.documents_digest:
         raise DataError(
             f"{index.info.version} holds {index.info.documents:,} documents that are not the {seen.count:,} in "
-            f"{data}: make it anew with `searchapp index {task.name} --data {data}`"
+            f"{data}: make it anew with `searchapp index {task.reference} --data {data}`"
         )
+
+
+def _owner(task: Task) -> str:
+    """Whose the index of a task is: the name of a shipped task says it, but names that people give may meet."""
+    return "" if task.file is None else str(task.file.resolve())
+
+
+def _of_another(task: Task, info: IndexInfo) -> str:
+    return f"was made for the task {info.owner or task.name}, not for {task.reference}"
 
 
 def _counted(items: Iterator[T], advance: Advance) -> Iterator[T]:

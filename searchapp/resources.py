@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,25 @@ def index_mapping(name: str) -> dict[str, Any]:
 def query_template(task: str, name: str) -> dict[str, Any]:
     """The search body with placeholders `query_templates/<task>/<name>.json`."""
     return read_json(folder("query_templates") / task / f"{name}.json")
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeBook:
+    """The recipes of a task as they are written, by name, and the search bodies that they refer to.
+
+    `task` is the task's name, `file` where the recipes are to be corrected; `template` gives a body by its name.
+    """
+
+    task: str
+    file: Path
+    recipes: Mapping[str, Mapping[str, Any]]
+    template: Callable[[str], dict[str, Any]]
+
+
+def recipe_book(task: str) -> RecipeBook:
+    """The recipes in the folder `query_templates/<task>`."""
+    file = folder("query_templates") / task / "recipes.toml"
+    return RecipeBook(task, file, recipes(task), lambda name: query_template(task, name))
 
 
 def recipes(task: str) -> Mapping[str, Mapping[str, Any]]:

@@ -37,7 +37,6 @@ def register(app: typer.Typer) -> None:
         """Show each step from a text to the terms that are indexed."""
         from dataclasses import asdict
 
-        from searchapp import resources
         from searchapp.engines import open_engine
         from searchapp.indexing import open_index
         from searchapp.ranking.search import text_fields
@@ -46,13 +45,14 @@ def register(app: typer.Typer) -> None:
         if field and analyzer:
             raise UsageError("--field and --analyzer exclude each other: give one of them")
         loaded = load(task)
-        mapping = resources.index_mapping(loaded.mapping)
+        mapping = loaded.index_mapping()
         fields = text_fields(mapping["mappings"]["properties"])
-        analyzers = sorted(mapping["settings"]["analysis"].get("analyzer", {}))
+        analyzers = sorted(mapping.get("settings", {}).get("analysis", {}).get("analyzer", {}))
         if field and field not in fields:
-            raise UsageError(f"{task} has no text field {field!r}: choose {' or '.join(fields)}")
+            raise UsageError(f"{loaded.name} has no text field {field!r}: choose {' or '.join(fields)}")
         if analyzer and analyzer not in analyzers:
-            raise UsageError(f"{task} has no analyzer {analyzer!r}: choose {' or '.join(analyzers)}")
+            choice = " or ".join(analyzers) or "a field instead"
+            raise UsageError(f"{loaded.name} has no analyzer {analyzer!r}: choose {choice}")
         wanted = [("analyzer", analyzer)] if analyzer else [("field", name) for name in [field] if name]
         wanted = wanted or [("field", name) for name in fields]
         with closing(open_engine(settings)) as engine:
@@ -62,7 +62,7 @@ def register(app: typer.Typer) -> None:
             described = [
                 {kind: name, "steps": [asdict(step) for step in steps]} for kind, name, steps in analyses
             ]
-            print_json({"task": task, "text": text, "analyses": described})
+            print_json({"task": loaded.name, "text": text, "analyses": described})
             return
         from rich.table import Table
 

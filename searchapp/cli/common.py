@@ -62,7 +62,12 @@ _PICTURES = {
     **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
 }
 
-TaskArgument = Annotated[str, typer.Argument(help="A task: see `searchapp tasks`.", show_default=False)]
+TaskArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A task: see `searchapp tasks`; or the TOML file of a task of your own.", show_default=False
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
@@ -177,11 +182,6 @@ def stdout_console() -> Console:
 
     width = None if sys.stdout.isatty() else 100_000
     return PlainConsole(highlight=False, markup=False, emoji=False, width=width)
-
-
-def data_folder(settings: Settings, task: str, data: Path | None) -> Path:
-    """Where a task's official files are: the given folder, else where fetched files are kept."""
-    return data if data is not None else settings.home / "data" / task
 
 
 def _unwrapped(docstring: str) -> str:

@@ -12,7 +12,6 @@ from searchapp.cli.common import (
     JsonOption,
     TaskArgument,
     command,
-    data_folder,
     print_json,
     say,
     warn_of_skipped,
@@ -47,14 +46,14 @@ def register(app: typer.Typer) -> None:
         from searchapp.cli.progress import for_person
         from searchapp.engines import open_engine
         from searchapp.indexing import index_task
-        from searchapp.tasks import load
+        from searchapp.tasks import data_folder, load
 
         loaded = load(task)
         with closing(open_engine(settings)) as engine:
             outcome = index_task(
                 loaded,
                 engine,
-                data_folder(settings, task, data),
+                data_folder(loaded, settings.home, data),
                 for_person(settings),
                 shards=shards,
                 rebuild=rebuild,
@@ -63,16 +62,19 @@ def register(app: typer.Typer) -> None:
         info, skipped = outcome.info, outcome.problems.skipped
         warn_of_skipped(skipped)
         if outcome.built:
-            say(settings, f"{task}: {info.documents:,} documents are indexed and serve as {info.version}")
+            say(
+                settings,
+                f"{loaded.name}: {info.documents:,} documents are indexed and serve as {info.version}",
+            )
         else:
             say(
                 settings,
-                f"{task}: nothing has changed, {info.version} with {info.documents:,} documents goes on serving",
+                f"{loaded.name}: nothing has changed, {info.version} with {info.documents:,} documents goes on serving",
             )
         if as_json:
             print_json(
                 {
-                    "task": task,
+                    "task": loaded.name,
                     "built": outcome.built,
                     "index": info.version,
                     "documents": info.documents,

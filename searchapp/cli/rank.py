@@ -12,7 +12,6 @@ from searchapp.cli.common import (
     JsonOption,
     TaskArgument,
     command,
-    data_folder,
     print_json,
     say,
     warn,
@@ -67,13 +66,13 @@ def register(app: typer.Typer) -> None:
         from searchapp.ranking import recipes
         from searchapp.runs import directory
         from searchapp.runs.make import RunRequest, make_run
-        from searchapp.tasks import load
+        from searchapp.tasks import data_folder, load
 
         loaded = load(task)
         directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
-        chosen = recipes.load(task, recipe or loaded.default_recipe, _parameters(set_ or []))
+        chosen = recipes.load(loaded.recipe_book(), recipe or loaded.default_recipe, _parameters(set_ or []))
         request = RunRequest(
-            data=data_folder(settings, task, data),
+            data=data_folder(loaded, settings.home, data),
             split=split,
             recipe=chosen,
             depth=depth or loaded.default_depth,
@@ -88,13 +87,13 @@ def register(app: typer.Typer) -> None:
         manifest = made.manifest
         say(
             settings,
-            f"{task} {split}: {manifest.topics:,} topics ranked to depth {manifest.depth} "
+            f"{loaded.name} {split}: {manifest.topics:,} topics ranked to depth {manifest.depth} "
             f"in {manifest.seconds:.1f} s, written to {out}",
         )
         if as_json:
             print_json(
                 {
-                    "task": task,
+                    "task": loaded.name,
                     "split": split,
                     "run": str(out),
                     "topics": manifest.topics,

@@ -42,7 +42,6 @@ def register(app: typer.Typer) -> None:
 
         With --recipe the words are ranked exactly as the text of a topic is with that recipe.
         """
-        from searchapp import resources
         from searchapp.engines import open_engine
         from searchapp.indexing import open_index
         from searchapp.ranking import recipes
@@ -52,17 +51,19 @@ def register(app: typer.Typer) -> None:
         if not words.strip():
             raise UsageError("there are no words to search for: put them in quotes after the task")
         loaded = load(task)
-        chosen = recipes.load(task, recipe or loaded.search_recipe)
-        mapping = resources.index_mapping(loaded.mapping)
+        chosen = recipes.load(loaded.recipe_book(), recipe or loaded.search_recipe)
+        mapping = loaded.index_mapping()
         with closing(open_engine(settings)) as engine:
             results = find(open_index(loaded, engine), mapping, chosen, words, size, explain=explain)
         # A template may fill its ranking up with documents that match nothing; a person did not ask for those.
         results = [result for result in results if result.hit.score > 0]
         if as_json:
-            print_json({"task": task, "words": words, "hits": [_described(result) for result in results]})
+            print_json(
+                {"task": loaded.name, "words": words, "hits": [_described(result) for result in results]}
+            )
             return
         if not results:
-            say(settings, f"no document of {task} matches these words")
+            say(settings, f"no document of {loaded.name} matches these words")
             return
         print_results(results, full=full)
 

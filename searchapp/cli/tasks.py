@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, data_folder, print_json, stdout_console, warn
+from searchapp.cli.common import JsonOption, command, print_json, stdout_console, warn
 from searchapp.errors import EngineError
 from searchapp.settings import Settings
 
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
     def tasks(settings: Settings, as_json: JsonOption = False) -> None:
         """List the tasks with their splits, recipes and official measures, their data, and what is indexed."""
         from searchapp.ranking import recipes
-        from searchapp.tasks import load, names
+        from searchapp.tasks import data_folder, load, names
 
         loaded = [load(name) for name in names()]
         indexed = _indexed(settings, loaded)
@@ -34,11 +34,11 @@ def register(app: typer.Typer) -> None:
                 "title": task.title,
                 "about": task.about,
                 "splits": list(task.splits),
-                "recipes": recipes.names(task.name),
+                "recipes": recipes.names(task.recipe_book()),
                 "mapping": task.mapping,
                 "official": {"measure": task.official_measure, "file": task.official_file},
-                "data": str(data_folder(settings, task.name, None)),
-                "data_found": data_folder(settings, task.name, None).is_dir(),
+                "data": str(data_folder(task, settings.home)),
+                "data_found": data_folder(task, settings.home).is_dir(),
                 "indexed": indexed.get(task.name),
             }
             for task in loaded
@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
             print_json({"tasks": described})
             return
         for task in loaded:
-            _print(settings, task, recipes.names(task.name), indexed)
+            _print(settings, task, recipes.names(task.recipe_book()), indexed)
 
 
 def _indexed(settings: Settings, tasks: Sequence[Task]) -> dict[str, int]:
@@ -56,7 +56,7 @@ def _indexed(settings: Settings, tasks: Sequence[Task]) -> dict[str, int]:
 
     try:
         with closing(open_engine(settings)) as engine:
-            found = {task.name: engine.index_info(task.name) for task in tasks}
+            found = {task.name: engine.index_info(task.index_name) for task in tasks}
     except EngineError as error:
         warn(str(error))
         return {}
@@ -66,7 +66,9 @@ def _indexed(settings: Settings, tasks: Sequence[Task]) -> dict[str, int]:
 def _print(settings: Settings, task: Task, recipes: Sequence[str], indexed: dict[str, int]) -> None:
     from rich.text import Text
 
-    folder = data_folder(settings, task.name, None)
+    from searchapp.tasks import data_folder
+
+    folder = data_folder(task, settings.home)
     documents = indexed.get(task.name)
     state = "unknown" if documents is None else f"{documents:,} documents" if documents else "nothing yet"
     rows = [

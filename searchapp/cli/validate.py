@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, data_folder, print_json, say
+from searchapp.cli.common import JsonOption, command, print_json, say
 from searchapp.settings import Settings
 
 
@@ -36,18 +36,25 @@ def register(app: typer.Typer) -> None:
         """Find everything in an official file that the organisers would not accept, with line numbers."""
         from searchapp.evaluation.base import ScorerOptions
         from searchapp.formats.problems import Problems
-        from searchapp.tasks import load
+        from searchapp.tasks import data_folder, load
 
         problems = Problems()
-        folder = None if split is None and data is None else data_folder(settings, task, data)
-        load(task).validate_official(file, folder, split, ScorerOptions(nearest), problems)
+        loaded = load(task)
+        folder = None if split is None and data is None else data_folder(loaded, settings.home, data)
+        loaded.validate_official(file, folder, split, ScorerOptions(nearest), problems)
         if as_json:
             found = [
                 {"file": problem.file, "kind": problem.kind, "where": problem.where, "detail": problem.detail}
                 for problem in problems
             ]
             print_json(
-                {"task": task, "split": split, "file": str(file), "valid": not found, "problems": found}
+                {
+                    "task": loaded.name,
+                    "split": split,
+                    "file": str(file),
+                    "valid": not found,
+                    "problems": found,
+                }
             )
         problems.raise_if_any()
-        say(settings, f"{file}: a valid {task} file" + (f" for the split {split}" if split else ""))
+        say(settings, f"{file}: a valid {loaded.name} file" + (f" for the split {split}" if split else ""))

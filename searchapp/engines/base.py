@@ -37,7 +37,8 @@ class IndexSpec:
 
     `mapping` is a create-index body without shards and replicas. `digest` identifies everything that an answer
     can depend on, mapping and documents alike: two indexes of one digest give the same answers, on any engine
-    and any number of shards. `documents_digest` identifies the documents alone.
+    and any number of shards. `documents_digest` identifies the documents alone. `owner` says whose index it is
+    where a name alone does not: the file of a user's own task.
     """
 
     mapping: Mapping[str, Any]
@@ -45,6 +46,7 @@ class IndexSpec:
     digest: str
     documents_digest: str = ""
     shards: int = 1
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class IndexInfo:
     shards: int
     created: str
     documents_digest: str = ""
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

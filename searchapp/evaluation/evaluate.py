@@ -13,6 +13,7 @@ from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation.base import Breakdown, OfficialScore, ScorerOptions
 from searchapp.evaluation.measures import Measures, measure
 from searchapp.runs import directory
+from searchapp.runs.directory import StoredRun
 from searchapp.tasks.base import Task
 
 ALL = "all"
@@ -37,10 +38,10 @@ class GoldSource:
 
     def folder(self, task: Task) -> Path | None:
         """The folder with the task's files, if it is known."""
-        if self.data is not None or self.home is None:
+        if self.data is not None or (self.home is None and task.file is None):
             return self.data
-        fetched = self.home / "data" / task.name
-        return fetched if fetched.is_dir() else None
+        folder = tasks.data_folder(task, self.home or Path())
+        return folder if folder.is_dir() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +132,14 @@ def _evaluate_files(task: Task, files: Sequence[Path], gold: GoldSource) -> Eval
 def _evaluate_run(path: Path, given: GoldSource) -> Evaluation:
     stored = directory.read(path)
     manifest = stored.manifest
-    if given.task not in (None, manifest.task):
-        raise UsageError(f"{path} is a run of {manifest.task}, not of {given.task}: leave out --task")
-    task = tasks.load(manifest.task)
+    task = task_of(stored, given.task)
     gold = replace(
         given, data=given.data or Path(manifest.data), split=given.split or manifest.split, task=task.name
     )
     gold_files = _gold_files(task, gold)
     warnings = []
+    if task.file and manifest.task_file and digest_file(task.file) != manifest.task_file["digest"]:
+        warnings.append(f"{task.file} has changed since the run {path} was made with it")
     for file in gold_files:
         digest = manifest.data_digests.get(data_name(gold.data or Path(), file))
         if digest and file.is_file() and digest_file(file) != digest:
@@ -151,6 +152,27 @@ def _evaluate_run(path: Path, given: GoldSource) -> Evaluation:
         )
     except NotScorable as error:
         raise error.of(str(path)) from error
+
+
+def task_of(stored: StoredRun, given: str | None = None) -> Task:
+    """The task of a run; `given` names it too, for a task file that has been moved since.
+
+    Raises:
+        UsageError: what is given is another task, or the run's task file is not where it was.
+    """
+    manifest = stored.manifest
+    described = manifest.task_file.get("path")
+    if given is None:
+        if described and not Path(described).is_file():
+            raise UsageError(
+                f"{stored.path} was made with the task file {described}, which is not there any more: "
+                "name the file with --task"
+            )
+        return tasks.load(described or manifest.task)
+    task = tasks.load(given)
+    if (task.name, task.file is None) != (manifest.task, not described):
+        raise UsageError(f"{stored.path} is a run of {manifest.task}, not of {given}: leave out --task")
+    return task
 
 
 def _gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:

@@ -14,6 +14,7 @@ from searchapp.digests import digest_json
 from searchapp.errors import DataError, UsageError
 from searchapp.model import Topic
 from searchapp.ranking.templates import Template
+from searchapp.resources import RecipeBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,65 +89,70 @@ _KEYS = {"about", "template", "parameters", "neighbours", "baseline"}
 _NEIGHBOURS = {"k": int, "power": float, "direct": float}
 
 
-def names(task: str) -> list[str]:
-    """The names of a task's recipes."""
-    return sorted(resources.recipes(task))
+def names(task: str | RecipeBook) -> list[str]:
+    """The names of a task's recipes; a task that ships with searchapp may be given by its name."""
+    return sorted(_book(task).recipes)
 
 
-def load(task: str, name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
+def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
     """A task's recipe, with some of its parameters set to other values.
+
+    A task that ships with searchapp may be given by its name.
 
     Raises:
         UsageError: there is no such recipe, or it has no such parameter, or the value is of the wrong kind.
         DataError: the recipe or its template is not what it should be.
     """
-    described = resources.recipes(task).get(name)
+    book = _book(task)
+    described = book.recipes.get(name)
+    label = f"{book.task}/{name}"
     if described is None:
-        raise UsageError(f"{task} has no recipe {name!r}: choose {' or '.join(names(task))}")
+        raise UsageError(f"{book.task} has no recipe {name!r}: choose {' or '.join(names(book))}")
     unknown = sorted(described.keys() - _KEYS)
     if unknown or "template" not in described:
         wrong = f"has the unknown key {unknown[0]!r}" if unknown else "names no template"
-        raise DataError(f"the recipe {task}/{name} {wrong}: correct recipes.toml")
+        raise DataError(f"the recipe {label} {wrong}: correct {book.file.name}")
     parameters = dict(described.get("parameters", {}))
     signal = dict(described.get("neighbours", {}))
     for key, value in (overrides or {}).items():
         where = parameters if key in parameters else signal if key in _NEIGHBOURS else {}
         if key not in where:
             known = ", ".join(sorted({*parameters, *(signal.keys() & _NEIGHBOURS)})) or "none"
-            raise UsageError(f"the recipe {task}/{name} has no parameter {key!r}: it has {known}")
+            raise UsageError(f"the recipe {label} has no parameter {key!r}: it has {known}")
         where[key] = value
-    template, digest = _template(task, described["template"])
-    neighbours = _neighbours(task, name, signal) if signal else None
+    template, digest = _template(book, described["template"])
+    neighbours = _neighbours(book, name, signal) if signal else None
     used = template.variables | (neighbours.template.variables if neighbours else frozenset())
     for key in sorted({f"recipe.{key}" for key in parameters} - used):
         raise DataError(f"{template.name}: the variable {key} is set, but the template does not use it")
     baseline = described.get("baseline")
     if baseline not in (None, *BASELINES):
-        raise DataError(
-            f"the recipe {task}/{name} has no baseline {baseline!r}: choose {' or '.join(BASELINES)}"
-        )
+        raise DataError(f"the recipe {label} has no baseline {baseline!r}: choose {' or '.join(BASELINES)}")
     return Recipe(name, described.get("about", ""), template, digest, parameters, neighbours, baseline)
 
 
-def _neighbours(task: str, name: str, described: Mapping[str, Any]) -> Neighbours:
+def _neighbours(book: RecipeBook, name: str, described: Mapping[str, Any]) -> Neighbours:
+    label = f"{book.task}/{name}"
     if described.keys() != {"template", *_NEIGHBOURS}:
         raise DataError(
-            f"the recipe {task}/{name}: `neighbours` must have template, {', '.join(_NEIGHBOURS)}: "
-            "correct recipes.toml"
+            f"the recipe {label}: `neighbours` must have template, {', '.join(_NEIGHBOURS)}: "
+            f"correct {book.file.name}"
         )
     numbers: dict[str, Any] = {}
     for key, kind in _NEIGHBOURS.items():
         value = described[key]
         right = isinstance(value, int) if kind is int else isinstance(value, int | float)
         if not right or isinstance(value, bool) or not value >= (1 if key == "k" else 0):
-            raise UsageError(
-                f"the recipe {task}/{name}: {key} must be a number that is not negative, not {value!r}"
-            )
+            raise UsageError(f"the recipe {label}: {key} must be a number that is not negative, not {value!r}")
         numbers[key] = kind(value)
-    template, digest = _template(task, described["template"])
+    template, digest = _template(book, described["template"])
     return Neighbours(template, digest, **numbers)
 
 
-def _template(task: str, name: str) -> tuple[Template, str]:
-    body = resources.query_template(task, name)
-    return Template(body, f"{task}/{name}"), digest_json(body)
+def _template(book: RecipeBook, name: str) -> tuple[Template, str]:
+    body = book.template(name)
+    return Template(body, f"{book.task}/{name}"), digest_json(body)
+
+
+def _book(task: str | RecipeBook) -> RecipeBook:
+    return resources.recipe_book(task) if isinstance(task, str) else task

@@ -33,7 +33,8 @@ class Manifest:
 
     `data` is the folder the topics came from and `data_digests` the SHA-256 of each file read there;
     `index_digest` identifies mapping and documents of the index; `files` maps each other file of the run to its
-    SHA-256. `seconds` is the time the ranking took, `created` its end in UTC, `digest` that of the manifest.
+    SHA-256. `task_file` has path and digest of the TOML file of a user's own task, and is empty for other tasks.
+    `seconds` is the time the ranking took, `created` its end in UTC, `digest` that of the manifest.
     """
 
     searchapp: str
@@ -52,12 +53,16 @@ class Manifest:
     created: str
     seconds: float
     files: Mapping[str, str] = field(default_factory=dict)
+    task_file: Mapping[str, str] = field(default_factory=dict)
     format: int = FORMAT
     digest: str = ""
 
     def own_digest(self) -> str:
         """The SHA-256 of everything in the manifest but its own digest."""
-        return digest_json({**asdict(self), "digest": ""})
+        described = {**asdict(self), "digest": ""}
+        if not self.task_file:
+            del described["task_file"]  # runs from before there was such a thing keep their digest
+        return digest_json(described)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +141,8 @@ def read_manifest(path: Path) -> Manifest:
     for name, kind in _FIELD_TYPES.items():
         if not isinstance(getattr(manifest, name), kind):
             raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {name} is no {kind.__name__}")
+    if manifest.task_file and manifest.task_file.keys() != {"path", "digest"}:
+        raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: task_file lacks path or digest")
     return manifest
 
 
@@ -159,8 +166,10 @@ def verify(path: Path) -> Verification:
     known = {MANIFEST, *manifest.files}
     problems += [f"{file}: not part of the run" for file in sorted(path.iterdir()) if file.name not in known]
     notes = []
-    for name, digest in manifest.data_digests.items():
-        file = Path(manifest.data) / name
+    used = {Path(manifest.data) / name: digest for name, digest in manifest.data_digests.items()}
+    if manifest.task_file:
+        used[Path(manifest.task_file["path"])] = manifest.task_file["digest"]
+    for file, digest in used.items():
         if not file.is_file():
             notes.append(f"{file}: not there any more, so not compared")
         elif digest_file(file) != digest:
@@ -180,5 +189,5 @@ _FIELD_TYPES: dict[str, type] = {
     **dict.fromkeys(("searchapp", "task", "split", "tag", "data", "mapping_digest", "index_digest"), str),
     **dict.fromkeys(("created", "digest"), str),
     **dict.fromkeys(("depth", "topics", "hits"), int),
-    **dict.fromkeys(("recipe", "engine", "data_digests", "files"), dict),
+    **dict.fromkeys(("recipe", "engine", "data_digests", "files", "task_file"), dict),
 }

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import searchapp
-from searchapp.digests import data_digests
+from searchapp.digests import data_digests, digest_file
 from searchapp.engines.base import Advance, Engine
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
@@ -105,6 +105,11 @@ def make_run(
     manifest = Manifest(
         searchapp=searchapp.__version__,
         task=task.name,
+        task_file=(
+            {"path": str(task.file.resolve()), "digest": digest_file(task.file)}
+            if task.file is not None
+            else {}
+        ),
         split=request.split,
         recipe=request.recipe.manifest(),
         depth=request.depth,

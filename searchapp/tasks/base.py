@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
+from searchapp import resources
 from searchapp.evaluation.base import Scorer, ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Run, Topic
+from searchapp.resources import RecipeBook
 
 Writer = Callable[[BinaryIO], None]
 
@@ -20,7 +22,8 @@ class Task(Protocol):
     task has none to learn from). With `topics_are_documents` a topic is itself one of the documents, under the
     same id, and must never be retrieved for itself. `default_recipe` ranks topics, `search_recipe` what a person
     types. `official_file` describes the organisers' file to people. `measures` are the names, in ir-measures'
-    notation, of what is reported beside the official figures.
+    notation, of what is reported beside the official figures. `grades` are what the grades 0, 1, ... of a judgment
+    mean. `file` is the TOML file of a user's own task, None for a task that ships with searchapp.
     """
 
     name: str
@@ -37,6 +40,29 @@ class Task(Protocol):
     official_file: str
     measures: tuple[str, ...]
     scorer: Scorer
+    grades: tuple[str, ...]
+    file: Path | None
+
+    @property
+    def index_name(self) -> str:
+        """The name of the index of its documents, which no other task has."""
+
+    @property
+    def reference(self) -> str:
+        """What names the task on the command line."""
+
+    def index_mapping(self) -> dict[str, Any]:
+        """The create-index body of its documents.
+
+        Raises:
+            DataError: a mapping of the user's own is not what it should be.
+        """
+
+    def examples_index_mapping(self) -> dict[str, Any] | None:
+        """The create-index body of its solved topics; None if it has none to learn from."""
+
+    def recipe_book(self) -> RecipeBook:
+        """How it ranks."""
 
     def split_files(self, data: Path, split: str) -> list[Path]:
         """The files of a split's topics and gold, whether they exist or not.
@@ -64,7 +90,10 @@ class Task(Protocol):
         """The files that those are read from."""
 
     def check_split(self, data: Path, split: str, problems: Problems) -> int:
-        """Find everything that is wrong with a split's topics and gold; returns the number of good topics."""
+        """Find everything that is wrong with the files of a split's topics and gold; returns the number of good topics.
+
+        Splits that lie in the same files are checked together, by the first of them.
+        """
 
     def gold_files(self, data: Path, split: str) -> list[Path]:
         """The files that the official scorer takes as a split's gold."""
@@ -86,3 +115,30 @@ class Task(Protocol):
         Without `data` and `split` only what the file alone shows; a task whose files show nothing alone raises
         UsageError.
         """
+
+
+class ShippedTask:
+    """What the tasks that ship with searchapp have in common: mapping and recipes are found by their names."""
+
+    name: str
+    mapping: str
+    examples_mapping: str | None
+    grades: tuple[str, ...] = ("not relevant", "relevant")
+    file: Path | None = None
+
+    @property
+    def index_name(self) -> str:
+        return self.name
+
+    @property
+    def reference(self) -> str:
+        return self.name
+
+    def index_mapping(self) -> dict[str, Any]:
+        return resources.index_mapping(self.mapping)
+
+    def examples_index_mapping(self) -> dict[str, Any] | None:
+        return None if self.examples_mapping is None else resources.index_mapping(self.examples_mapping)
+
+    def recipe_book(self) -> RecipeBook:
+        return resources.recipe_book(self.name)

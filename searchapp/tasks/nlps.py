@@ -15,7 +15,7 @@ from searchapp.evaluation.nlps import NEAREST, NlpsScorer
 from searchapp.formats import json_stream, proofwiki, two_column
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Run, Topic
-from searchapp.tasks.base import Writer
+from searchapp.tasks.base import ShippedTask, Writer
 
 EXAMPLES = "train"
 """The split whose statements are the solved examples of the others."""
@@ -23,7 +23,7 @@ EXAMPLES = "train"
 KNOWLEDGE_BASE = "knowledge_base.json"
 
 
-class Nlps:
+class Nlps(ShippedTask):
     """The task `nlps`."""
 
     name = "nlps"

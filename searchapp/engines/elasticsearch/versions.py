@@ -150,6 +150,7 @@ class Versions:
             "documents": spec.documents,
             "shards": spec.shards,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "owner": spec.owner,
             "builder": asdict(Builder.this_process()),
         }
 
@@ -180,6 +181,7 @@ class Versions:
                 documents_digest=meta["documents_digest"],
                 shards=meta["shards"],
                 created=meta["created"],
+                owner=meta.get("owner", ""),
             )
             builder = Builder(**meta["builder"])
         except (KeyError, TypeError):

@@ -123,6 +123,7 @@ def _info(name: str, version: str, spec: IndexSpec) -> IndexInfo:
         documents_digest=spec.documents_digest,
         shards=spec.shards,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        owner=spec.owner,
     )
 
 
