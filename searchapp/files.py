@@ -43,7 +43,7 @@ def whole_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise SearchappError(_failed(path, error)) from error
     finally:
@@ -79,9 +79,9 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         for file in temporary.iterdir():
             with file.open("rb") as opened:
                 os.fsync(opened.fileno())
-        _sync_folder(temporary)
+        sync_folder(temporary)
         _put_in_place(temporary, path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
         for parent in made:
@@ -131,7 +131,8 @@ def _remove_abandoned(path: Path) -> None:
             shutil.rmtree(entry, ignore_errors=True)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make sure that the names in a folder, and what they stand for, survive a loss of power."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

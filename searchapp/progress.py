@@ -12,13 +12,21 @@ from searchapp.engines.base import Advance, no_progress
 class Progress(Protocol):
     """Shows the stages of a piece of work."""
 
-    def stage(self, label: str, total: int | None = None) -> AbstractContextManager[Advance]:
-        """A stage ("indexing") of `total` items; what it gives is called with each number of items done."""
+    def stage(
+        self, label: str, total: int | None = None, *, in_bytes: bool = False
+    ) -> AbstractContextManager[Advance]:
+        """A stage ("indexing") of `total` items, or bytes; what it gives is called with each number of them done."""
 
 
 class Silent:
     """A `Progress` that shows nothing."""
 
     @contextmanager
-    def stage(self, label: str, total: int | None = None) -> Iterator[Advance]:  # noqa: ARG002
+    def stage(
+        self,
+        label: str,  # noqa: ARG002
+        total: int | None = None,  # noqa: ARG002
+        *,
+        in_bytes: bool = False,  # noqa: ARG002
+    ) -> Iterator[Advance]:
         yield no_progress

@@ -24,7 +24,8 @@ class Settings:
     `engine_chosen_by` says what made the engine the one in use: "default", "--url", "SEARCHAPP_ENGINE".
     Credentials are `api_key`, or `username` and `password`; those in `url` are used but never shown.
     `ca_certs` is a PEM file of the authorities that the server's certificate is checked against, the system's
-    when None. Every index and alias that searchapp makes begins with `index_prefix`.
+    when None. Every index and alias that searchapp makes begins with `index_prefix`. `data_mirror` is an address that
+    official data is fetched from instead of its sources.
     """
 
     home: Path
@@ -36,6 +37,7 @@ class Settings:
     password: str | None = None
     ca_certs: Path | None = None
     index_prefix: str = DEFAULT_INDEX_PREFIX
+    data_mirror: str | None = None
     quiet: bool = False
     verbose: bool = False
 
@@ -79,6 +81,7 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
         password=password,
         ca_certs=Path(ca_certs) if ca_certs else None,
         index_prefix=prefix,
+        data_mirror=value("data_mirror"),
         quiet=bool(flags.get("quiet")),
         verbose=bool(flags.get("verbose")),
     )

@@ -11,7 +11,20 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli import analyze, demo, doctor, evaluate, export, index, rank, runs, search, tasks, validate
+from searchapp.cli import (
+    analyze,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    export,
+    index,
+    rank,
+    runs,
+    search,
+    tasks,
+    validate,
+)
 from searchapp.cli.common import EngineOption, HomeOption, QuietOption, UrlOption, VerboseOption
 
 app = typer.Typer(
@@ -46,7 +59,7 @@ def _globals(
     context.obj = {"engine": engine, "url": url, "home": home, "quiet": quiet, "verbose": verbose}
 
 
-for module in (demo, doctor, tasks, index, search, rank, export, validate, evaluate, runs, analyze):
+for module in (demo, doctor, tasks, data, index, search, rank, export, validate, evaluate, runs, analyze):
     module.register(app)
 
 

@@ -20,16 +20,20 @@ class Bars:
     """A `Progress` that draws one bar a stage."""
 
     @contextmanager
-    def stage(self, label: str, total: int | None = None) -> Iterator[Advance]:
+    def stage(self, label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
+        from rich import progress
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = [
-            TextColumn("{task.description:>18}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
+            progress.TextColumn("{task.description:>18}"),
+            progress.BarColumn(),
+            *(
+                [progress.DownloadColumn(), progress.TransferSpeedColumn()]
+                if in_bytes
+                else [progress.MofNCompleteColumn()]
+            ),
+            progress.TimeRemainingColumn(elapsed_when_finished=True),
         ]
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
             bar = bars.add_task(label, total=total)
             yield lambda done: bars.advance(bar, done)

@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
     @command(app)
     def tasks(settings: Settings, as_json: JsonOption = False) -> None:
         """List the tasks with their splits, recipes and official measures, their data, and what is indexed."""
+        from searchapp.fetching.folder import has_data
         from searchapp.ranking import recipes
         from searchapp.tasks import data_folder, load, names
 
@@ -38,7 +39,7 @@ def register(app: typer.Typer) -> None:
                 "mapping": task.mapping,
                 "official": {"measure": task.official_measure, "file": task.official_file},
                 "data": str(data_folder(task, settings.home)),
-                "data_found": data_folder(task, settings.home).is_dir(),
+                "data_found": has_data(data_folder(task, settings.home)),
                 "indexed": indexed.get(task.name),
             }
             for task in loaded
@@ -66,6 +67,7 @@ def _indexed(settings: Settings, tasks: Sequence[Task]) -> dict[str, int]:
 def _print(settings: Settings, task: Task, recipes: Sequence[str], indexed: dict[str, int]) -> None:
     from rich.text import Text
 
+    from searchapp.fetching.folder import has_data
     from searchapp.tasks import data_folder
 
     folder = data_folder(task, settings.home)
@@ -75,7 +77,7 @@ def _print(settings: Settings, task: Task, recipes: Sequence[str], indexed: dict
         ("splits", " ".join(task.splits)),
         ("recipes", " ".join(recipes)),
         ("official", f"{task.official_measure}, {task.official_file}"),
-        ("data", f"{folder}{'' if folder.is_dir() else ' (not there: name another folder with --data)'}"),
+        ("data", f"{folder}{'' if has_data(folder) else f' (not there: searchapp data get {task.name})'}"),
         ("indexed", state),
     ]
     console = stdout_console()

@@ -8,7 +8,7 @@ def test_a_task_is_told_with_its_data_and_what_is_indexed(cli: Cli) -> None:
     assert before.code == 0
     assert before.stdout.startswith("nlps  Natural language premise selection")
     assert "indexed  nothing yet" in before.stdout
-    assert "not there: name another folder with --data" in before.stdout
+    assert "not there: searchapp data get nlps" in before.stdout
     cli("index", "nlps", "--data", SAMPLE)
     assert "indexed  70 documents" in cli("tasks").stdout
 

@@ -1,0 +1,346 @@
+"""`searchapp data`: the official files of the tasks, fetched, listed and verified."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from searchapp.cli.common import (
+    JsonOption,
+    command,
+    print_json,
+    say,
+    stdout_console,
+    warn,
+)
+from searchapp.errors import InvalidFiles, Problem, SearchappError, UsageError
+from searchapp.settings import Settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from searchapp.fetching.download import Downloader
+    from searchapp.fetching.folder import Found
+    from searchapp.fetching.get import Plan
+    from searchapp.fetching.sources import Download, Source
+
+_OfficialTask = Annotated[str, typer.Argument(help="A task: see `searchapp data list`.", show_default=False)]
+
+SHOWN_ALONE = 10
+"""Up to so many files of a folder are shown one by one, more as one line."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    group = typer.Typer(
+        help="Fetch the official files of the tasks, and look after them.", no_args_is_help=True
+    )
+    app.add_typer(group, name="data")
+
+    @command(group)
+    def get(
+        settings: Settings,
+        task: _OfficialTask,
+        into: Annotated[
+            Path | None,
+            typer.Option(
+                help="Folder for the files; by default the one that every command looks in.",
+                show_default=False,
+            ),
+        ] = None,
+        accept_terms: Annotated[
+            bool, typer.Option("--accept-terms", help="Accept the terms of the data without being asked.")
+        ] = False,
+        overwrite: Annotated[
+            bool, typer.Option("--overwrite", help="Replace files that are not the official ones.")
+        ] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Fetch the official files of a task over the network.
+
+        Sizes, sources and terms are shown first, and nothing is fetched before they are accepted. Every file is
+        checked against its digest, and all of them appear together when the last has arrived. What was interrupted
+        goes on where it broke off. SEARCHAPP_DATA_MIRROR names a mirror, see docs/data.md.
+        """
+        from searchapp.fetching.get import make_plan
+        from searchapp.fetching.sources import load
+
+        folder = into if into is not None else _folder(settings, task)
+        plan = make_plan(load(task), folder, overwrite=overwrite)
+        if plan.downloads:
+            _require_somebody(task, accept_terms)
+            files = _fetch(settings, plan, accepted=accept_terms, overwrite=overwrite)
+            say(settings, f"{task}: {_count(len(files), 'file')} fetched into {folder}")
+            if into is None:
+                say(settings, f"next: searchapp index {task}")
+        else:
+            files = {}
+            say(settings, f"{task}: every official file is in {folder} already, byte for byte")
+        if as_json:
+            print_json(
+                {
+                    "task": task,
+                    "folder": str(folder),
+                    "page": plan.source.page,
+                    "terms": plan.source.terms,
+                    "fetched": [{"path": path, **entry} for path, entry in files.items()],
+                    "present": list(plan.present),
+                }
+            )
+
+    @command(group, "list")
+    def list_(
+        settings: Settings,
+        task: Annotated[str | None, typer.Argument(help="Only this task.", show_default=False)] = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """List the tasks whose official files can be fetched: sizes, sources, terms, and what is there.
+
+        Files are told by name and size here; `searchapp data verify` compares every byte.
+        """
+        from searchapp.fetching.folder import look
+        from searchapp.fetching.sources import load, names
+
+        sources = [load(name) for name in ([task] if task else names())]
+        found = {source.task: look(source, _folder(settings, source.task)) for source in sources}
+        if as_json:
+            described = [_described(one, _folder(settings, one.task), found[one.task]) for one in sources]
+            print_json({"tasks": described})
+            return
+        for source in sources:
+            _print(source, _folder(settings, source.task), found[source.task], each=task is not None)
+
+    @command(group)
+    def verify(
+        settings: Settings,
+        task: _OfficialTask,
+        data: Annotated[
+            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
+        ] = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Check that the files of a task are the official ones, byte for byte."""
+        from searchapp.fetching.folder import check, has_data, strangers
+        from searchapp.fetching.sources import load
+
+        source, folder = load(task), data if data is not None else _folder(settings, task)
+        if not has_data(folder):
+            raise UsageError(f"there is no data in {folder}: fetch it with `searchapp data get {task}`")
+        found = check(source, folder)
+        others = strangers(folder, found)
+        if as_json:
+            print_json({**_described(source, folder, found), "strangers": others})
+        _judge(settings, task, folder, found, others)
+
+
+def _folder(settings: Settings, task: str) -> Path:
+    """Where every command looks for a task's files when it is not told otherwise."""
+    return settings.home / "data" / task
+
+
+def _require_somebody(task: str, accept_terms: bool) -> None:
+    if not accept_terms and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            f"nobody is there to accept the terms of the data of {task}: read them with `searchapp data list {task}`, "
+            "and say --accept-terms"
+        )
+
+
+def _fetch(
+    settings: Settings, plan: Plan, *, accepted: bool, overwrite: bool
+) -> Mapping[str, Mapping[str, Any]]:
+    from searchapp.cli.progress import for_person
+    from searchapp.fetching.download import Downloader
+    from searchapp.fetching.get import fetch
+
+    with closing(Downloader(settings.data_mirror, warn)) as downloader:
+        sizes = downloader.sizes(plan.downloads)
+        if not settings.quiet or not accepted:
+            _show(plan, downloader, sizes)
+        if not accepted and not _confirmed():
+            raise SearchappError("the terms were not accepted: nothing was fetched")
+        try:
+            return fetch(plan, downloader, sizes, for_person(settings), overwrite=overwrite).files
+        except KeyboardInterrupt:
+            _say_what_is_kept(plan)
+            raise
+
+
+def _confirmed() -> bool:
+    try:
+        return typer.confirm("Fetch them, and accept these terms?", default=False, err=True)
+    except typer.Abort:  # the end of the input, or Ctrl-C
+        print(file=sys.stderr)
+        raise SearchappError("nothing was fetched") from None
+
+
+def _say_what_is_kept(plan: Plan) -> None:
+    from rich.filesize import decimal
+
+    from searchapp.fetching.get import kept_bytes
+
+    if kept := kept_bytes(plan.folder):
+        print(
+            f"{decimal(kept)} have arrived and are kept: the same command goes on from there", file=sys.stderr
+        )
+
+
+def _show(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]) -> None:
+    """What is about to be fetched, from where, and under which terms: on stderr."""
+    from rich.console import Console
+    from rich.filesize import decimal
+
+    from searchapp.fetching.get import kept_bytes
+
+    rows = [(file.path, sizes.get(file.download)) for file in plan.files]
+    rows += [(one.download.url.rpartition("/")[2], sizes.get(one.download)) for one in plan.archives]
+    facts = [("fetch", _total(rows))]
+    if plan.present:
+        facts.append(("present", f"{_count(len(plan.present), 'file')}, byte for byte"))
+    if kept := kept_bytes(plan.folder):
+        facts.append(("kept", f"{decimal(kept)} from an earlier attempt"))
+    facts.append(("into", str(plan.folder)))
+    facts += [("from", address) for address in _addresses(map(downloader.address, plan.downloads))]
+    facts += [("home", plan.source.page), ("terms", plan.source.terms)]
+    console = Console(
+        stderr=True,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=None if sys.stderr.isatty() else 100_000,
+    )
+    console.print(plan.source.task, style="bold")
+    _print_files(console, [(path, size, "") for path, size in _grouped(rows)])
+    _print_facts(console, facts)
+
+
+def _print(source: Source, folder: Path, found: Sequence[Found], *, each: bool) -> None:
+    """One task of `data list`: on stdout."""
+    from rich.text import Text
+
+    console = stdout_console()
+    console.print(Text.assemble((source.task, "bold"), "  ", _state(found)))
+    rows = [(one.path, one.size if one.size is not None else one.expected) for one in found]
+    if each:
+        _print_files(console, [(*row, one.state) for row, one in zip(rows, found, strict=True)])
+    packed = any("*" in path for path, _size in rows)  # what an archive holds is known when it is there
+    files = f"in {_count(len(source.archives), 'archive')}, size unknown" if packed else _total(rows)
+    facts = [("files", files), ("folder", str(folder))]
+    facts += [("from", address) for address in _addresses(one.url for one in source.downloads())]
+    _print_facts(console, [*facts, ("home", source.page), ("terms", source.terms)])
+
+
+def _print_files(console: Console, rows: Sequence[tuple[str, int | None, str]]) -> None:
+    from rich.filesize import decimal
+
+    width = max((len(path) for path, _size, _state in rows), default=0)
+    for path, size, state in rows:
+        shown = "size unknown" if size is None else decimal(size)
+        console.print(f"  {path:<{width}}  {shown:>12}  {state}".rstrip(), soft_wrap=True)
+
+
+def _print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
+    from rich.text import Text
+
+    for name, value in facts:
+        # Wrapped here for the indentation; into a pipe no line is, for the console has no width there.
+        lines = textwrap.wrap(
+            value, max(20, console.width - 11), break_long_words=False, break_on_hyphens=False
+        )
+        for place, line in enumerate(lines):
+            console.print(Text.assemble((f"  {'' if place else name:<9}", "dim"), line), soft_wrap=True)
+
+
+def _grouped(rows: Sequence[tuple[str, int | None]]) -> list[tuple[str, int | None]]:
+    """The files with their sizes; those of a folder of many together."""
+    grouped: dict[str, list[int | None]] = {}
+    folders = Counter(path.rpartition("/")[0] for path, _size in rows)
+    for path, size in rows:
+        folder = path.rpartition("/")[0]
+        many = folder and folders[folder] > SHOWN_ALONE
+        grouped.setdefault(f"{folder}/ ({_count(folders[folder], 'file')})" if many else path, []).append(
+            size
+        )
+    return [
+        (path, None if None in sizes else sum(size for size in sizes if size is not None))
+        for path, sizes in grouped.items()
+    ]
+
+
+def _total(rows: Sequence[tuple[str, int | None]]) -> str:
+    from rich.filesize import decimal
+
+    known = [size for _path, size in rows if size is not None]
+    unknown = len(rows) - len(known)
+    if not known:
+        return f"{_count(len(rows), 'file')}, size unknown"
+    return f"{_count(len(rows), 'file')}, {decimal(sum(known))}" + (
+        f" and {unknown} of unknown size" if unknown else ""
+    )
+
+
+def _addresses(urls: Iterable[str]) -> list[str]:
+    """Where files come from: the folders of several, the addresses of single ones."""
+    folders: dict[str, list[str]] = {}
+    for url in urls:
+        folders.setdefault(url.rpartition("/")[0] + "/", []).append(url)
+    return [folder if len(of_folder) > 1 else of_folder[0] for folder, of_folder in folders.items()]
+
+
+def _state(found: Sequence[Found]) -> str:
+    states = Counter(one.state for one in found)
+    here, changed = len(found) - states["missing"], states["changed"]
+    if not here:
+        return "nothing yet"
+    told = "complete" if here == len(found) else f"{here} of {_count(len(found), 'file')}"
+    return f"{told}, {changed} of another size" if changed else told
+
+
+def _described(source: Source, folder: Path, found: Sequence[Found]) -> dict[str, Any]:
+    states = Counter(one.state for one in found)
+    return {
+        "task": source.task,
+        "folder": str(folder),
+        "complete": not states["missing"] and not states["changed"],
+        "page": source.page,
+        "terms": source.terms,
+        "files": [asdict(one) for one in found],
+    }
+
+
+def _judge(
+    settings: Settings, task: str, folder: Path, found: Sequence[Found], others: Sequence[str]
+) -> None:
+    """Say what `data verify` has found; files that are not as they should be are an error."""
+    for path in others:
+        warn(f"{folder / path} is not one of the official files, but may be read with them")
+    unknown = [one.path for one in found if one.state == "unknown"]
+    if unknown:
+        warn(
+            f"{', '.join(unknown)}: not unpacked by searchapp, so there is nothing to compare with: "
+            f"`searchapp data get {task}` fetches the archive and compares"
+        )
+    problems = [
+        Problem(str(folder), f"{one.state} file", detail=one.path)
+        for one in found
+        if one.state in ("missing", "changed")
+    ]
+    if problems:
+        advice = (
+            f"`searchapp data get {task}` fetches what is missing, with --overwrite also what has changed"
+        )
+        raise InvalidFiles(problems, advice)
+    intact = sum(one.state == "intact" for one in found)
+    say(settings, f"{task}: {_count(intact, 'file')} in {folder}, byte for byte the official ones")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,322 @@
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+
+from searchapp.errors import DataError, SearchappError, UsageError
+from searchapp.fetching import download as module
+from searchapp.fetching.download import ATTEMPTS, MOST_REDIRECTS, Downloader
+from searchapp.fetching.sources import Digest, Download
+from tests.fetching.server import Fault, FileServer
+
+CONTENT = bytes(range(256)) * 2000
+HALF = len(CONTENT) // 2
+PATH = "/x/data.json"
+
+
+def wanted(server: FileServer, *, size: int | None = len(CONTENT), at_most: int = 10**6) -> Download:
+    digest = Digest("sha256", hashlib.sha256(CONTENT).hexdigest())
+    return Download(server.url + PATH, digest, size, at_most if size is None else size)
+
+
+class Fetch:
+    """Fetches into a folder, and keeps what was told on the way."""
+
+    def __init__(self, downloader: Downloader, folder: Path) -> None:
+        self.downloader = downloader
+        self.path = folder / "data"
+        self.part = folder / "data.part"
+        self.told: list[str] = []
+        self.advanced = 0
+
+    def __call__(self, download: Download) -> bytes:
+        self.downloader.fetch(download, self.path, self._advance)
+        return self.path.read_bytes()
+
+    def _advance(self, done: int) -> None:
+        self.advanced += done
+
+
+@pytest.fixture
+def fetch(files: FileServer, tmp_path: Path) -> Iterator[Fetch]:
+    files.files[PATH] = CONTENT
+    told: list[str] = []
+    with closing(Downloader(notify=told.append)) as downloader:
+        fetch = Fetch(downloader, tmp_path)
+        fetch.told = told
+        yield fetch
+
+
+def test_a_file_arrives_whole_and_leaves_nothing_else(files: FileServer, fetch: Fetch) -> None:
+    assert fetch(wanted(files)) == CONTENT
+    assert [path.name for path in fetch.path.parent.iterdir()] == ["data"]
+    assert fetch.advanced == len(CONTENT)
+    assert files.requests[PATH][0]["accept-encoding"] == "identity"
+    assert files.requests[PATH][0]["user-agent"].startswith("searchapp/")
+
+
+def test_a_broken_connection_is_resumed_where_it_broke_off(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = [Fault(cut_after=100_000), Fault(cut_after=200_000)]
+    assert fetch(wanted(files)) == CONTENT
+    assert files.ranges(PATH) == [None, "bytes=100000-", "bytes=300000-"]
+    assert all("if-range" in headers for headers in files.requests[PATH][1:])
+    assert files.bytes_sent == len(CONTENT)
+    assert fetch.advanced == len(CONTENT)
+    assert len(fetch.told) == 2 and "trying again" in fetch.told[0]
+
+
+def test_a_cut_without_a_length_is_noticed_by_the_size_that_is_known(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = [Fault(cut_after=100_000, unmeasured=True)]
+    assert fetch(wanted(files)) == CONTENT
+    assert "ended after 100,000 of 512,000 bytes" in fetch.told[0]
+
+
+def test_a_download_that_moves_on_is_never_given_up(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = Fault(cut_after=70_000)
+    assert len(CONTENT) / 70_000 > ATTEMPTS
+    assert fetch(wanted(files)) == CONTENT
+
+
+def test_one_that_does_not_is_given_up_and_kept_for_later(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = [Fault(cut_after=100_000)] + [Fault(cut_after=0)] * 50
+    with pytest.raises(
+        SearchappError, match="100,000 bytes are kept, and the same command goes on"
+    ) as caught:
+        fetch(wanted(files))
+    assert caught.value.exit_code == 1
+    assert len(files.requests[PATH]) == ATTEMPTS
+    files.faults.clear()
+    assert fetch(wanted(files)) == CONTENT
+    assert files.ranges(PATH)[-1] == "bytes=100000-"
+
+
+def test_what_is_begun_anew_again_and_again_does_not_move_on(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = [Fault(cut_after=100_000), Fault(shift=1)] * 50
+    with pytest.raises(SearchappError, match="try again later"):
+        fetch(wanted(files))
+    assert len(files.requests[PATH]) < 2 * ATTEMPTS
+
+
+def test_a_file_that_has_changed_meanwhile_is_fetched_anew(files: FileServer, fetch: Fetch) -> None:
+    fetch.part.write_bytes(b"of another version")
+    fetch.part.with_suffix(".version").write_text('"another"')
+    assert fetch(wanted(files)) == CONTENT
+    assert files.requests[PATH][0]["if-range"] == '"another"'
+    assert len(files.requests[PATH]) == 1
+    assert fetch.advanced == len(CONTENT)
+
+
+def test_without_a_validator_the_digest_tells_that_the_parts_are_of_two_files(
+    files: FileServer, fetch: Fetch
+) -> None:
+    fetch.part.write_bytes(b"of another version")
+    assert fetch(wanted(files)) == CONTENT
+    assert files.ranges(PATH) == ["bytes=18-", None]
+    assert "did not arrive as it should be" in fetch.told[0]
+
+
+def test_a_weak_entity_tag_is_no_validator(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = [Fault(cut_after=100_000, etag='W/"weak"'), Fault(etag='W/"weak"')]
+    assert fetch(wanted(files)) == CONTENT
+    assert "if-range" not in files.requests[PATH][1]
+    assert files.ranges(PATH)[1] == "bytes=100000-"
+
+
+def test_a_date_is_a_validator_where_there_is_no_entity_tag(files: FileServer, fetch: Fetch) -> None:
+    date = "Sat, 21 Nov 2020 10:00:00 GMT"
+    files.faults[PATH] = [Fault(cut_after=100_000, drop_etag=True, headers={"Last-Modified": date})]
+    assert fetch(wanted(files)) == CONTENT
+    assert files.requests[PATH][1]["if-range"] == date
+
+
+@pytest.mark.parametrize("fault", [Fault(no_ranges=True), Fault(shift=7), Fault(shift=-7)])
+def test_a_server_that_cannot_resume_costs_time_but_nothing_else(
+    files: FileServer, fetch: Fetch, fault: Fault
+) -> None:
+    files.faults[PATH] = [Fault(cut_after=100_000), fault]
+    assert fetch(wanted(files)) == CONTENT
+    assert fetch.advanced == len(CONTENT)
+
+
+def test_a_part_that_is_already_whole_is_only_checked(files: FileServer, fetch: Fetch) -> None:
+    fetch.part.write_bytes(CONTENT)
+    assert fetch(wanted(files)) == CONTENT
+    assert files.requests[PATH] == []
+    fetch.path.rename(fetch.part)
+    assert fetch(wanted(files, size=None)) == CONTENT  # the server says 416: there is no more
+    assert files.ranges(PATH) == [f"bytes={len(CONTENT)}-"]
+
+
+def test_a_part_that_is_too_long_is_fetched_anew(files: FileServer, fetch: Fetch) -> None:
+    fetch.part.write_bytes(CONTENT + b"more")
+    assert fetch(wanted(files)) == CONTENT
+    fetch.path.unlink()
+    fetch.part.write_bytes(CONTENT + b"more")
+    assert fetch(wanted(files, size=None)) == CONTENT
+
+
+def test_what_arrives_corrupted_is_fetched_once_more(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = [Fault(corrupt=True)]
+    assert fetch(wanted(files)) == CONTENT
+    assert fetch.advanced == len(CONTENT)
+
+
+def test_what_stays_corrupted_is_an_error_of_the_data_and_not_kept(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = Fault(corrupt=True)
+    with pytest.raises(DataError, match="is not the file that is meant, sha256:"):
+        fetch(wanted(files))
+    assert len(files.requests[PATH]) == 2
+    assert list(fetch.path.parent.iterdir()) == []
+
+
+def test_another_size_than_the_one_that_is_known_is_refused_at_once(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = Fault(body=b"<html>Please log in</html>")
+    with pytest.raises(DataError, match="has 26 bytes, and the file that is meant has 512,000"):
+        fetch(wanted(files))
+    assert len(files.requests[PATH]) == 1
+
+
+@pytest.mark.parametrize("unmeasured", [True, False])
+@pytest.mark.parametrize("size", [len(CONTENT) - 1, None])
+def test_more_bytes_than_stated_are_never_written(
+    files: FileServer, fetch: Fetch, unmeasured: bool, size: int | None
+) -> None:
+    files.faults[PATH] = Fault(unmeasured=unmeasured)
+    with pytest.raises(DataError, match=r"more than|is meant has"):
+        fetch(wanted(files, size=size, at_most=len(CONTENT) - 1))
+    assert not fetch.part.exists() or fetch.part.stat().st_size == 0
+
+
+@pytest.mark.parametrize("status", [404, 403, 410, 401])
+def test_a_refusal_is_told_at_once(files: FileServer, fetch: Fetch, status: int) -> None:
+    files.faults[PATH] = Fault(status=status)
+    with pytest.raises(SearchappError, match=f"{PATH} answers {status}") as caught:
+        fetch(wanted(files))
+    assert caught.value.exit_code == 1
+    assert len(files.requests[PATH]) == 1
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_a_server_that_is_overloaded_is_asked_again(files: FileServer, fetch: Fetch, status: int) -> None:
+    files.faults[PATH] = [Fault(status=status)] * 2
+    assert fetch(wanted(files)) == CONTENT
+    assert f"answers {status}" in fetch.told[0]
+
+
+@pytest.mark.parametrize("as_date", [False, True])
+def test_the_wait_that_a_server_asks_for_is_kept(files: FileServer, fetch: Fetch, as_date: bool) -> None:
+    asked = formatdate(time.time() + 2, usegmt=True) if as_date else "1"
+    files.faults[PATH] = [Fault(status=503, headers={"Retry-After": asked})]
+    before = time.monotonic()
+    assert fetch(wanted(files)) == CONTENT
+    assert time.monotonic() - before >= (0.9 if not as_date else 0.5)  # a date has whole seconds
+
+
+def test_nobody_waits_for_an_hour(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = Fault(status=429, headers={"Retry-After": "3600"})
+    with pytest.raises(SearchappError, match="answers 429"):
+        fetch(wanted(files))
+    assert len(files.requests[PATH]) == 1
+
+
+def test_a_retry_after_that_makes_no_sense_is_as_none(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = [Fault(status=503, headers={"Retry-After": "soon"})]
+    assert fetch(wanted(files)) == CONTENT
+
+
+def test_redirects_are_followed(files: FileServer, fetch: Fetch) -> None:
+    files.files["/elsewhere"] = CONTENT
+    files.faults[PATH] = Fault(status=302, headers={"Location": "/elsewhere"})
+    assert fetch(wanted(files)) == CONTENT
+
+
+def test_redirects_in_a_circle_end(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = Fault(status=302, headers={"Location": PATH})
+    with pytest.raises(SearchappError, match=f"more than {MOST_REDIRECTS} times"):
+        fetch(wanted(files))
+
+
+@pytest.mark.parametrize(
+    "place", ["file:///etc/passwd", "ftp://127.0.0.1/x", "data:text/plain,x", "gopher://x/"]
+)
+def test_redirects_lead_to_http_only(files: FileServer, fetch: Fetch, place: str) -> None:
+    files.faults[PATH] = Fault(status=302, headers={"Location": place})
+    with pytest.raises(SearchappError, match="neither http nor https"):
+        fetch(wanted(files))
+    assert len(files.requests[PATH]) == 1
+
+
+def test_silence_is_a_broken_connection(
+    files: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SILENCE_SECONDS", 0.2)
+    files.files[PATH] = CONTENT
+    files.faults[PATH] = [Fault(pause=1.0)]
+    told: list[str] = []
+    with closing(Downloader(notify=told.append)) as downloader:
+        downloader.fetch(wanted(files), tmp_path / "data")
+    assert (tmp_path / "data").read_bytes() == CONTENT
+    assert "has sent nothing for" in told[0]
+
+
+def test_a_compressed_answer_is_refused(files: FileServer, fetch: Fetch) -> None:
+    files.faults[PATH] = Fault(headers={"Content-Encoding": "gzip"})
+    with pytest.raises(SearchappError, match="sent compressed"):
+        fetch(wanted(files))
+
+
+def test_an_address_where_nobody_answers(fetch: Fetch) -> None:
+    nobody = Download("http://127.0.0.1:9/x", Digest("sha256", "0" * 64), 1, 1)
+    with pytest.raises(SearchappError, match=r"http://127.0.0.1:9/x can't be reached .*: try again later"):
+        fetch(nobody)
+
+
+def test_a_mirror_holds_each_host_in_a_folder_of_its_name(files: FileServer, tmp_path: Path) -> None:
+    files.files["/deep/data.example/a/b.json"] = CONTENT
+    download = Download(
+        "https://data.example/a/b.json",
+        Digest("sha256", hashlib.sha256(CONTENT).hexdigest()),
+        len(CONTENT),
+        len(CONTENT),
+    )
+    with closing(Downloader(f"{files.url}/deep/")) as downloader:
+        downloader.fetch(download, tmp_path / "data")
+    assert (tmp_path / "data").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("mirror", ["mirror.example", "ftp://mirror.example", "http://", "/srv/mirror"])
+def test_a_mirror_needs_an_address(mirror: str) -> None:
+    with pytest.raises(UsageError, match="SEARCHAPP_DATA_MIRROR takes an address"):
+        Downloader(mirror)
+
+
+def test_a_proxy_of_the_environment_is_used(
+    files: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", files.url)
+    monkeypatch.setenv("NO_PROXY", "")
+    files.files["http://data.example/x"] = CONTENT  # a proxy is asked for the whole address
+    digest = Digest("sha256", hashlib.sha256(CONTENT).hexdigest())
+    with closing(Downloader()) as downloader:
+        downloader.fetch(Download("http://data.example/x", digest, None, 10**6), tmp_path / "data")
+    assert (tmp_path / "data").read_bytes() == CONTENT
+
+
+def test_a_proxy_that_makes_no_sense_is_told(files: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "magic://proxy.example")
+    with pytest.raises(UsageError, match="the proxy or certificates that the environment names"):
+        Downloader()
+
+
+def test_sizes_that_are_not_known_are_asked_for(files: FileServer, fetch: Fetch) -> None:
+    known, unknown = wanted(files), wanted(files, size=None)
+    missing = Download(files.url + "/none", Digest("sha256", "0" * 64), None, 1)
+    sizes = fetch.downloader.sizes([known, unknown, missing])
+    assert sizes == {known: len(CONTENT), unknown: len(CONTENT)}
+    assert files.requests[PATH] == []  # nothing was downloaded for it
