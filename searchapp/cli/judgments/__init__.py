@@ -1,0 +1,22 @@
+"""`searchapp judgments`: what can be done with what people have judged."""
+
+from __future__ import annotations
+
+import typer
+
+from searchapp.cli.judgments import adjudicate, agreement, exchange, sharing
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    group = typer.Typer(help="Look after judgments.", no_args_is_help=True)
+    app.add_typer(group, name="judgments")
+
+    @group.callback()
+    def _group() -> None:
+        """Look after judgments: share the work, measure agreement, decide, and carry judgments in and out."""
+
+    exchange.register(group)
+    agreement.register(group)
+    adjudicate.register(group)
+    sharing.register(group)

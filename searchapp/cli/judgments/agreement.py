@@ -1,0 +1,154 @@
+"""`searchapp judgments stats` and `agreement`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, stdout_console, visible
+from searchapp.cli.judgments.options import (
+    AnnotatorsOption,
+    LogOption,
+    name_of,
+    of_task,
+    open_log,
+    require_known,
+)
+from searchapp.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from searchapp.judging.statistics import Agreement, Progress
+
+
+def register(group: typer.Typer) -> None:
+    """Add the commands."""
+
+    @command(group)
+    def stats(
+        settings: Settings, task: TaskArgument, log: LogOption = None, as_json: JsonOption = False
+    ) -> None:
+        """Show how much each annotator has judged, with which grades, and how fast."""
+        from searchapp.judging.statistics import progress
+
+        task = name_of(task)
+        with open_log(settings, log) as opened:
+            events, view = of_task(opened, task)
+        found = progress(events, view)
+        if as_json:
+            print_json({"task": task, "events": len(events), "annotators": [asdict(one) for one in found]})
+        else:
+            _print_progress(found)
+
+    @command(group)
+    def agreement(
+        settings: Settings,
+        task: TaskArgument,
+        annotator: AnnotatorsOption = None,
+        worst: Annotated[int, typer.Option(min=0, help="Disputed documents to show.")] = 10,
+        log: LogOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Show how far annotators agree beyond chance, and where they disagree most.
+
+        Kappa is Cohen's, plain and with linear and quadratic weights; alpha is Krippendorff's, ordinal. 1 is
+        perfect agreement, 0 agreement by chance. Models are annotators like others here.
+        """
+        from searchapp.judging.statistics import agreement as measured
+
+        task = name_of(task)
+        with open_log(settings, log) as opened:
+            _, view = of_task(opened, task)
+        require_known(annotator, view, task)
+        found = measured(view, annotator)
+        if as_json:
+            print_json(_described(task, found))
+        else:
+            _print_agreement(found, worst)
+
+
+def _print_progress(found: Sequence[Progress]) -> None:
+    names = ("annotator", "kind", "topics", "graded", "can't tell", "skipped", "seconds each", "grades")
+    rows = (
+        (
+            one.annotator,
+            one.kind.value,
+            str(one.topics),
+            str(one.graded),
+            str(one.cant_tell),
+            str(one.skipped),
+            "" if one.seconds is None else f"{one.seconds:.1f}",
+            "  ".join(f"{grade}: {count}" for grade, count in one.grades.items()),
+        )
+        for one in found
+    )
+    _print_table(names, rows, left=(0, 1, 7))
+
+
+def _print_agreement(found: Agreement, worst: int) -> None:
+    console = stdout_console()
+    console.print(
+        f"alpha {_figure(found.alpha)} (Krippendorff, ordinal) over {found.documents:,} documents with several grades"
+    )
+    if found.pairs:
+        console.print()
+        names = ("annotators", "documents", "kappa", "linear", "quadratic")
+        rows = (
+            (
+                " and ".join(pair.annotators),
+                str(pair.documents),
+                *map(_figure, (pair.kappa, pair.linear, pair.quadratic)),
+            )
+            for pair in found.pairs
+        )
+        _print_table(names, rows)
+    if found.topics:
+        console.print()
+        of_topics = (
+            (topic, str(documents), _figure(alpha)) for topic, (documents, alpha) in found.topics.items()
+        )
+        _print_table(("topic", "documents", "alpha"), of_topics)
+    if found.disputed and worst:
+        console.print()
+        disputed = (
+            (topic, document, "  ".join(f"{name}: {grade}" for name, grade in grades.items()))
+            for (topic, document), grades in found.disputed[:worst]
+        )
+        _print_table(("topic", "document", "grades"), disputed, left=(0, 1, 2))
+
+
+def _print_table(names: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for place, name in enumerate(names):
+        table.add_column(name, justify="left" if place in left else "right")
+    for row in rows:
+        table.add_row(*(Text(visible(cell)) for cell in row))
+    stdout_console().print(table)
+
+
+def _described(task: str, found: Agreement) -> dict[str, object]:
+    return {
+        "task": task,
+        "annotators": list(found.annotators),
+        "documents": found.documents,
+        "alpha": found.alpha,
+        "pairs": [asdict(pair) for pair in found.pairs],
+        "topics": {
+            topic: {"documents": documents, "alpha": alpha}
+            for topic, (documents, alpha) in found.topics.items()
+        },
+        "disputed": [
+            {"topic": topic, "document": document, "grades": dict(grades)}
+            for (topic, document), grades in found.disputed
+        ],
+    }
+
+
+def _figure(value: float) -> str:
+    return f"{value:.4f}"

@@ -1,0 +1,120 @@
+"""`searchapp judgments export` and `import`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, say
+from searchapp.cli.judgments.options import (
+    AnnotatorsOption,
+    LogOption,
+    name_of,
+    of_task,
+    open_log,
+    require_known,
+)
+from searchapp.errors import UsageError
+from searchapp.judging.events import Kind
+from searchapp.judging.fold import Rule
+from searchapp.settings import Settings
+
+
+class Format(StrEnum):
+    """What judgments can be written as."""
+
+    jsonl = "jsonl"
+    qrels = "qrels"
+    trec = "trec"
+
+
+def register(group: typer.Typer) -> None:
+    """Add the commands."""
+
+    @command(group)
+    def export(
+        settings: Settings,
+        task: TaskArgument,
+        out: Annotated[Path, typer.Option(help="File to write.", show_default=False)],
+        format_: Annotated[
+            Format,
+            typer.Option(
+                "--format",
+                help="jsonl: every event; qrels: the grade that holds; trec: every annotator's grade.",
+            ),
+        ] = Format.jsonl,
+        rule: Annotated[
+            Rule, typer.Option(help="qrels: how several opinions become one, where nobody has decided.")
+        ] = Rule.majority,
+        annotator: AnnotatorsOption = None,
+        log: LogOption = None,
+        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+    ) -> None:
+        """Write the judgments of a task as a file."""
+        from searchapp.files import whole_file
+        from searchapp.formats import trec
+        from searchapp.judging import exchange
+        from searchapp.judging.fold import Folding, judged
+
+        task = name_of(task)
+        with open_log(settings, log) as opened:
+            events, view = of_task(opened, task)
+        require_known(annotator, view, task)
+        if annotator and format_ is Format.jsonl:
+            raise UsageError("jsonl holds every event: leave out --annotator, or choose another format")
+        with whole_file(out, replace=overwrite) as file:
+            if format_ is Format.jsonl:
+                written = exchange.write_jsonl(file, events)
+            elif format_ is Format.trec:
+                written = exchange.write_annotators(file, view)
+            else:
+                grades = judged(view, Folding(rule, annotator)).grades
+                trec.write_qrels(file, grades)
+                written = sum(map(len, grades.values()))
+        say(settings, f"{written:,} lines are written to {out}")
+
+    @command(group, "import")
+    def import_(
+        settings: Settings,
+        task: TaskArgument,
+        file: Annotated[Path, typer.Argument(help="A file with judgments.", show_default=False)],
+        format_: Annotated[
+            Format, typer.Option("--format", help="jsonl, or qrels of one annotator.")
+        ] = Format.jsonl,
+        annotator: Annotated[
+            str | None, typer.Option(help="qrels: whose grades these are.", show_default=False)
+        ] = None,
+        kind: Annotated[Kind, typer.Option(help="qrels: a person's, or a model's.")] = Kind.person,
+        log: LogOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Take in judgments from a file: all of them or, if one contradicts the log, none.
+
+        What the log has already is no news: to import a file a second time changes nothing.
+        """
+        from searchapp.judging import exchange
+
+        if format_ is Format.trec:
+            raise UsageError("the format trec can only be written: import jsonl or qrels")
+        if (annotator is None) == (format_ is Format.qrels):
+            needs = (
+                "say whose grades these are"
+                if annotator is None
+                else "jsonl names its annotators itself: leave out"
+            )
+            raise UsageError(f"{needs} --annotator")
+        task = name_of(task)
+        with open_log(settings, log, must_exist=False) as opened:
+            if annotator is None:
+                outcome = exchange.import_jsonl(opened, file)
+            else:
+                now = datetime.now(UTC).isoformat(timespec="microseconds")
+                template = exchange.template(annotator, kind, task, now)
+                outcome = exchange.import_grades(opened, task, exchange.read_grades(file), template, file)
+        if as_json:
+            print_json({"file": str(file), "events": outcome.events, "new": outcome.new})
+        say(settings, f"{file}: {outcome.events:,} judgments, {outcome.new:,} of them new")

@@ -1,0 +1,110 @@
+"""`searchapp judgments pool` and `assign`: what is to be judged, and by whom."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, say
+from searchapp.errors import UsageError
+from searchapp.settings import Settings
+
+
+def register(group: typer.Typer) -> None:
+    """Add the commands."""
+
+    @command(group)
+    def pool(
+        settings: Settings,
+        runs: Annotated[list[Path], typer.Argument(help="Run directories.", show_default=False)],
+        out: Annotated[Path, typer.Option(help="Run directory to write.", show_default=False)],
+        depth: Annotated[int, typer.Option(min=1, help="Documents that each run gives a topic.")] = 10,
+        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run.")] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Make a pool of the top of several runs: a run directory that can be judged like any other.
+
+        Documents come in the order of the best rank that a run gives them.
+        """
+        from searchapp.runs.pooling import write_pool
+
+        manifest = write_pool(runs, depth, out, overwrite=overwrite)
+        if as_json:
+            print_json({"run": str(out), "topics": manifest.topics, "documents": manifest.hits})
+        say(
+            settings,
+            f"{manifest.hits:,} documents of {manifest.topics:,} topics, the first {depth} of {len(runs)} runs, "
+            f"are written to {out}",
+        )
+
+    @command(group)
+    def assign(
+        settings: Settings,
+        task: TaskArgument,
+        split: Annotated[str, typer.Option(help="Split whose topics are shared out.", show_default=False)],
+        out: Annotated[
+            Path, typer.Option(help="File to write, for `judge --assignment`.", show_default=False)
+        ],
+        quota: Annotated[
+            list[str],
+            typer.Option(
+                "--to",
+                metavar="NAME=TOPICS",
+                help="An annotator and how many topics; can be given several times.",
+                show_default=False,
+            ),
+        ],
+        data: Annotated[
+            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
+        ] = None,
+        overlap: Annotated[
+            float, typer.Option(min=0, max=1, help="Share of each quota that several people judge.")
+        ] = 0.2,
+        per_topic: Annotated[int, typer.Option(min=2, help="How many people judge such a topic.")] = 2,
+        seed: Annotated[int, typer.Option(help="Decides which topics are drawn, and their order.")] = 0,
+        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Share topics out among annotators, some of them to several, so that agreement can be measured."""
+        from searchapp.files import whole_file
+        from searchapp.formats.problems import Problems
+        from searchapp.judging.assignment import assign as shared_out
+        from searchapp.tasks import data_folder, load
+
+        quotas = _quotas(quota)
+        problems = Problems()
+        loaded = load(task)
+        topics = loaded.topics(data_folder(loaded, settings.home, data), split, problems)
+        problems.raise_if_any()
+        found = shared_out(
+            [topic.id for topic in topics], quotas, overlap if len(quotas) > 1 else 0, per_topic, seed
+        )
+        described = {
+            "task": loaded.name,
+            "split": split,
+            "seed": seed,
+            "shared": list(found.shared),
+            "topics": {name: list(own) for name, own in found.topics.items()},
+        }
+        with whole_file(out, replace=overwrite) as file:
+            file.write((json.dumps(described, indent=2, ensure_ascii=False) + "\n").encode())
+        if as_json:
+            print_json(described)
+        for name, own in found.topics.items():
+            say(settings, f"{name}: {len(own)} topics, {len(set(own) & set(found.shared))} of them shared")
+        say(settings, f"written to {out}: `searchapp judge {task} --assignment {out} --annotator NAME`")
+
+
+def _quotas(given: list[str]) -> dict[str, int]:
+    quotas: dict[str, int] = {}
+    for one in given:
+        name, equals, number = one.rpartition("=")
+        if not equals or not name or not number.isdecimal():
+            raise UsageError(f"--to {one}: use the form NAME=TOPICS, for instance ann=20")
+        if name in quotas:
+            raise UsageError(f"--to {one}: {name} has a quota already")
+        quotas[name] = int(number)
+    return quotas

@@ -1,0 +1,203 @@
+"""`searchapp judgments`, as a group of annotators would use it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from searchapp.judging.events import Action, Author, Kind
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.session import Place, Session
+from tests.cli.conftest import SAMPLE, Cli
+
+GRADES = {"ann": {"d1": 2, "d2": 0, "d3": 1}, "ben": {"d1": 2, "d2": 2, "d3": 1}}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """The log of two annotators and a model, who have judged three documents of a topic."""
+    path = tmp_path / "log.sqlite"
+    with JudgmentLog(path) as opened:
+        for name, grades in GRADES.items():
+            session = Session(opened, "nlps", Author(name))
+            for rank, (document, grade) in enumerate(grades.items(), 1):
+                session.grade([Place("t1", document, "run", rank)], grade)
+        Session(opened, "nlps", Author("bot", Kind.model)).grade([Place("t1", "d2")], 0)
+    return path
+
+
+def rows(path: Path) -> list[list[str]]:
+    return [line.split() for line in path.read_text().splitlines()]
+
+
+def test_the_whole_log_goes_out_and_in_without_loss(offline: Cli, log: Path, tmp_path: Path) -> None:
+    out, again = tmp_path / "all.jsonl", tmp_path / "again.sqlite"
+    assert offline("judgments", "export", "nlps", "--log", log, "--out", out).code == 0
+    first = offline("judgments", "import", "nlps", out, "--log", again, "--json")
+    assert first.json == {"file": str(out), "events": 7, "new": 7}
+    assert offline("judgments", "import", "nlps", out, "--log", again, "--json").json["new"] == 0
+    with JudgmentLog(log) as one, JudgmentLog(again) as two:
+        assert list(one.events()) == list(two.events())
+
+
+def test_a_file_that_contradicts_the_log_is_refused_whole(offline: Cli, log: Path, tmp_path: Path) -> None:
+    out = tmp_path / "all.jsonl"
+    offline("judgments", "export", "nlps", "--log", log, "--out", out)
+    lines = out.read_text().splitlines()
+    changed = {**json.loads(lines[1]), "grade": 3}
+    new = {**json.loads(lines[2]), "id": "new"}
+    out.write_text("\n".join([json.dumps(new), json.dumps(changed), '{"id": 1}', "no json"]))
+    result = offline("judgments", "import", "nlps", out, "--log", log)
+    assert result.code == 4
+    for part in ("line 2", "another event of the id", "line 3", "line 4"):
+        assert part in result.stderr
+    with JudgmentLog(log) as opened:
+        assert len(opened) == 7
+
+
+def test_qrels_have_the_grade_that_holds_and_trec_every_annotators(
+    offline: Cli, log: Path, tmp_path: Path
+) -> None:
+    qrels, trec = tmp_path / "qrels", tmp_path / "trec"
+    assert offline("judgments", "export", "nlps", "--format", "qrels", "--log", log, "--out", qrels).code == 0
+    assert rows(qrels) == [["t1", "0", "d1", "2"], ["t1", "0", "d2", "0"], ["t1", "0", "d3", "1"]]
+    offline(
+        "judgments", "export", "nlps", "--format", "qrels", "--log", log, "--out", qrels, "--overwrite",
+        "--rule", "decided",
+    )  # fmt: skip
+    assert [row[2] for row in rows(qrels)] == ["d1", "d3"]
+    offline("judgments", "export", "nlps", "--format", "trec", "--log", log, "--out", trec)
+    assert ["t1", "ben", "d2", "2"] in rows(trec) and ["t1", "bot", "d2", "0"] in rows(trec)
+    assert len(rows(trec)) == 7
+
+
+def test_qrels_are_imported_once_and_refused_where_they_contradict(
+    offline: Cli, log: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "qrels"
+    path.write_text("t1 0 d1 2\nt2 0 d9 1\n")
+    arguments = ("judgments", "import", "nlps", path, "--format", "qrels", "--annotator", "ann", "--log", log)
+    assert offline(*arguments, "--json").json == {"file": str(path), "events": 2, "new": 1}
+    assert offline(*arguments, "--json").json["new"] == 0
+    path.write_text("t1 0 d1 0\nt2 0 d8 1\n")
+    result = offline(*arguments)
+    assert result.code == 4 and "the file says grade 0, ann grade 2 in the log" in result.stderr
+    with JudgmentLog(log) as opened:
+        assert len(opened) == 8
+    assert offline("judgments", "import", "nlps", path, "--format", "qrels", "--log", log).code == 2
+
+
+def test_statistics_count_what_holds_now(offline: Cli, log: Path) -> None:
+    with JudgmentLog(log) as opened:
+        session = Session(opened, "nlps", Author("ann"))
+        session.undo()
+        session.cant_tell(Place("t2", "d1"))
+    found = {
+        one["annotator"]: one
+        for one in offline("judgments", "stats", "nlps", "--log", log, "--json").json["annotators"]
+    }
+    assert (found["ann"]["graded"], found["ann"]["cant_tell"], found["ann"]["topics"]) == (2, 1, 2)
+    assert found["ben"]["grades"] == {"2": 2, "1": 1}
+    assert found["bot"]["kind"] == "model"
+    assert "can't tell" in offline("judgments", "stats", "nlps", "--log", log).stdout
+
+
+def test_agreement_of_people_and_of_a_model_with_them(offline: Cli, log: Path) -> None:
+    result = offline(
+        "judgments", "agreement", "nlps", "--log", log, "--annotator", "ann", "--annotator", "ben", "--json"
+    ).json
+    (pair,) = result["pairs"]
+    # ann 2 0 1, ben 2 2 1: agreement 2/3, by chance (1/3)(2/3) + (1/3)(1/3) = 1/3
+    assert pair["documents"] == 3 and pair["kappa"] == pytest.approx(0.5)
+    assert result["disputed"] == [{"topic": "t1", "document": "d2", "grades": {"ann": 0, "ben": 2}}]
+    printed = offline("judgments", "agreement", "nlps", "--log", log).stdout
+    assert "ann and bot" in printed and "d2" in printed
+    refused = offline("judgments", "agreement", "nlps", "--log", log, "--annotator", "eve")
+    assert refused.code == 2 and "there are ann, ben, bot" in refused.stderr
+
+
+def test_a_decision_ends_a_dispute(offline: Cli, log: Path, tmp_path: Path) -> None:
+    result = offline(
+        "judgments", "adjudicate", "nlps", "--log", log, "--annotator", "eve",
+        "--topic", "t1", "--document", "d2", "--grade", 1, "--reason", "half of it",
+    )  # fmt: skip
+    assert result.code == 0
+    with JudgmentLog(log) as opened:
+        last = [event for _, event in opened.events()][-1]
+    assert (last.action, last.grade, last.text) == (Action.adjudicate, 1, "half of it")
+    out = tmp_path / "qrels"
+    offline("judgments", "export", "nlps", "--format", "qrels", "--log", log, "--out", out)
+    assert ["t1", "0", "d2", "1"] in rows(out)
+    assert (
+        "nothing to decide"
+        in offline("judgments", "adjudicate", "nlps", "--log", log, "--annotator", "eve").stderr
+    )
+
+
+def test_without_judgments_it_says_how_to_make_some(offline: Cli, log: Path, tmp_path: Path) -> None:
+    for command in ("stats", "agreement"):
+        result = offline("judgments", command, "nlps", "--log", tmp_path / "none")
+        assert result.code == 4 and "`searchapp judge`" in result.stderr
+        assert not (tmp_path / "none").exists()
+        assert offline("judgments", command, "checkthat", "--log", log).code == 4
+
+
+@pytest.fixture
+def two_runs(indexed: Cli, tmp_path: Path) -> tuple[Path, Path]:
+    runs = tmp_path / "bm25", tmp_path / "neighbours"
+    for run in runs:
+        arguments = ("--data", SAMPLE, "--split", "dev", "--recipe", run.name, "--out", run)
+        assert indexed("rank", "nlps", *arguments).code == 0
+    return runs
+
+
+def test_a_pool_is_a_run_of_the_top_of_several(
+    indexed: Cli, two_runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "pool"
+    result = indexed("judgments", "pool", *two_runs, "--depth", 3, "--out", out, "--json")
+    assert result.code == 0
+    top: dict[str, set[str]] = {}
+    for run in two_runs:
+        for topic, _, document, rank, *_ in rows(run / "run.trec"):
+            if int(rank) <= 3:
+                top.setdefault(topic, set()).add(document)
+    pooled: dict[str, set[str]] = {}
+    for topic, _, document, *_ in rows(out / "run.trec"):
+        pooled.setdefault(topic, set()).add(document)
+    assert pooled == top
+    assert result.json["documents"] == sum(map(len, top.values()))
+    assert indexed("runs", "verify", out).code == 0
+
+
+def test_topics_are_shared_out_by_a_seed(offline: Cli, tmp_path: Path) -> None:
+    def assigned(out: Path, *more: object) -> dict[str, object]:
+        result = offline(
+            "judgments", "assign", "nlps", "--data", SAMPLE, "--split", "dev", "--to", "ann=4", "--to", "ben=4",
+            "--overlap", 0.5, "--out", out, "--json", *more,
+        )  # fmt: skip
+        assert result.code == 0, result.stderr
+        found: dict[str, object] = json.loads(out.read_text())
+        assert found == result.json
+        return found
+
+    first = assigned(tmp_path / "a.json")
+    assert first == assigned(tmp_path / "b.json")
+    assert first["topics"] != assigned(tmp_path / "c.json", "--seed", 1)["topics"]
+    assert len(first["shared"]) == 2  # type: ignore[arg-type]
+    refused = offline(
+        "judgments",
+        "assign",
+        "nlps",
+        "--data",
+        SAMPLE,
+        "--split",
+        "dev",
+        "--to",
+        "ann",
+        "--out",
+        tmp_path / "d",
+    )
+    assert refused.code == 2 and "NAME=TOPICS" in refused.stderr
