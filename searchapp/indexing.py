@@ -112,15 +112,7 @@ def index_examples(
     mapping = task.examples_index_mapping()
     if mapping is None:
         raise DataError(f"{task.name} has no solved topics to rank by: choose another recipe")
-    problems = Problems()
-    with progress.stage("reading solved topics") as advance:
-        examples = list(_counted(task.examples(data, split, problems), advance))
-    problems.raise_if_any()
-    examples = list(
-        ({one.topic.id: one for one in examples} | {one.topic.id: one for one in judged}).values()
-    )
-    if not examples:
-        raise DataError(f"{data} has no solved topics for {task.name} {split}: choose another recipe")
+    examples = read_examples(task, data, split, progress, judged)
     documents = [Document(one.topic.id, one.topic.text, one.topic.fields) for one in examples]
     seen = DocumentsDigest()
     for _document in seen.watch(documents):
@@ -133,6 +125,27 @@ def index_examples(
             spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest())
             engine.build(name, spec, documents, advance)
     return engine.open(name), examples
+
+
+def read_examples(
+    task: Task, data: Path, split: str, progress: Progress, judged: Sequence[Example] = ()
+) -> list[Example]:
+    """The solved topics that a split's topics may be ranked by, with the `judged` ones in place of their gold.
+
+    Raises:
+        InvalidFiles: the files of the solved topics have problems.
+        DataError: there is not one solved topic.
+    """
+    problems = Problems()
+    with progress.stage("reading solved topics") as advance:
+        examples = list(_counted(task.examples(data, split, problems), advance))
+    problems.raise_if_any()
+    examples = list(
+        ({one.topic.id: one for one in examples} | {one.topic.id: one for one in judged}).values()
+    )
+    if not examples:
+        raise DataError(f"{data} has no solved topics for {task.name} {split}: choose another recipe")
+    return examples
 
 
 def examples_name(task: str, split: str, *, judged: bool = False) -> str:

@@ -18,6 +18,7 @@ from searchapp.settings import Settings, resolve
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from typer.core import TyperCommand
 
 _PANEL = "Global options"
 
@@ -72,12 +73,13 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 
 
 def command(
-    app: typer.Typer, name: str | None = None
+    app: typer.Typer, name: str | None = None, cls: type[TyperCommand] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function whose first parameter is `settings: Settings` as a command.
 
     The command gets the global options besides its own. An error that is meant for people is printed as one
-    sentence on stderr and becomes the exit code.
+    sentence on stderr and becomes the exit code. `cls` is the command's class, when it reads its words in a way of
+    its own.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -104,7 +106,7 @@ def command(
         del wrapper.__wrapped__  # or its signature would be taken
         wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        app.command(name, help=_unwrapped(function.__doc__ or ""))(wrapper)
+        app.command(name, cls=cls, help=_unwrapped(function.__doc__ or ""))(wrapper)
         return function
 
     return decorate

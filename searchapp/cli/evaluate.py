@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from searchapp.cli.common import JsonOption, command, print_json, stdout_console, visible, warn
+from searchapp.cli.spreading import SpreadingCommand, files_named
 from searchapp.errors import GateMissed
 from searchapp.settings import Settings
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @command(app)
+    @command(app, cls=SpreadingCommand)
     def evaluate(
         settings: Settings,
         runs: Annotated[
@@ -45,7 +46,8 @@ def register(app: typer.Typer) -> None:
         gold: Annotated[
             list[Path] | None,
             typer.Option(
-                help="Gold file, instead of --data and --split; several in the order of theirs.",
+                help="Gold file, instead of --data and --split; several in the order of theirs, as `--gold A B`, "
+                "`--gold A,B` or `--gold A --gold B`.",
                 show_default=False,
             ),
         ] = None,
@@ -69,6 +71,13 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option(help="smart-relations: the scorer's option of this name.", show_default=False),
         ] = None,
+        lenient: Annotated[
+            bool,
+            typer.Option(
+                "--lenient",
+                help="checkthat: leave out debates that the official scorer stops on, for they are too short.",
+            ),
+        ] = False,
         fail_under: Annotated[
             float | None,
             typer.Option(help="Exit with 5 if an official figure is below this.", show_default=False),
@@ -90,9 +99,9 @@ def register(app: typer.Typer) -> None:
             task=task,
             data=data,
             split=split,
-            gold=tuple(gold or ()),
+            gold=files_named(gold or ()),
             home=settings.home,
-            options=ScorerOptions(nearest, hierarchy, kb),
+            options=ScorerOptions(nearest, hierarchy, kb, lenient=lenient),
             by=tuple(by or ()),
         )
         evaluations = score(runs, source)
@@ -158,7 +167,9 @@ def _breakdown(evaluation: Evaluation, breakdown: Breakdown) -> Table:
 
 
 def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.6f}"
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) else f"{value:.6f}"  # a count, such as R, is a whole number
 
 
 def _in_order(figures: Iterable[Mapping[str, float]]) -> list[str]:

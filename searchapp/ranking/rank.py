@@ -9,6 +9,7 @@ from searchapp.engines.base import Advance, Index, no_progress
 from searchapp.errors import DataError
 from searchapp.model import Hits, Ranking, Run, Topic
 from searchapp.ranking import signals
+from searchapp.ranking.labelled import Labels, with_labels
 from searchapp.ranking.recipes import Recipe
 
 
@@ -29,20 +30,27 @@ def rank(
     advance: Advance = no_progress,
     *,
     solved: Solved | None = None,
+    labels: Labels | None = None,
     topics_are_documents: bool = False,
 ) -> Run:
     """The first `depth` documents of the index for every topic, in the order of the topics.
 
-    `solved` must be given when the recipe has the signal of neighbours.
+    `solved` must be given when the recipe has the signal of neighbours, `labels` when it has that of labelled
+    documents.
 
     Raises:
         DataError: the template retrieves a topic for itself, although `topics_are_documents`.
         EngineError: the engine failed on the way.
     """
-    answers = signals.searched(index, topics, lambda topic: recipe.body(topic, depth), advance)
+    # With labelled documents the topics themselves are the small part of the work.
+    direct = advance if recipe.labelled is None else no_progress
+    answers = signals.searched(index, topics, lambda topic: recipe.body(topic, depth), direct)
     if recipe.neighbours is not None:
         assert solved is not None, "the recipe asks solved topics"
         answers = _with_votes(topics, answers, recipe, depth, solved, topics_are_documents)
+    if recipe.labelled is not None:
+        assert labels is not None, "the recipe asks labelled documents"
+        answers = with_labels(index, topics, answers, recipe, depth, labels, advance)
     rankings = tuple(Ranking(topic.id, hits) for topic, hits in zip(topics, answers, strict=True))
     if topics_are_documents:
         for ranking in rankings:

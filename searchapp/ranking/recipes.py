@@ -12,7 +12,7 @@ from typing import Any
 from searchapp import resources
 from searchapp.digests import digest_json
 from searchapp.errors import DataError, UsageError
-from searchapp.model import Topic
+from searchapp.model import Document, Topic
 from searchapp.ranking.templates import Template
 from searchapp.resources import RecipeBook
 
@@ -32,6 +32,21 @@ class Neighbours:
 
 
 @dataclass(frozen=True, slots=True)
+class Labelled:
+    """The signal of labelled documents: each document that the recipe's own template retrieves asks `template`.
+
+    That finds the nearest `k` documents of solved topics, whose grades vote, each with the weight (s / s1) ** `power`;
+    the recipe's own ranking and the one by votes are fused by 1 / (`rank_constant` + rank). See `ranking.labelled`.
+    """
+
+    template: Template
+    template_digest: str
+    k: int
+    power: float
+    rank_constant: float
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
     """A template over the documents, the values of its parameters (`{{recipe.<name>}}`), and further signals.
 
@@ -45,6 +60,12 @@ class Recipe:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     neighbours: Neighbours | None = None
     baseline: str | None = None
+    labelled: Labelled | None = None
+
+    @property
+    def learns(self) -> bool:
+        """Whether it ranks by solved topics."""
+        return self.neighbours is not None or self.labelled is not None
 
     def body(self, topic: Topic, depth: int) -> dict[str, Any]:
         """The search body that retrieves the first `depth` documents for a topic."""
@@ -55,8 +76,17 @@ class Recipe:
         assert self.neighbours is not None, "the recipe has this signal"
         return self._rendered(self.neighbours.template, topic, self.neighbours.k)
 
-    def _rendered(self, template: Template, topic: Topic, depth: int) -> dict[str, Any]:
+    def labelled_body(self, topic: Topic, document: Document) -> dict[str, Any]:
+        """The search body that retrieves the labelled documents nearest to a document."""
+        assert self.labelled is not None, "the recipe has this signal"
+        return self._rendered(self.labelled.template, topic, self.labelled.k, document)
+
+    def _rendered(
+        self, template: Template, topic: Topic, depth: int, document: Document | None = None
+    ) -> dict[str, Any]:
         variables = {f"topic.{name}": value for name, value in topic.variables().items()}
+        if document is not None:
+            variables |= {f"document.{name}": value for name, value in document.source().items()}
         variables |= {f"recipe.{name}": value for name, value in self.parameters.items()}
         return template.render(variables | {"depth": depth})
 
@@ -79,14 +109,22 @@ class Recipe:
                 "power": signal.power,
                 "direct": signal.direct,
             }
+        if self.labelled is not None:
+            described["labelled"] = {
+                "template": self.labelled.template.name,
+                "template_digest": self.labelled.template_digest,
+                **{name: getattr(self.labelled, name) for name in _LABELLED},
+            }
         return described
 
 
 BASELINES = ("tfidf",)
 """Methods for comparison that use no engine; see the modules of these names."""
 
-_KEYS = {"about", "template", "parameters", "neighbours", "baseline"}
+_KEYS = {"about", "template", "parameters", "neighbours", "labelled", "baseline"}
 _NEIGHBOURS = {"k": int, "power": float, "direct": float}
+_LABELLED = {"k": int, "power": float, "rank_constant": float}
+_SIGNALS = {"neighbours": _NEIGHBOURS, "labelled": _LABELLED}
 
 
 def names(task: str | RecipeBook) -> list[str]:
@@ -113,40 +151,49 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
         wrong = f"has the unknown key {unknown[0]!r}" if unknown else "names no template"
         raise DataError(f"the recipe {label} {wrong}: correct {book.file.name}")
     parameters = dict(described.get("parameters", {}))
-    signal = dict(described.get("neighbours", {}))
+    signals = {kind: dict(described.get(kind, {})) for kind in _SIGNALS}
     for key, value in (overrides or {}).items():
-        where = parameters if key in parameters else signal if key in _NEIGHBOURS else {}
-        if key not in where:
-            known = ", ".join(sorted({*parameters, *(signal.keys() & _NEIGHBOURS)})) or "none"
+        places = [parameters, *(signals[kind] for kind in _SIGNALS if key in _SIGNALS[kind])]
+        where = next((place for place in places if key in place), None)
+        if where is None:
+            own = (signals[kind].keys() & _SIGNALS[kind].keys() for kind in _SIGNALS)
+            known = ", ".join(sorted({*parameters}.union(*own))) or "none"
             raise UsageError(f"the recipe {label} has no parameter {key!r}: it has {known}")
         where[key] = value
     template, digest = _template(book, described["template"])
-    neighbours = _neighbours(book, name, signal) if signal else None
-    used = template.variables | (neighbours.template.variables if neighbours else frozenset())
+    neighbours = Neighbours(**_signal(book, name, "neighbours", signals)) if signals["neighbours"] else None
+    labelled = Labelled(**_signal(book, name, "labelled", signals)) if signals["labelled"] else None
+    used = template.variables.union(*(one.template.variables for one in (neighbours, labelled) if one))
     for key in sorted({f"recipe.{key}" for key in parameters} - used):
         raise DataError(f"{template.name}: the variable {key} is set, but the template does not use it")
     baseline = described.get("baseline")
     if baseline not in (None, *BASELINES):
         raise DataError(f"the recipe {label} has no baseline {baseline!r}: choose {' or '.join(BASELINES)}")
-    return Recipe(name, described.get("about", ""), template, digest, parameters, neighbours, baseline)
+    return Recipe(
+        name, described.get("about", ""), template, digest, parameters, neighbours, baseline, labelled
+    )
 
 
-def _neighbours(book: RecipeBook, name: str, described: Mapping[str, Any]) -> Neighbours:
-    label = f"{book.task}/{name}"
-    if described.keys() != {"template", *_NEIGHBOURS}:
+def _signal(
+    book: RecipeBook, name: str, kind: str, signals: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The template and the numbers of a signal, as the class of its kind takes them."""
+    label, described, types = f"{book.task}/{name}", signals[kind], _SIGNALS[kind]
+    if described.keys() != {"template", *types}:
         raise DataError(
-            f"the recipe {label}: `neighbours` must have template, {', '.join(_NEIGHBOURS)}: "
-            f"correct {book.file.name}"
+            f"the recipe {label}: `{kind}` must have template, {', '.join(types)}: correct {book.file.name}"
         )
-    numbers: dict[str, Any] = {}
-    for key, kind in _NEIGHBOURS.items():
-        value = described[key]
-        right = isinstance(value, int) if kind is int else isinstance(value, int | float)
-        if not right or isinstance(value, bool) or not value >= (1 if key == "k" else 0):
-            raise UsageError(f"the recipe {label}: {key} must be a number that is not negative, not {value!r}")
-        numbers[key] = kind(value)
     template, digest = _template(book, described["template"])
-    return Neighbours(template, digest, **numbers)
+    made: dict[str, Any] = {"template": template, "template_digest": digest}
+    for key, type_ in types.items():
+        value = described[key]
+        right = isinstance(value, int) if type_ is int else isinstance(value, int | float)
+        if not right or isinstance(value, bool) or not value >= (1 if key == "k" else 0):
+            raise UsageError(
+                f"the recipe {label}: {key} must be a number that is not negative, not {value!r}"
+            )
+        made[key] = type_(value)
+    return made
 
 
 def _template(book: RecipeBook, name: str) -> tuple[Template, str]:

@@ -9,14 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import searchapp
-from searchapp.digests import data_digests, digest_file
+from searchapp.digests import data_digests, digest_file, digest_json
 from searchapp.engines.base import Advance, Engine
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
-from searchapp.indexing import index_examples, open_index, require_documents
+from searchapp.indexing import index_examples, open_index, read_examples, require_documents
 from searchapp.model import Example, Ranking, Run, Topic
 from searchapp.progress import Progress
+from searchapp.ranking.labelled import Labels
 from searchapp.ranking.rank import Solved, rank
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals import gold_of
@@ -63,7 +64,7 @@ def make_run(
         raise UsageError(
             f"the tag {request.tag!r} can't stand in a TREC run: choose one without white space with --tag"
         )
-    if request.judged and request.recipe.neighbours is None:
+    if request.judged and not request.recipe.learns:
         raise UsageError(
             f"the recipe {request.recipe.name} does not learn from judged topics: choose one that asks solved topics"
         )
@@ -83,6 +84,11 @@ def make_run(
             task, engine, request.data, request.split, progress, request.judged
         )
         solved = Solved(examples_index, gold_of(examples))
+    labels = None
+    if request.recipe.labelled is not None:
+        examples = read_examples(task, request.data, request.split, progress, request.judged)
+        documents = task.documents(request.data, Problems(lenient=True))
+        labels = Labels({document.id: document for document in documents}, gold_of(examples))
     started = time.perf_counter()
     with progress.stage("ranking", len(topics)) as advance:
         if request.recipe.baseline is not None:
@@ -96,11 +102,12 @@ def make_run(
                 request.tag,
                 advance,
                 solved=solved,
+                labels=labels,
                 topics_are_documents=task.topics_are_documents,
             )
     seconds = time.perf_counter() - started
     used = [*task.document_files(request.data), *task.split_files(request.data, request.split)]
-    if solved is not None:
+    if request.recipe.learns:
         used += task.example_files(request.data, request.split)
     manifest = Manifest(
         searchapp=searchapp.__version__,
@@ -111,7 +118,7 @@ def make_run(
             else {}
         ),
         split=request.split,
-        recipe=request.recipe.manifest(),
+        recipe=request.recipe.manifest() | _described(request.judged),
         depth=request.depth,
         tag=request.tag,
         engine={key: value for key, value in asdict(engine.info()).items() if key != "location"},
@@ -143,3 +150,11 @@ def _by_baseline(task: Task, request: RunRequest, topics: Sequence[Topic], advan
         request.tag,
         tuple(Ranking(topic.id, hits) for topic, hits in zip(topics, rankings, strict=True)),
     )
+
+
+def _described(judged: Sequence[Example]) -> dict[str, object]:
+    """What a run records of the judged topics that it was made with."""
+    if not judged:
+        return {}
+    grades = {example.topic.id: dict(example.gold) for example in judged}
+    return {"judged": {"topics": len(grades), "digest": digest_json(grades)}}

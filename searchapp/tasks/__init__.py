@@ -11,7 +11,7 @@ from searchapp.errors import UsageError
 if TYPE_CHECKING:
     from searchapp.tasks.base import Task
 
-_MODULES = {"nlps": "nlps"}
+_MODULES = {"nlps": "nlps", "checkthat": "checkthat"}
 
 
 def names() -> list[str]:

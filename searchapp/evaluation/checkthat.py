@@ -1,0 +1,354 @@
+"""The official scorer of check-worthiness ranking (CheckThat! 2019, task 1): AP, RR, R-Precision, P@k, their means.
+
+A submission is a result file a debate, paired in order with as many gold files. Each debate weighs the same in the
+means. A debate of fewer than 50 lines stops the official scorer, which then has no means at all: so it does for the
+training debates, one of which has 44 lines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from searchapp.errors import NotScorable
+from searchapp.evaluation.base import Breakdown, OfficialScore, Row, Scored, ScorerOptions
+from searchapp.formats.debates import read_debate
+from searchapp.formats.line_scores import failures, read_text
+from searchapp.formats.problems import Problems, shown
+from searchapp.model import Run
+
+CUTOFFS = (1, 3, 5, 10, 20, 50)
+"""The k of P@k; a debate with fewer lines than the greatest can't be scored."""
+
+MEANS = {"AP": "MAP", "RR": "MRR"}
+"""What the means of figures are called; of the others `mean` and the figure's name."""
+
+SUFFIX = ".tsv"
+"""The official files of a run are named for the debates."""
+
+ONE_VOICE = 0.75
+"""The share of the spoken lines from which on a debate is one person's speech or press conference."""
+
+REACTIONS = frozenset({"SYSTEM", "SYSYTEM", "AUDIENCE", "AUDIENCE MEMBERS"})
+"""The speakers of lines that nobody on the stage says, as the data spells them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What is predicted of one debate: a result file, or the scores by line number that one would hold."""
+
+    name: str
+    path: Path | None = None
+    scores: Mapping[int, float] | None = None
+
+
+class CheckThatScorer:
+    """The official scorer of `checkthat`."""
+
+    files_make_one = True
+    breakdowns: tuple[str, ...] = ("debate", "event", "speaker")
+
+    def read(self, files: Sequence[Path]) -> list[Prediction]:
+        # The official scorer counts the files before it opens one, so they are opened in `score`.
+        names = Counter(path.name for path in files)
+        return [Prediction(path.name if names[path.name] == 1 else str(path), path) for path in files]
+
+    def predictions(self, run: Run) -> list[Prediction]:
+        return [
+            Prediction(
+                ranking.topic_id + SUFFIX,
+                scores={line_number(document): score for document, score in sorted_by_line(ranking.hits)},
+            )
+            for ranking in run
+        ]
+
+    def score(
+        self, predictions: Sequence[Prediction], gold: Sequence[Path], options: ScorerOptions
+    ) -> Scored:
+        _check_files(predictions, gold)
+        ranked: dict[str, list[int]] = {}
+        labels: dict[str, dict[int, int]] = {}
+        per_file: dict[str, dict[str, float]] = {}
+        stopped: list[str] = []
+        for prediction, path in zip(predictions, gold, strict=True):
+            name = prediction.name
+            relevant = read_gold(path)
+            ranked[name] = ranking(_scores(prediction, relevant), relevant, name)
+            labels[name] = relevant
+            if len(ranked[name]) >= CUTOFFS[-1]:
+                per_file[name] = figures(ranked[name], relevant)
+                continue
+            stopped.append(name)
+            if not options.lenient or len(stopped) == len(predictions):
+                advice = "; with --lenient the others are scored" if len(predictions) > 1 else ""
+                raise NotScorable(
+                    f"{name}: {len(ranked[name])} lines are fewer than P@{CUTOFFS[-1]} needs{advice}",
+                    "IndexError: list index out of range",
+                )
+        return Scored(
+            _official(per_file, ranked, labels, stopped),
+            len(labels),
+            {name: [str(number) for number in numbers] for name, numbers in ranked.items()},
+            {
+                name: {str(number): int(label == 1) for number, label in relevant.items()}
+                for name, relevant in labels.items()
+            },
+        )
+
+    def breakdown(
+        self,
+        predictions: Sequence[Prediction],
+        gold: Sequence[Path],
+        data: Path,
+        split: str,
+        wanted: Sequence[str],
+    ) -> Iterable[Breakdown]:
+        debates = []
+        for prediction, path in zip(predictions, gold, strict=True):
+            labels = read_gold(path)
+            lines = read_debate(path, Problems(lenient=True))
+            speakers = {line.number: line.speaker for line in lines}
+            ranked = ranking(_scores(prediction, labels), labels, prediction.name)
+            debates.append(_Debate(prediction.name.removesuffix(SUFFIX), ranked, labels, speakers))
+        made = {"debate": _by_debate, "event": _by_event, "speaker": _by_speaker}
+        return [made[name](debates) for name in wanted]
+
+
+def line_number(document_id: str) -> int:
+    """The line number in a document id `<debate>:<line>`."""
+    return int(document_id.rpartition(":")[2])
+
+
+def sorted_by_line(hits: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Documents of one debate and their scores in the order of the lines."""
+    return sorted(hits, key=lambda hit: line_number(hit[0]))
+
+
+def _check_files(predictions: Sequence[Prediction], gold: Sequence[Path]) -> None:
+    """Refuse what the official scorer refuses before it reads any gold, in its order."""
+    if len(predictions) != len(gold):
+        raise NotScorable(
+            f"{len(predictions)} debates are ranked and there are {len(gold)} gold files: give one for each, in order",
+            f"Different number of gold files ({len(gold)}) and pred files ({len(predictions)}) provided. Cannot score.",
+        )
+    paths = [str(prediction.path) for prediction in predictions if prediction.path is not None]
+    repeated = [path for path, count in Counter(paths).items() if count > 1]
+    if repeated:
+        raise NotScorable(
+            f"{repeated[0]} is given more than once: give the file of another debate",
+            "Same pred file provided multiple times. The pred files should be for different debates.",
+        )
+    for prediction in predictions:
+        if prediction.path is None:
+            continue
+        for failure in failures(prediction.path):
+            where = f"{prediction.path}: line {failure.place}: {failure.kind}: {failure.advice}"
+            if failure.crashes:
+                raise NotScorable(where, failure.official)
+            bad = f"Bad format for pred file {prediction.path.name}. Cannot score."
+            raise NotScorable(f"{where} ({failure.official})", bad)
+
+
+def read_gold(path: Path) -> dict[int, int]:
+    """The label of each line number as the official scorer reads them: nothing is checked but what stops it.
+
+    Raises:
+        NotScorable: not UTF-8, a line that has not four cells, or a number or label that is no integer.
+        DataError: the file can't be opened.
+    """
+    labels = {}
+    text = read_text(path)
+    for place, line in enumerate(_lines(text), start=1):
+        where = f"{path}: line {place}"
+        number, _speaker, _text, label = _cells(line.strip(), 4, where)
+        labels[_integer(number, where)] = _integer(label, where)
+    return labels
+
+
+def _scores(prediction: Prediction, gold: Mapping[int, int]) -> Mapping[int, float]:
+    """The score of each line number, in the order of the file.
+
+    Raises:
+        NotScorable: a line that has not two cells, or a line number that the gold lacks.
+    """
+    scores: dict[int, float] = {}
+    if prediction.path is None:
+        scores = dict(prediction.scores or {})
+        unknown = [number for number in scores if number not in gold]
+    else:
+        unknown = []
+        for place, line in enumerate(_lines(read_text(prediction.path)), start=1):
+            number, score = _cells(line, 2, f"{prediction.path}: line {place}")
+            scores[int(number)] = float(score)
+            if int(number) not in gold:
+                unknown.append(int(number))
+                break
+    if unknown:
+        raise NotScorable(
+            f"{prediction.name}: line {unknown[0]} is ranked and its gold file has no such line",
+            f"No such line_number: {unknown[0]} in gold file!",
+        )
+    return scores
+
+
+def ranking(scores: Mapping[int, float], gold: Mapping[int, int], name: str) -> list[int]:
+    """The line numbers of a debate, best first: equal scores keep the order of the lines.
+
+    Raises:
+        NotScorable: a line of the gold has no score.
+    """
+    missing = [number for number in gold if number not in scores]
+    if missing:
+        raise NotScorable(
+            f"{name}: {len(missing)} lines of the debate are not ranked, such as line {min(missing)}: rank all",
+            "ValueError: The predictions do not match the lines from the gold file - missing or extra line_no",
+        )
+    return sorted(scores, key=lambda number: -scores[number])
+
+
+def figures(ranked: Sequence[int], gold: Mapping[int, int]) -> dict[str, float]:
+    """AP, RR, R, R-Precision and P@k of a ranking of all lines; a line is relevant when its label is exactly 1.
+
+    Without relevant lines all of them are 0. Where a ranking is shorter than k, P@k still divides by k, which the
+    official scorer never comes to.
+    """
+    hits = [gold[number] == 1 for number in ranked]
+    relevant = sum(hits)
+    ranks = [rank for rank, hit in enumerate(hits, start=1) if hit]
+    precisions = [found / rank for found, rank in enumerate(ranks, start=1)]
+    return {
+        "AP": math.fsum(precisions) / relevant if relevant else 0.0,
+        "RR": 1 / ranks[0] if ranks else 0.0,
+        "R": relevant,
+        "R-Precision": sum(hits[:relevant]) / relevant if relevant else 0.0,
+        **{f"P@{k}": sum(hits[:k]) / k for k in CUTOFFS},
+    }
+
+
+def means(per_debate: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each figure but R over debates, under its official name."""
+    return {
+        MEANS.get(name, f"mean {name}"): math.fsum(each[name] for each in per_debate) / len(per_debate)
+        for name in per_debate[0]
+        if name != "R"
+    }
+
+
+def _official(
+    per_file: Mapping[str, Mapping[str, float]],
+    ranked: Mapping[str, Sequence[int]],
+    labels: Mapping[str, Mapping[int, int]],
+    stopped: Sequence[str],
+) -> OfficialScore:
+    """The figures of one debate or the means over several, with what misleads about them."""
+    warnings = []
+    scored = list(per_file.values())
+    alone = {name: value for name, value in scored[0].items() if name != "R"}
+    values = means(scored) if len(ranked) > 1 else alone
+    honest: dict[str, float] = {}
+    if stopped:
+        every = means([figures(ranked[name], labels[name]) for name in ranked])
+        honest = {name: every[name] for name in ("MAP", "MRR", "mean R-Precision")}
+        warnings.append(
+            f"the official scorer stops at {', '.join(stopped)}, fewer than {CUTOFFS[-1]} lines: its figures are those "
+            f"of the other {len(per_file)} debates, the honest ones those of all {len(ranked)}"
+        )
+    idle = [name for name in per_file if not per_file[name]["R"]]
+    if idle:
+        warnings.append(
+            f"{len(idle)} of {len(per_file)} debates have no check-worthy line, such as {idle[0]}: "
+            "every figure of theirs is 0 and counts in the means"
+        )
+    for name, relevant in labels.items():
+        others = Counter(label for label in relevant.values() if label not in (0, 1))
+        if others:
+            shown_labels = ", ".join(shown(str(label)) for label in sorted(others))
+            warnings.append(
+                f"the gold of {name} has the labels {shown_labels}, which count as not check-worthy"
+            )
+    measure = "MAP" if len(ranked) > 1 else "AP"
+    return OfficialScore(measure, values, per_file, tuple(warnings), honest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Debate:
+    name: str
+    ranked: Sequence[int]
+    labels: Mapping[int, int]
+    speakers: Mapping[int, str]
+
+    def event(self) -> str:
+        """Speech or debate, by how much of it the one who says most says."""
+        spoken = Counter(speaker for speaker in self.speakers.values() if speaker not in REACTIONS)
+        if not spoken:
+            return "reactions alone"
+        return "one voice" if max(spoken.values()) >= ONE_VOICE * spoken.total() else "several voices"
+
+
+def _by_debate(debates: Sequence[_Debate]) -> Breakdown:
+    rows = [Row(one.name, len(one.ranked), figures(one.ranked, one.labels)) for one in debates]
+    return Breakdown("debate", "by debate", tuple(rows), counted="lines")
+
+
+def _by_event(debates: Sequence[_Debate]) -> Breakdown:
+    groups: dict[str, list[dict[str, float]]] = {}
+    for one in debates:
+        groups.setdefault(one.event(), []).append(figures(one.ranked, one.labels))
+    rows = [Row(group, len(groups[group]), means(groups[group])) for group in sorted(groups)]
+    title = f"by event: one voice says at least {ONE_VOICE:.0%} of a speech or press conference"
+    return Breakdown("event", title, tuple(rows), counted="debates")
+
+
+def _by_speaker(debates: Sequence[_Debate]) -> Breakdown:
+    """How well a speaker's own lines are ranked, among themselves."""
+    lines: Counter[str] = Counter()
+    relevant: Counter[str] = Counter()
+    precisions: dict[str, list[float]] = {}
+    for one in debates:
+        own: dict[str, list[int]] = {}
+        for number in one.ranked:
+            own.setdefault(one.speakers.get(number, ""), []).append(number)
+        for speaker, ranked in own.items():
+            result = figures(ranked, one.labels)
+            lines[speaker] += len(ranked)
+            relevant[speaker] += int(result["R"])
+            if result["R"]:
+                precisions.setdefault(speaker, []).append(result["AP"])
+    rows = [
+        Row(
+            speaker or "(none)",
+            lines[speaker],
+            {"R": relevant[speaker], "MAP": math.fsum(found) / len(found)},
+        )
+        for speaker, found in sorted(precisions.items(), key=lambda entry: (-lines[entry[0]], entry[0]))
+    ]
+    title = "by speaker: each one's lines ranked among themselves, where some of a debate are check-worthy"
+    return Breakdown("speaker", title, tuple(rows), counted="lines")
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as Python reads them from a file: what follows the last line end is one only if there is something."""
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _cells(line: str, count: int, where: str) -> list[str]:
+    cells = line.split("\t")
+    if len(cells) < count:
+        official = f"ValueError: not enough values to unpack (expected {count}, got {len(cells)})"
+        found = "a blank line" if not line.strip() else f"{len(cells)} cells"
+        raise NotScorable(f"{where}: {found}, where {count} cells should be", official)
+    if len(cells) > count:
+        official = f"ValueError: too many values to unpack (expected {count})"
+        raise NotScorable(f"{where}: {len(cells)} cells, where {count} should be", official)
+    return cells
+
+
+def _integer(text: str, where: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise NotScorable(f"{where}: {shown(text)} is no integer", f"ValueError: {error}") from error
