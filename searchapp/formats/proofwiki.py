@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.formats import json_stream
+from searchapp.formats.ids import encodable, unusable
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Document, Topic
-
-MAX_ID_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +96,8 @@ class _Entry:
         self._problems.add(self._path, kind, self._where, detail)
 
     def check_id(self) -> None:
-        if self.id.split() != [self.id]:
-            self.wrong(
-                "unusable id", "an id must not be empty or hold whitespace, which run files cannot carry"
-            )
-        elif not _encodable(self.id):
-            self.wrong("lone surrogate", "the id has an escape that is half of a character")
-        elif len(self.id.encode()) > MAX_ID_BYTES:
-            self.wrong(
-                "unusable id", f"an id must not be longer than {MAX_ID_BYTES} bytes, as Elasticsearch has it"
-            )
+        if problem := unusable(self.id):
+            self.wrong(*problem)
 
     def text(self, value: object, name: str) -> str:
         """The value as text that is not blank."""
@@ -115,7 +106,7 @@ class _Entry:
             return ""
         if not value.strip():
             self.wrong("blank text", f"{name} must say something")
-        elif not _encodable(value):
+        elif not encodable(value):
             self.wrong("lone surrogate", f"{name} has an escape that is half of a character")
         return value
 
@@ -148,11 +139,3 @@ def _entries(path: Path, problems: Problems, noun: str) -> Iterator[_Entry]:
         entry.check_id()
         if entry.good:
             yield entry
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

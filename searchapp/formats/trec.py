@@ -22,6 +22,10 @@ from searchapp.files import whole_file
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Hit, Hits, Ranking, Run
 
+RUN = "topic Q0 document rank score tag"
+QRELS = "topic 0 document grade"
+"""The cells of a line."""
+
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _FLOAT32 = struct.Struct("<f")
@@ -44,7 +48,7 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
     ranks: dict[str, int] = {}
     told: set[tuple[str, bool]] = set()
     tag = ""
-    for line, cells in _lines(path, found, 6, "topic Q0 document rank score tag"):
+    for line, cells in read_lines(path, found, RUN):
         topic, _, document, rank_text, score_text, tag_here = cells
         where, tag = f"line {line}", tag or tag_here
         rank, score = _rank(rank_text), _score(score_text)
@@ -89,7 +93,7 @@ def read_qrels(path: Path, problems: Problems | None = None) -> dict[str, dict[s
     """
     found = Problems() if problems is None else problems
     qrels: dict[str, dict[str, int]] = {}
-    for line, (topic, _, document, grade) in _lines(path, found, 4, "topic 0 document grade"):
+    for line, (topic, _, document, grade) in read_lines(path, found, QRELS):
         where = f"line {line}"
         if not _INTEGER.fullmatch(grade):
             found.add(path, "grade not an integer", where, shown(grade))
@@ -118,8 +122,9 @@ def write_qrels(target: Path | BinaryIO, qrels: Mapping[str, Mapping[str, int]])
     )
 
 
-def _lines(path: Path, problems: Problems, columns: int, layout: str) -> Iterator[tuple[int, list[str]]]:
-    """Number and cells of each line that has as many as it should; blank lines are skipped."""
+def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells of each line that has as many as `layout`, RUN or QRELS; blank lines are skipped."""
+    columns = len(layout.split())
     offset, blank = 0, True
     try:
         with path.open("rb") as file:

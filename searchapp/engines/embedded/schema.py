@@ -20,6 +20,9 @@ INTEGERS = {"long": 63, "integer": 31, "short": 15, "byte": 7}
 """Bits that the absolute value of a number of the type may have."""
 FLOATS = ("double", "float")
 
+NOT_INDEXED = {"type": "object", "enabled": False}
+"""A property whose value, whatever it is, is kept with the document and never looked at."""
+
 _PARAMETERS = {
     TEXT: {"type", "fields", "analyzer", "search_analyzer", "similarity", "meta"},
     KEYWORD: {"type", "fields", "meta"},
@@ -79,10 +82,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The fields of an index by name, in the order of the mapping, and its settings for analysis."""
+    """The fields of an index by name, in the order of the mapping, and its settings for analysis.
+
+    `stored` are the properties that come with a document and are not indexed.
+    """
 
     fields: Mapping[str, Field]
     analysis: Mapping[str, Any]
+    stored: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, mapping: Mapping[str, Any]) -> Schema:
@@ -99,8 +106,11 @@ class Schema:
         if mappings.get("dynamic", "strict") != "strict":
             raise unsupported(f"`dynamic: {mappings['dynamic']}`, only `strict`")
         reader = _Reader(settings.get("analysis", {}), _similarities(settings.get("similarity", {})))
-        fields = {field.name: field for field in reader.fields(mappings.get("properties", {}))}
-        return cls(fields, settings.get("analysis", {}))
+        properties = mappings.get("properties", {})
+        stored = frozenset(name for name, described in properties.items() if described == NOT_INDEXED)
+        indexed = {name: described for name, described in properties.items() if name not in stored}
+        fields = {field.name: field for field in reader.fields(indexed)}
+        return cls(fields, settings.get("analysis", {}), stored)
 
 
 class _Reader:

@@ -55,7 +55,7 @@ class IndexWriter:
             _writer(field, f"field{number}", folder, self._scratch, analyzers)
             for number, field in enumerate(schema.fields.values())
         ]
-        self._sources = {field.source for field in schema.fields.values()}
+        self._sources = {field.source for field in schema.fields.values()} | schema.stored
 
     def add_all(self, documents: Iterable[Document], advance: Advance) -> None:
         """Index documents; their texts are analyzed on all cores.

@@ -1,0 +1,26 @@
+"""What an id must be like wherever it comes from, so that engines and run files can carry it."""
+
+from __future__ import annotations
+
+MAX_BYTES = 512
+"""As Elasticsearch has it."""
+
+
+def unusable(id_: str) -> tuple[str, str] | None:
+    """Kind and detail of the problem of an id; None for a good one."""
+    if id_.split() != [id_]:
+        return "unusable id", "an id must not be empty or hold whitespace, which run files cannot carry"
+    if not encodable(id_):
+        return "lone surrogate", "the id has an escape that is half of a character"
+    if len(id_.encode()) > MAX_BYTES:
+        return "unusable id", f"an id must not be longer than {MAX_BYTES} bytes, as Elasticsearch has it"
+    return None
+
+
+def encodable(text: str) -> bool:
+    """Whether a text can be written in UTF-8: one with half a surrogate pair can't."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,208 @@
+r"""Records of a user's own: a table with named columns, or a JSON object a line.
+
+    csv     commas; cells may be quoted as RFC 4180 has it, over line ends, quotes inside doubled
+    tsv     tabs; nothing is quoted, a quote is an ordinary character, no cell holds a tab or a line end
+    jsonl   a JSON object a line; blank lines are skipped
+
+Files are UTF-8 and read as streams. A byte-order mark, CRLF and a last line without an end are harmless and
+accepted. The first row of a table names its columns, unless the names are given because the file has none.
+Everything else is told with its line, and the record left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from searchapp.formats import json_stream
+from searchapp.formats.problems import Problems, shown
+
+FORMATS = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl"}
+"""The formats, and the suffix that stands for each."""
+
+LONGEST_CELL = 1 << 24
+"""In characters. A quote that is never closed would otherwise take the rest of a large file for one cell."""
+
+
+class Record(NamedTuple):
+    """The values of one record by column or key, and the line in which it begins."""
+
+    line: int
+    values: dict[str, Any]
+
+
+def format_of(path: Path) -> str | None:
+    """The format that a file's name tells; None when it tells none."""
+    suffix = ".jsonl" if path.suffix.lower() == ".ndjson" else path.suffix.lower()
+    return next((name for name, own in FORMATS.items() if own == suffix), None)
+
+
+def read_records(
+    path: Path,
+    format_: str,
+    problems: Problems,
+    *,
+    required: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+) -> Iterator[Record]:
+    """The good records of a file, in its order.
+
+    A table must have the columns `required`; keys of JSON objects are for the caller to look for. `columns` are
+    the names for a table without a header line.
+    """
+    lines = _Lines(path, problems)
+    try:
+        if format_ == "jsonl":
+            yield from _objects(lines)
+        else:
+            yield from _rows(lines, format_, required, columns)
+    except OSError as error:
+        problems.add_unopened(path, error)
+
+
+class _Lines:
+    """The lines of a file as text; what is no UTF-8 is told, and its record remembered as bad."""
+
+    def __init__(self, path: Path, problems: Problems) -> None:
+        self.path = path
+        self.problems = problems
+        self.number = 0
+        self.bad = False
+
+    def __iter__(self) -> Iterator[str]:
+        offset = 0
+        with self.path.open("rb") as file:
+            for self.number, raw in enumerate(file, 1):
+                try:
+                    text = raw.decode()
+                except UnicodeDecodeError as error:
+                    byte = f"byte 0x{raw[error.start]:02x} at offset {offset + error.start}"
+                    self.wrong("not UTF-8", f"{byte} is not valid there; save the file as UTF-8")
+                    text = raw.decode(errors="replace")
+                offset += len(raw)
+                yield text.removeprefix("\ufeff") if self.number == 1 else text
+
+    def wrong(self, kind: str, detail: str, line: int | None = None, *, skippable: bool = True) -> None:
+        self.bad = True
+        where = f"line {line or self.number}"
+        self.problems.add(self.path, kind, where, detail, skippable=skippable)
+
+    def was_good(self) -> bool:
+        """Whether nothing was wrong since this was asked the last time."""
+        good, self.bad = not self.bad, False
+        return good
+
+
+def _rows(
+    lines: _Lines, format_: str, required: Sequence[str], columns: Sequence[str] | None
+) -> Iterator[Record]:
+    named = None if columns is None else list(columns)
+    any_row = False
+    for start, cells in _cells(lines, format_):
+        good = lines.was_good()
+        any_row = True
+        if named is None:
+            named = cells
+            if not good or not _check_header(lines, named, required, start):
+                return
+        elif len(cells) != len(named):
+            expected = f"the {'header' if columns is None else 'task file'} has {len(named)}"
+            lines.wrong("wrong number of cells", f"{len(cells)} cells, where {expected}", start)
+            lines.was_good()
+        elif good:
+            yield Record(start, dict(zip(named, cells, strict=True)))
+    if not any_row:
+        detail = "a header line is expected" if columns is None else "it has no row"
+        lines.problems.add(lines.path, "empty file", detail=detail, skippable=False)
+
+
+def _cells(lines: _Lines, format_: str) -> Iterator[tuple[int, list[str]]]:
+    """Line and cells of every row that is not blank."""
+    if format_ == "tsv":
+        for text in lines:
+            if line := text.rstrip("\r\n"):
+                yield lines.number, line.split("\t")
+        return
+    before = csv.field_size_limit(LONGEST_CELL)  # a setting of the whole process
+    try:
+        reader = csv.reader(iter(lines), strict=True)
+        start = 1
+        while True:
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                # The reader can't tell where the next row begins.
+                lines.wrong(
+                    "broken row", f"{error}; the rest of the file is not read", start, skippable=False
+                )
+                return
+            if cells:
+                yield start, cells
+            start = reader.line_num + 1
+    finally:
+        csv.field_size_limit(before)
+
+
+def _check_header(lines: _Lines, named: Sequence[str], required: Sequence[str], line: int) -> bool:
+    repeated = [name for place, name in enumerate(named) if name in named[:place]]
+    for name in dict.fromkeys(repeated):
+        lines.wrong("duplicate column", f"the header names {shown(name)!r} twice", line, skippable=False)
+    for name in dict.fromkeys(required):
+        if name not in named:
+            there = ", ".join(map(shown, named))
+            detail = f"there is no column {name!r}: the header has {there}"
+            lines.wrong("missing column", detail, line, skippable=False)
+    return lines.was_good()
+
+
+def _objects(lines: _Lines) -> Iterator[Record]:
+    any_line = False
+    for text in lines:
+        if not text.strip():
+            continue
+        any_line = True
+        value = _parsed(text, lines)
+        if lines.was_good():
+            yield Record(lines.number, value)
+    if not any_line:
+        lines.problems.add(
+            lines.path, "empty file", detail="a JSON object a line is expected", skippable=False
+        )
+
+
+class _RepeatedKey(ValueError):
+    """An object has a key twice."""
+
+
+def _parsed(text: str, lines: _Lines) -> Any:
+    """The object of a line; what is wrong with it is told."""
+    try:
+        value = json.loads(text, object_pairs_hook=_members, parse_constant=_no_constant)
+    except _RepeatedKey as error:
+        lines.wrong("duplicate key", f"the object has {shown(str(error))!r} twice")
+    except json.JSONDecodeError as error:
+        lines.wrong("not JSON", f"{error.msg[:1].lower()}{error.msg[1:]} at column {error.colno}")
+    except (ValueError, RecursionError) as error:
+        lines.wrong("not JSON", str(error))
+    else:
+        if isinstance(value, dict):
+            return value
+        lines.wrong("wrong type", f"the line is {json_stream.type_name(value)}, not an object")
+    return None
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    held = dict(pairs)
+    if len(held) < len(pairs):
+        names = [name for name, _value in pairs]
+        raise _RepeatedKey(next(name for place, name in enumerate(names) if name in names[:place]))
+    return held
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"there is no {name} in JSON")
