@@ -41,6 +41,11 @@ class Settings:
     quiet: bool = False
     verbose: bool = False
 
+    @property
+    def judgments(self) -> Path:
+        """The file with all judgments, unless another one is named."""
+        return self.home / "judgments.sqlite"
+
 
 def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings:
     """Settings from flags (absent or None: not given) and the environment.

@@ -19,6 +19,7 @@ from searchapp.cli import (
     evaluate,
     export,
     index,
+    judgments,
     rank,
     runs,
     search,
@@ -59,7 +60,7 @@ def _globals(
     context.obj = {"engine": engine, "url": url, "home": home, "quiet": quiet, "verbose": verbose}
 
 
-for module in (demo, doctor, tasks, data, index, search, rank, export, validate, evaluate, runs, analyze):
+for module in (demo, doctor, tasks, data, index, search, rank, export, validate, evaluate, runs, judgments, analyze):
     module.register(app)
 
 

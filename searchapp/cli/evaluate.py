@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from searchapp.cli.common import JsonOption, command, print_json, stdout_console, visible, warn
+from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
 from searchapp.cli.spreading import SpreadingCommand, files_named
-from searchapp.errors import GateMissed
+from searchapp.errors import GateMissed, UsageError
+from searchapp.judging.fold import Folding, Rule
+from searchapp.judging.treatment import Unjudged
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,7 +22,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from searchapp.evaluation.base import Breakdown
-    from searchapp.evaluation.evaluate import Evaluation
+    from searchapp.evaluation.evaluate import Evaluation, GoldSource
+    from searchapp.tasks.base import Grades
 
 
 def register(app: typer.Typer) -> None:
@@ -78,6 +83,23 @@ def register(app: typer.Typer) -> None:
                 help="checkthat: leave out debates that the official scorer stops on, for they are too short.",
             ),
         ] = False,
+        judgments: Annotated[
+            bool, typer.Option("--judgments", help="Score against what people have judged, instead of gold.")
+        ] = False,
+        qrels: Annotated[
+            Path | None,
+            typer.Option(
+                help="Score against the grades in a TREC qrels file, instead of gold.", show_default=False
+            ),
+        ] = None,
+        unjudged: Annotated[
+            Unjudged, typer.Option(help="What retrieved documents without a grade count as.")
+        ] = Unjudged.nonrelevant,
+        rule: Annotated[
+            Rule, typer.Option(help="--judgments: how several opinions become one, where nobody has decided.")
+        ] = Rule.majority,
+        annotator: AnnotatorsOption = None,
+        log: LogOption = None,
         fail_under: Annotated[
             float | None,
             typer.Option(help="Exit with 5 if an official figure is below this.", show_default=False),
@@ -104,7 +126,13 @@ def register(app: typer.Typer) -> None:
             options=ScorerOptions(nearest, hierarchy, kb, lenient=lenient),
             by=tuple(by or ()),
         )
-        evaluations = score(runs, source)
+        if judgments or qrels is not None:
+            from searchapp.evaluation.judged import evaluate_judged
+
+            grades = _grades(settings, runs, source, qrels, Folding(rule, annotator), log)
+            evaluations = [evaluate_judged(run, grades, unjudged, source.options, task) for run in runs]
+        else:
+            evaluations = score(runs, source)
         if as_json:
             described = [evaluation.to_json(per_topic=per_topic) for evaluation in evaluations]
             print_json(described[0] if len(described) == 1 else {"runs": described})
@@ -113,12 +141,43 @@ def register(app: typer.Typer) -> None:
         for warning in dict.fromkeys(warning for each in evaluations for warning in each.warnings):
             warn(warning)
         for evaluation in evaluations:
-            official = evaluation.official
+            measure = evaluation.official.measure
+            figure = evaluation.official.values.get(measure, nan)
             # Not `<`: a figure that is not a number has not reached the gate either.
-            if fail_under is not None and not official.value >= fail_under:
-                raise GateMissed(
-                    f"{evaluation.source}: {official.measure} {official.value:.6f} is below {fail_under:g}"
-                )
+            if fail_under is not None and not figure >= fail_under:
+                raise GateMissed(f"{evaluation.source}: {measure} {figure:.6f} is below {fail_under:g}")
+
+
+def _grades(
+    settings: Settings,
+    runs: Sequence[Path],
+    source: GoldSource,
+    qrels: Path | None,
+    folding: Folding,
+    log: Path | None,
+) -> Grades:
+    """The grades to score against: of a qrels file, or of the judgments of the runs' task."""
+    from searchapp.evaluation.evaluate import task_of
+    from searchapp.judging.exchange import read_grades
+    from searchapp.judging.fold import judged
+    from searchapp.runs import directory
+
+    if source.gold or source.by:
+        raise UsageError(
+            "--gold and --by need the organisers' gold: leave them out with --judgments or --qrels"
+        )
+    for run in runs:
+        if not run.is_dir():
+            raise UsageError(
+                f"{run} is no run directory: judgments are of documents, which a run directory names"
+            )
+    if qrels is not None:
+        return read_grades(qrels)
+    with open_log(settings, log) as opened:
+        name = task_of(directory.read(runs[0]), source.task).name
+        _, view = of_task(opened, name)
+    require_known(folding.annotators, view, name)
+    return judged(view, folding).grades
 
 
 def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
@@ -159,11 +218,19 @@ def _breakdown(evaluation: Evaluation, breakdown: Breakdown) -> Table:
     measures = _in_order(row.values for row in breakdown.rows)
     for measure in measures:
         table.add_column(measure, justify="right")
+    if breakdown.histogram:
+        table.add_column("")
     for row in breakdown.rows:
-        table.add_row(
-            Text(visible(row.group)), str(row.count), *(_figure(row.values.get(name)) for name in measures)
-        )
+        figures = [_figure(row.values.get(name)) for name in measures]
+        if breakdown.histogram:
+            figures.append(_bar(row.values.get(breakdown.histogram, 0.0)))
+        table.add_row(Text(visible(row.group)), str(row.count), *figures)
     return table
+
+
+def _bar(fraction: float) -> str:
+    """A bar of up to 40 characters."""
+    return "█" * round(40 * fraction)
 
 
 def _figure(value: float | None) -> str:

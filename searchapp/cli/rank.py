@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,8 +17,14 @@ from searchapp.cli.common import (
     warn,
     warn_of_skipped,
 )
-from searchapp.errors import UsageError
+from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
+from searchapp.errors import DataError, UsageError
+from searchapp.judging.fold import Folding, Rule
 from searchapp.settings import Settings
+
+if TYPE_CHECKING:
+    from searchapp.model import Example
+    from searchapp.tasks.base import Task
 
 
 def register(app: typer.Typer) -> None:
@@ -54,6 +60,16 @@ def register(app: typer.Typer) -> None:
         tag: Annotated[
             str | None, typer.Option(help="Name of the run in TREC files.", show_default="searchapp-<recipe>")
         ] = None,
+        with_judgments: Annotated[
+            bool,
+            typer.Option("--with-judgments", help="Let topics that people have judged count as solved ones."),
+        ] = False,
+        rule: Annotated[
+            Rule,
+            typer.Option(help="--with-judgments: how several opinions become one, where nobody has decided."),
+        ] = Rule.majority,
+        annotator: AnnotatorsOption = None,
+        log: LogOption = None,
         lenient: Annotated[
             bool, typer.Option("--lenient", help="Leave invalid topics out instead of stopping.")
         ] = False,
@@ -71,13 +87,18 @@ def register(app: typer.Typer) -> None:
         loaded = load(task)
         directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
         chosen = recipes.load(loaded.recipe_book(), recipe or loaded.default_recipe, _parameters(set_ or []))
+        folder = data_folder(loaded, settings.home, data)
+        judged: tuple[Example, ...] = ()
+        if with_judgments:
+            judged = _judged(settings, loaded, folder, split, Folding(rule, annotator), log)
         request = RunRequest(
-            data=data_folder(loaded, settings.home, data),
+            data=folder,
             split=split,
             recipe=chosen,
             depth=depth or loaded.default_depth,
             tag=tag or f"searchapp-{chosen.name}",
             lenient=lenient,
+            judged=judged,
         )
         with closing(open_engine(settings)) as engine:
             made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
@@ -102,6 +123,31 @@ def register(app: typer.Typer) -> None:
                     "files": dict(manifest.files),
                 }
             )
+
+
+def _judged(
+    settings: Settings, task: Task, data: Path, split: str, folding: Folding, log: Path | None
+) -> tuple[Example, ...]:
+    """The split's topics that people have judged, as solved ones."""
+    from searchapp.formats.problems import Problems
+    from searchapp.judging.fold import judged
+    from searchapp.model import Example
+
+    with open_log(settings, log) as opened:
+        _, view = of_task(opened, task.name)
+    require_known(folding.annotators, view, task.name)
+    grades = judged(view, folding).grades
+    examples = tuple(
+        Example(topic, {document: float(grade) for document, grade in grades[topic.id].items() if grade > 0})
+        for topic in task.topics(data, split, Problems(lenient=True))
+        if topic.id in grades
+    )
+    if not examples:
+        raise DataError(
+            f"nobody has judged a topic of {task.name} {split} yet: `searchapp judge {task.name}`"
+        )
+    say(settings, f"{len(examples)} judged topics count as solved ones")
+    return examples
 
 
 def _parameters(settings: list[str]) -> dict[str, object]:

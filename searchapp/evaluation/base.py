@@ -45,12 +45,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """Figures by group. `name` is what `evaluate --by` takes, `title` says what is broken down and how."""
+    """Figures by group. `name` is what `evaluate --by` takes, `title` says what is broken down and how.
+
+    `histogram` names the figure, a fraction, that people are shown as bars too.
+    """
 
     name: str
     title: str
     rows: tuple[Row, ...]
     counted: str = "topics"
+    histogram: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The breakdown as `evaluate --json` has it."""

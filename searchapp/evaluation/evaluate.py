@@ -49,7 +49,8 @@ class Evaluation:
     """The figures of one submission, as fractions.
 
     `topics` is the number of topics with gold. `official` is what the organisers' scorer yields, `measures`
-    has the field's own, in ir-measures' notation. `warnings` say where a figure misleads.
+    has the field's own, in ir-measures' notation. `warnings` say where a figure misleads. `judged` says what the
+    judgments cover that were the gold, None where the gold was the organisers'.
     """
 
     source: str
@@ -60,12 +61,13 @@ class Evaluation:
     measures: Measures
     warnings: tuple[str, ...]
     breakdowns: tuple[Breakdown, ...] = ()
+    judged: Mapping[str, Any] | None = None
 
     def to_json(self, *, per_topic: bool = False) -> dict[str, Any]:
         """The JSON that `evaluate --json` prints; with `per_topic` the figures of each topic too."""
         official: dict[str, Any] = {
             "measure": self.official.measure,
-            "value": self.official.value,
+            "value": self.official.values.get(self.official.measure),
             "values": dict(self.official.values),
             "honest": dict(self.official.honest),
         }
@@ -77,7 +79,7 @@ class Evaluation:
             "official": official,
             "measures": dict(self.measures.values),
             "breakdowns": {breakdown.name: breakdown.to_json() for breakdown in self.breakdowns},
-            "judged": None,
+            "judged": None if self.judged is None else dict(self.judged),
             "warnings": list(self.warnings),
         }
         if per_topic:

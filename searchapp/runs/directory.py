@@ -78,7 +78,7 @@ def write(
     path: Path,
     manifest: Manifest,
     run: Run,
-    official: Mapping[str, Callable[[BinaryIO], None]],
+    official: Mapping[str, Callable[[BinaryIO], object]],
     *,
     overwrite: bool = False,
 ) -> Manifest:

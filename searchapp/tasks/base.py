@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from searchapp import resources
+from searchapp.errors import UsageError
 from searchapp.evaluation.base import Scorer, ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Run, Topic
 from searchapp.resources import RecipeBook
 
-Writer = Callable[[BinaryIO], None]
+Writer = Callable[[BinaryIO], object]
+
+Grades = Mapping[str, Mapping[str, int]]
+"""Grades by topic and document."""
 
 
 class Task(Protocol):
@@ -23,7 +27,9 @@ class Task(Protocol):
     same id, and must never be retrieved for itself. `default_recipe` ranks topics, `search_recipe` what a person
     types. `official_file` describes the organisers' file to people. `measures` are the names, in ir-measures'
     notation, of what is reported beside the official figures. `grades` are what the grades 0, 1, ... of a judgment
-    mean. `file` is the TOML file of a user's own task, None for a task that ships with searchapp.
+    mean. `context` names the fields that say in which text a document stands and as which of its parts, where its
+    neighbours there help to understand it. `file` is the TOML file of a user's own task, None for a task that ships
+    with searchapp.
     """
 
     name: str
@@ -41,6 +47,7 @@ class Task(Protocol):
     measures: tuple[str, ...]
     scorer: Scorer
     grades: tuple[str, ...]
+    context: tuple[str, str] | None
     file: Path | None
 
     @property
@@ -98,6 +105,12 @@ class Task(Protocol):
     def gold_files(self, data: Path, split: str) -> list[Path]:
         """The files that the official scorer takes as a split's gold."""
 
+    def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
+        """What writes the gold that grades amount to, for the official scorer, by the file's name.
+
+        Only the topics with grades are in it; a document without a grade counts as not relevant.
+        """
+
     def is_masked(self, data: Path, split: str) -> bool:
         """Whether the organisers have left the gold out of a split's files."""
 
@@ -124,6 +137,7 @@ class ShippedTask:
     mapping: str
     examples_mapping: str | None
     grades: tuple[str, ...] = ("not relevant", "relevant")
+    context: tuple[str, str] | None = None
     file: Path | None = None
 
     @property
@@ -136,6 +150,9 @@ class ShippedTask:
 
     def index_mapping(self) -> dict[str, Any]:
         return resources.index_mapping(self.mapping)
+
+    def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
+        raise UsageError(f"judgments can't be written as gold of {self.name}: export them as qrels")
 
     def examples_index_mapping(self) -> dict[str, Any] | None:
         return None if self.examples_mapping is None else resources.index_mapping(self.examples_mapping)

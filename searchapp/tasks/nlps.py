@@ -6,6 +6,7 @@ topic are the statements that its proof uses. The statement itself is one of the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from searchapp.evaluation.nlps import NEAREST, NlpsScorer
 from searchapp.formats import json_stream, proofwiki, two_column
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Run, Topic
-from searchapp.tasks.base import ShippedTask, Writer
+from searchapp.tasks.base import Grades, ShippedTask, Writer
 
 EXAMPLES = "train"
 """The split whose statements are the solved examples of the others."""
@@ -78,6 +79,18 @@ class Nlps(ShippedTask):
 
     def example_files(self, data: Path, split: str) -> list[Path]:
         return [self._split_file(data, EXAMPLES)]
+
+    def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
+        texts = {topic.id: topic.text for topic in self.topics(data, split, Problems(lenient=True))}
+        statements = {
+            topic: {
+                "text": texts.get(topic, ""),
+                "premises": [int(premise) for premise, grade in of_topic.items() if grade > 0],
+            }
+            for topic, of_topic in grades.items()
+        }
+        text = json.dumps(statements, ensure_ascii=False, indent=1) + "\n"
+        return {f"{split}_set.json": lambda file: file.write(text.encode())}
 
     def is_masked(self, data: Path, split: str) -> bool:
         if split != "test":

@@ -201,3 +201,115 @@ def test_topics_are_shared_out_by_a_seed(offline: Cli, tmp_path: Path) -> None:
         tmp_path / "d",
     )
     assert refused.code == 2 and "NAME=TOPICS" in refused.stderr
+
+
+def judge_like_gold(path: Path, topics: dict[str, list[str]], documents: dict[str, list[str]]) -> None:
+    """A scripted person who grades every given document of some topics as the gold does."""
+    with JudgmentLog(path) as opened:
+        session = Session(opened, "nlps", Author("ann"))
+        for topic, relevant in topics.items():
+            for document in dict.fromkeys([*documents[topic], *relevant]):
+                session.grade([Place(topic, document)], int(document in relevant))
+
+
+@pytest.fixture
+def gold() -> dict[str, list[str]]:
+    statements = json.loads((SAMPLE / "dev_set.json").read_text())
+    return {topic: list(map(str, entry["premises"])) for topic, entry in statements.items()}
+
+
+def ranked(run: Path) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for topic, _, document, *_ in rows(run / "run.trec"):
+        found.setdefault(topic, []).append(document)
+    return found
+
+
+def test_judging_as_the_gold_does_gives_the_figures_of_the_gold(
+    offline: Cli, indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
+) -> None:
+    run, log = tmp_path / "run", tmp_path / "log.sqlite"
+    assert indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
+    judge_like_gold(log, gold, ranked(run))
+    by_gold = indexed_offline("evaluate", run, "--nearest", 50, "--json", "--per-topic").json
+    judged = indexed_offline(
+        "evaluate", run, "--judgments", "--log", log, "--nearest", 50, "--json", "--per-topic"
+    ).json
+    assert judged["official"]["values"] == pytest.approx(by_gold["official"]["values"], abs=1e-12)
+    assert judged["official"]["per_topic"] == pytest.approx(by_gold["official"]["per_topic"], abs=1e-12)
+    for name, value in by_gold["measures"].items():
+        assert judged["measures"][name] == pytest.approx(value, abs=1e-12)
+    assert judged["measures"]["Judged@10"] == 1
+    assert judged["judged"]["topics"] == len(gold)
+    condensed = indexed_offline(
+        "evaluate", run, "--judgments", "--log", log, "--unjudged", "condensed", "--json"
+    ).json
+    assert condensed["official"]["value"] is None
+    assert condensed["measures"]["AP"] == pytest.approx(by_gold["measures"]["AP"], abs=1e-12)
+
+
+def test_what_nobody_has_judged_is_treated_as_stated(
+    indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
+) -> None:
+    run, log = tmp_path / "run", tmp_path / "log.sqlite"
+    indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run)
+    topic = next(iter(gold))
+    first, second, third = ranked(run)[topic][:3]
+    with JudgmentLog(log) as opened:
+        session = Session(opened, "nlps", Author("ann"))
+        session.grade([Place(topic, first)], 0)
+        session.grade([Place(topic, third)], 1)
+
+    def average_precision(*options: object) -> dict[str, float]:
+        result = indexed_offline(
+            "evaluate", run, "--judgments", "--log", log, "--nearest", 50, "--json", *options
+        )
+        assert result.code == 0, result.stderr
+        measures: dict[str, float] = result.json["measures"]
+        return {name: value for name, value in measures.items() if name.startswith("AP")}
+
+    assert average_precision() == {"AP": pytest.approx(1 / 3)}
+    assert average_precision("--unjudged", "condensed") == {"AP": pytest.approx(1 / 2)}
+    bounds = average_precision("--unjudged", "bounds")
+    assert bounds["AP lower"] == pytest.approx(1 / 3) and bounds["AP upper"] > 0.6
+    assert indexed_offline("evaluate", run, "--judgments", "--log", log, "--by", "role").code == 2
+
+
+def test_half_of_the_topics_judged_improves_the_other_half(
+    indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
+) -> None:
+    before, after, log = tmp_path / "before", tmp_path / "after", tmp_path / "log.sqlite"
+    options = ("nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours")
+    assert indexed_offline("rank", *options, "--out", before).code == 0
+    half = dict(list(gold.items())[::2])
+    judge_like_gold(log, half, ranked(before))
+    result = indexed_offline("rank", *options, "--with-judgments", "--log", log, "--out", after)
+    assert result.code == 0 and "5 judged topics" in result.stderr
+    figures = []
+    for run in (before, after):
+        official = indexed_offline("evaluate", run, "--nearest", 50, "--json", "--per-topic").json["official"]
+        figures.append([official["per_topic"][topic] for topic in gold if topic not in half])
+    assert sum(figures[1]) > sum(figures[0])
+    manifest = json.loads((after / "run.json").read_text())
+    assert manifest["recipe"]["judged"]["topics"] == 5
+    refused = indexed_offline(
+        "rank", *options[:-1], "bm25", "--with-judgments", "--log", log, "--out", tmp_path / "x"
+    )
+    assert refused.code == 2 and "does not learn from judged topics" in refused.stderr
+
+
+def test_a_run_is_scored_against_a_qrels_file(
+    indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
+) -> None:
+    run, qrels = tmp_path / "run", tmp_path / "qrels"
+    indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run)
+    qrels.write_text("".join(f"{topic} 0 {one} 1\n" for topic, relevant in gold.items() for one in relevant))
+    by_qrels = indexed_offline("evaluate", run, "--qrels", qrels, "--nearest", 50, "--json").json
+    by_gold = indexed_offline("evaluate", run, "--nearest", 50, "--json").json
+    assert by_qrels["official"]["value"] == pytest.approx(by_gold["official"]["value"], abs=1e-12)
+
+
+@pytest.fixture
+def indexed_offline(offline: Cli) -> Cli:
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0
+    return offline
