@@ -86,8 +86,10 @@ def _read_all(task: Task, data: Path, problems: Problems, progress: Progress) ->
         for _document in _counted(seen.watch(task.documents(data, problems)), advance):
             pass
     with progress.stage("checking topics") as advance:
-        for split in task.splits:
-            if any(file.exists() for file in task.split_files(data, split)):
+        # Splits that lie in the same files, such as folds, are checked once, by the first of them.
+        splits = {tuple(task.split_files(data, split)): split for split in reversed(task.splits)}
+        for files, split in reversed(splits.items()):
+            if any(file.exists() for file in files):
                 advance(task.check_split(data, split, problems))
     return seen
 

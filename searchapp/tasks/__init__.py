@@ -11,7 +11,12 @@ from searchapp.errors import UsageError
 if TYPE_CHECKING:
     from searchapp.tasks.base import Task
 
-_MODULES = {"nlps": "nlps", "checkthat": "checkthat"}
+_MODULES = {
+    "nlps": "nlps",
+    "checkthat": "checkthat",
+    "smart-relations-dbpedia": "smart_relations_dbpedia",
+    "smart-relations-wikidata": "smart_relations_wikidata",
+}
 
 
 def names() -> list[str]:

@@ -1,0 +1,328 @@
+"""The official scorer of relation prediction (SMART 2021), for DBpedia and for Wikidata, with its quirks.
+
+Precision, recall and F1 of each question, and their means over all gold questions: macro figures. The call for
+participation promised micro F1, which stands among the honest figures as `Micro F1`.
+
+For DBpedia the gold is a list of slots, each a list of interchangeable relations. A predicted relation is right
+when it occurs in any slot, as often as it is repeated; a slot is filled by the first of its relations that is
+still unused among the predicted ones, slot after slot, which is not always the best assignment. The honest
+figures use the best assignment, and count a repeated relation as right only as often as there are slots for it.
+
+For Wikidata the gold is flat, and gold and prediction are compared as multisets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from searchapp.errors import NotScorable
+from searchapp.evaluation.base import Breakdown, OfficialScore, Row, Scored, ScorerOptions
+from searchapp.evaluation.json_files import load_list
+from searchapp.evaluation.relation_counts import MEASURES, Counts, count_multisets, count_slots, json_name
+from searchapp.formats.problems import shown
+from searchapp.model import Hits, Run
+
+MICRO = ("Micro precision", "Micro recall", "Micro F1")
+KNOWLEDGE_BASES = ("dbpedia", "wikidata")
+OTHER = "(other)"
+_COMMON_WORDS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """How a ranking becomes the list of relations that the official file holds.
+
+    The first relation is always in it. A further one is when its score is at least `share` of the first one's,
+    which must be above 0, until there are `most`; one that differs from a relation before it in namespace or
+    letter case only (`dbo:birthPlace`, `dbp:birthplace`) is passed over, since a question needs it once.
+    """
+
+    share: float
+    most: int
+
+    def answer(self, hits: Hits) -> list[str]:
+        """The relations of a ranking that make the answer, best first; empty for an empty ranking."""
+        kept: dict[str, str] = {}
+        for relation, score in hits:
+            if kept and not (score >= self.share * hits.scores[0] > 0):
+                break
+            kept.setdefault(relation.rpartition(":")[2].lower(), relation)
+            if len(kept) == self.most:
+                break
+        return list(kept.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """What a prediction file holds, ids and relations as they stand there.
+
+    `rankings` are the whole rankings when the predictions come from a run, from which the field's measures
+    are computed; otherwise they are computed from the answers. `warnings` say what the official script skips.
+    """
+
+    answers: Mapping[Any, Any]
+    rankings: Mapping[str, Sequence[str]] | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A gold question and what its prediction comes to, officially and honestly."""
+
+    name: str
+    text: str
+    gold: Any
+    official: Counts
+    honest: Counts
+
+
+class RelationScorer:
+    """The official scorer of one of the two tasks.
+
+    `in_split` says whether a question of a gold file belongs to a split, for the folds of a train file.
+    """
+
+    files_make_one = False
+
+    def __init__(
+        self, knowledge_base: str, cut_off: CutOff, in_split: Callable[[str | None, str], bool]
+    ) -> None:
+        self._knowledge_base = knowledge_base
+        self._cut_off = cut_off
+        self._in_split = in_split
+        self.breakdowns: tuple[str, ...] = ("relations", "first-word")
+        if knowledge_base == "dbpedia":
+            self.breakdowns += ("namespace",)
+
+    def read(self, files: Sequence[Path]) -> Predictions:
+        """The predictions of a file; of a repeated id the last one, and none without `relations`."""
+        (path,) = files
+        answers: dict[Any, Any] = {}
+        skipped = repeated = 0
+        for number, entry in enumerate(load_list(path, "predictions"), 1):
+            id_ = _id_of(entry, path, number)
+            if "relations" not in entry:
+                skipped += 1
+                continue
+            repeated += id_ in answers
+            answers[id_] = entry["relations"]
+        warnings = []
+        if skipped:
+            warnings.append(f"{path}: {skipped} predictions have no `relations` and are skipped")
+        if repeated:
+            warnings.append(
+                f"{path}: {repeated} predictions have an id that came before: the last one counts"
+            )
+        return Predictions(answers, warnings=tuple(warnings))
+
+    def predictions(self, run: Run) -> Predictions:
+        return Predictions(
+            {ranking.topic_id: self._cut_off.answer(ranking.hits) for ranking in run},
+            {ranking.topic_id: ranking.document_ids() for ranking in run},
+        )
+
+    def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
+        knowledge_base = options.knowledge_base or self._knowledge_base
+        questions = self._questions(predictions, gold, options.split, knowledge_base)
+        if not questions:
+            (path,) = gold
+            raise NotScorable(f"{path} has no question to score", "ZeroDivisionError: division by zero")
+        per_topic = {question.name: question.official.figures() for question in questions}
+        official = OfficialScore(
+            "F1",
+            _means(per_topic.values()),
+            per_topic,
+            (*predictions.warnings, *_warnings(questions)),
+            _honest(questions),
+        )
+        qrels = {question.name: dict.fromkeys(_relations(question.gold), 1) for question in questions}
+        rankings = predictions.rankings
+        if rankings is None:
+            names = {_name(id_) for id_ in predictions.answers}
+            known = {question.name for question in questions} & names
+            rankings = {
+                _name(id_): list(_relations(answer))
+                for id_, answer in predictions.answers.items()
+                if _name(id_) in known
+            }
+        return Scored(official, len(questions), rankings, qrels)
+
+    def breakdown(
+        self, predictions: Predictions, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
+    ) -> Iterable[Breakdown]:
+        questions = self._questions(predictions, gold, split, self._knowledge_base)
+        for name in wanted:
+            if name == "relations":
+                yield _broken_down(name, "by number of gold relations", questions, _size)
+            elif name == "first-word":
+                title = f"by first word of the question, the {_COMMON_WORDS} commonest"
+                yield _broken_down(name, title, questions, _common_first_word(questions))
+            elif name == "namespace":
+                yield _broken_down(name, "by namespaces of the gold relations", questions, _namespaces)
+
+    def _questions(
+        self, predictions: Predictions, gold: Sequence[Path], split: str | None, knowledge_base: str
+    ) -> list[_Question]:
+        """The gold questions in the order of the file with their counts; of a repeated id the last entry.
+
+        Raises:
+            NotScorable: the organisers' script stops.
+            DataError: the gold is of another shape.
+        """
+        (path,) = gold
+        entries: dict[Any, dict[str, Any]] = {}
+        for number, entry in enumerate(load_list(path, "questions"), 1):
+            id_ = _id_of(entry, path, number)
+            if "relations" not in entry:
+                raise NotScorable(
+                    f"{path}: question {_shown(id_)} has no `relations`", "KeyError: 'relations'"
+                )
+            if self._in_split(split, str(id_)):
+                entries[id_] = entry
+        if knowledge_base not in KNOWLEDGE_BASES:
+            raise NotScorable(
+                f"there is no knowledge base {knowledge_base!r}: choose {' or '.join(KNOWLEDGE_BASES)}",
+                f"Exception: Invalid KB: {knowledge_base}",
+            )
+        count = count_slots if knowledge_base == "dbpedia" else count_multisets
+        names: dict[str, None] = {}
+        questions = []
+        for id_, entry in entries.items():
+            # The number 4 and the text "4" are two questions; the latter one of the file gets the longer name.
+            name = _name(id_)
+            if name in names:
+                name = f"{name} ({type(id_).__name__})"
+            names[name] = None
+            if id_ in predictions.answers:
+                counts, honest = count(
+                    predictions.answers[id_], entry["relations"], f"question {_shown(id_)}"
+                )
+            else:
+                size = len(entry["relations"]) if isinstance(entry["relations"], list) else 0
+                counts = honest = Counts(slots=size)
+            text = entry.get("question")
+            questions.append(
+                _Question(name, text if isinstance(text, str) else "", entry["relations"], counts, honest)
+            )
+        return questions
+
+
+def _honest(questions: Sequence[_Question]) -> dict[str, float]:
+    """Micro figures, and the macro ones where the official ones differ from them."""
+    honest: dict[str, float] = {}
+    official = _means(question.official.figures() for question in questions)
+    macro = _means(question.honest.figures() for question in questions)
+    honest |= {name: value for name, value in macro.items() if value != official[name]}
+    counts = [question.honest for question in questions]
+    predicted, right = sum(each.predicted for each in counts), sum(each.right for each in counts)
+    slots, filled = sum(each.slots for each in counts), sum(each.filled for each in counts)
+    micro = Counts(predicted, right, slots, filled).figures()
+    return honest | dict(zip(MICRO, micro.values(), strict=True))
+
+
+def _warnings(questions: Sequence[_Question]) -> Iterator[str]:
+    """Where the official figures mislead, as sentences."""
+    total = len(questions)
+    unanswered = sum(question.official.predicted == 0 for question in questions)
+    if unanswered:
+        yield f"{unanswered} of {total} questions have no predicted relation and score 0"
+    unfilled = sum(question.official.filled < question.honest.filled for question in questions)
+    flat = sum(isinstance(question.gold, list) and _is_letters(question) for question in questions)
+    if flat:
+        yield (
+            f"the gold of {flat} of {total} questions is a flat list, which the official scorer of DBpedia reads "
+            "letter by letter, so that nothing is right; the honest figures read it as one relation a slot"
+        )
+    elif unfilled:
+        yield (
+            f"in {unfilled} of {total} questions the official scorer fills the slots in an order that leaves some "
+            "empty which the predicted relations could fill; the honest figures use the best assignment"
+        )
+    inflated = sum(question.official.right > question.honest.right for question in questions)
+    if inflated:
+        yield (
+            f"{inflated} of {total} questions have a predicted relation more often than the gold has slots for "
+            "it, and each repeat counts as right; in the honest figures it does not"
+        )
+
+
+def _is_letters(question: _Question) -> bool:
+    """Whether slots of the question are texts that are read letter by letter, which happens for DBpedia only."""
+    return question.official != question.honest and any(isinstance(slot, str) for slot in question.gold)
+
+
+def _broken_down(
+    name: str, title: str, questions: Sequence[_Question], group_of: Callable[[_Question], str]
+) -> Breakdown:
+    groups: dict[str, list[dict[str, float]]] = {}
+    for question in questions:
+        groups.setdefault(group_of(question), []).append(question.official.figures())
+    if name == "relations":
+        order = sorted(groups, key=int)
+    else:
+        order = sorted(groups, key=lambda group: (group == OTHER, -len(groups[group]), group))
+    rows = tuple(Row(group, len(groups[group]), _means(groups[group])) for group in order)
+    return Breakdown(name, title, rows, counted="questions")
+
+
+def _size(question: _Question) -> str:
+    return str(len(question.gold)) if isinstance(question.gold, list) else "0"
+
+
+def _first_word(question: _Question) -> str:
+    words = "".join(letter if letter.isalnum() else " " for letter in question.text.lower()).split()
+    return words[0] if words else "(none)"
+
+
+def _common_first_word(questions: Sequence[_Question]) -> Callable[[_Question], str]:
+    """What gives the first word of a question, `OTHER` for the less common ones."""
+    words = Counter(map(_first_word, questions))
+    common = {word for word, _count in words.most_common(_COMMON_WORDS)}
+    return lambda question: word if (word := _first_word(question)) in common else OTHER
+
+
+def _namespaces(question: _Question) -> str:
+    found = sorted({relation.partition(":")[0] for relation in _relations(question.gold)})
+    return " and ".join(found) or "(none)"
+
+
+def _relations(value: Any) -> Iterator[str]:
+    """The relations in gold or in a prediction, whether flat or in slots, each once, in their order."""
+    entries = value if isinstance(value, list) else []
+    flat = (inner for entry in entries for inner in (entry if isinstance(entry, list) else [entry]))
+    yield from dict.fromkeys(relation for relation in flat if isinstance(relation, str))
+
+
+def _means(figures: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    rows = list(figures)
+    return {name: math.fsum(row[name] for row in rows) / len(rows) for name in MEASURES}
+
+
+def _id_of(entry: Mapping[str, Any], path: Path, number: int) -> Any:
+    """The id as it stands: the number 4 is not the text "4".
+
+    Raises:
+        NotScorable: there is none, or it is a list or an object.
+    """
+    if "id" not in entry:
+        raise NotScorable(f"{path}: entry {number} has no `id`", "KeyError: 'id'")
+    id_ = entry["id"]
+    if isinstance(id_, list | dict):
+        raise NotScorable(
+            f"{path}: entry {number}: the id is {json_name(id_)}, not a text",
+            f"TypeError: unhashable type: '{type(id_).__name__}'",
+        )
+    return id_
+
+
+def _name(id_: Any) -> str:
+    return id_ if isinstance(id_, str) else str(id_)
+
+
+def _shown(id_: Any) -> str:
+    return shown(_name(id_))

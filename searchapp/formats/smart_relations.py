@@ -1,0 +1,270 @@
+"""The JSON layouts of SMART 2021 relation prediction, for DBpedia and for Wikidata.
+
+    vocabulary, DBpedia    ["dbo:birthPlace", ...]
+    vocabulary, Wikidata   {"P19": {"id": "P19", "label": "place of birth", "aliases": "born in, ...",
+                           "description": "..."}, ...}; aliases and description may be missing
+    questions, DBpedia     [{"id": "q-1", "question": "...", "relations": [["dbo:producer"], ["dbo:award"]]}, ...]
+    questions, Wikidata    likewise with a flat list: ["P162", "P166"]
+    test questions         likewise without `relations`, or with null or an empty list in its place
+    predictions            [{"id": "q-1", "relations": ["dbo:producer", "dbo:award"]}, ...] for both
+
+A slot of DBpedia lists relations that are interchangeable. Further keys of a question are ignored, as the
+official scorer does. Harmless, and found in real files: the same question under several ids, also with other
+gold; relations that differ in letter case only (`dbp:birthPlace`, `dbp:birthplace`), which are two relations; a
+relation twice in the gold of Wikidata, or in two slots, which is needed twice; relations of the vocabulary that
+no question has.
+
+Every problem is recorded and the next entry read. An entry with a problem is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from searchapp.formats import json_stream
+from searchapp.formats.json_array import Entry, RepeatedKeys, place, read_entries
+from searchapp.formats.json_stream import type_name
+from searchapp.formats.problems import Problems, shown
+from searchapp.model import Document
+
+MAX_ID_BYTES = 512
+_DBPEDIA = re.compile(r"([a-z]+):(\S+)")
+_WIKIDATA = re.compile(r"P[1-9][0-9]*")
+_WIKIDATA_KEYS = ("id", "label", "aliases", "description")
+
+Slots = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question. Each slot has the relations that may fill it; `slots` is None when the gold is masked.
+
+    In the flat gold of Wikidata every relation is a slot of its own.
+    """
+
+    id: str
+    text: str
+    slots: Slots | None
+
+
+def read_dbpedia_vocabulary(path: Path, problems: Problems) -> Iterator[Document]:
+    """The relations of the vocabulary as documents, in the order of the file: the name in words is the text."""
+    seen: set[str] = set()
+    for entry in read_entries(path, problems):
+        where, relation = f"line {entry.line}", entry.value
+        if not isinstance(relation, str):
+            problems.add(path, "wrong type", where, f"a relation is {type_name(relation)}, not a string")
+        elif not (match := _DBPEDIA.fullmatch(relation)) or not _usable(relation):
+            problems.add(path, "unusable relation", where, f"{shown(relation)} is not like dbo:birthPlace")
+        elif relation in seen:
+            problems.add(path, "duplicate relation", where, shown(relation))
+        else:
+            seen.add(relation)
+            yield Document(relation, words_of(match[2]), {"namespace": match[1], "name": match[2]})
+
+
+def read_wikidata_vocabulary(path: Path, problems: Problems) -> Iterator[Document]:
+    """The properties of the vocabulary as documents, in the order of the file: the label is the text."""
+    seen: set[str] = set()
+    for key, value in json_stream.read_members(path, problems):
+        where, before = f"property {shown(key)}", len(problems)
+        if key in seen:
+            problems.add(path, "duplicate id", where, "the first one counts")
+            continue
+        seen.add(key)
+        if not _WIKIDATA.fullmatch(key):
+            problems.add(path, "unusable id", where, "it is not like P19")
+        if not isinstance(value, dict):
+            problems.add(path, "wrong type", where, f"the value is {type_name(value)}, not an object")
+            continue
+        for name in sorted(value.keys() - set(_WIKIDATA_KEYS)):
+            problems.add(path, "unknown key", where, f"{shown(name)} is none of {', '.join(_WIKIDATA_KEYS)}")
+        for name in _WIKIDATA_KEYS:
+            if name in value or name in ("id", "label"):
+                _check_text(value, name, path, where, problems)
+        if value.get("id", key) != key and isinstance(value["id"], str):
+            problems.add(path, "contradiction", where, f"its `id` is {shown(value['id'])}")
+        if len(problems) == before:
+            fields = {name: value[name] for name in ("aliases", "description") if name in value}
+            yield Document(key, value["label"], fields)
+
+
+def read_questions(
+    path: Path,
+    problems: Problems,
+    *,
+    slots: bool,
+    known: Container[str] | None = None,
+    gold: bool = True,
+    masked: bool = False,
+) -> Iterator[Question]:
+    """The questions of a file in its order; its problems go to `problems`.
+
+    `slots` says that the gold is a list of slots, as for DBpedia. `known` has the vocabulary, from which every
+    relation must be. Without `gold` the relations are not looked at and `slots` is None; with `masked` they may
+    be missing, null or empty.
+    """
+    seen: set[str] = set()
+    for entry in read_entries(path, problems):
+        before = len(problems)
+        id_ = _id_of(entry, seen, path, problems)
+        if id_ is None:
+            continue
+        where = place(entry, id_)
+        _check_text(entry.value, "question", path, where, problems)
+        found: Slots | None = None
+        if gold and not (masked and not entry.value.get("relations")):
+            reader = _Relations(path, where, problems, known)
+            found = reader.gold(entry.value, slots=slots)
+        if len(problems) == before:
+            yield Question(id_, entry.value["question"], found)
+
+
+def read_predictions(
+    path: Path, problems: Problems, known: Container[str] | None = None
+) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    """Line, question id and relations of each prediction of an official file, in its order.
+
+    A relation may be there twice, which the official scorers count as two predictions.
+    """
+    seen: set[str] = set()
+    for entry in read_entries(path, problems):
+        before = len(problems)
+        id_ = _id_of(entry, seen, path, problems)
+        if id_ is None:
+            continue
+        relations = _Relations(path, place(entry, id_), problems, known).flat(entry.value)
+        if len(problems) == before:
+            yield entry.line, id_, relations
+
+
+def write_predictions(file: BinaryIO, answers: Mapping[str, Sequence[str]]) -> None:
+    """Write the official prediction file: UTF-8, one prediction a line."""
+    lines = [
+        json.dumps({"id": id_, "relations": list(relations)}, ensure_ascii=False)
+        for id_, relations in answers.items()
+    ]
+    file.write(("[\n" + ",\n".join(lines) + "\n]\n").encode())
+
+
+def words_of(name: str) -> str:
+    """The words of a name in CamelCase, in lower case.
+
+    >>> words_of("numberOfEpisodes"), words_of("NCAASeason"), words_of("bSide"), words_of("area51Total_km")
+    ('number of episodes', 'ncaa season', 'b side', 'area 51 total km')
+    """
+    words = []
+    for place_, letter in enumerate(name):
+        before, after = name[place_ - 1 : place_], name[place_ + 1 : place_ + 2]
+        begins = letter.isupper() and (not before.isupper() or after.islower())
+        if place_ and (begins or letter.isdigit() != before.isdigit()):
+            words.append(" ")
+        words.append(" " if letter in "_-/" else letter)
+    return " ".join("".join(words).lower().split())
+
+
+def _id_of(entry: Entry, seen: set[str], path: Path, problems: Problems) -> str | None:
+    """The id of an entry that is an object with an id of its own; None when it is not."""
+    where, value = place(entry), entry.value
+    if not isinstance(value, dict):
+        problems.add(path, "wrong type", where, f"the entry is {type_name(value)}, not an object")
+        return None
+    id_ = value.get("id")
+    if "id" not in value:
+        problems.add(path, "missing key", where, "id")
+    elif not isinstance(id_, str):
+        problems.add(path, "wrong type", where, f"id is {type_name(id_)}, not a string")
+    elif id_.split() != [id_] or not _usable(id_):
+        detail = f"{shown(id_)}: an id must have 1 to {MAX_ID_BYTES} bytes, without white space"
+        problems.add(path, "unusable id", where, detail)
+    elif id_ in seen:
+        problems.add(path, "duplicate id", where, shown(id_))
+    else:
+        seen.add(id_)
+        if isinstance(value, RepeatedKeys):
+            problems.add(path, "duplicate key", place(entry, id_), ", ".join(map(shown, value.names)))
+        return id_
+    return None
+
+
+def _check_text(value: Mapping[str, Any], name: str, path: Path, where: str, problems: Problems) -> None:
+    text = value.get(name)
+    if name not in value:
+        problems.add(path, "missing key", where, name)
+    elif not isinstance(text, str):
+        problems.add(path, "wrong type", where, f"{name} is {type_name(text)}, not a string")
+    elif not text.strip():
+        problems.add(path, "blank text", where, f"{name} must say something")
+    elif not _encodable(text):
+        problems.add(path, "lone surrogate", where, f"{name} has an escape that is half of a character")
+
+
+@dataclass(frozen=True, slots=True)
+class _Relations:
+    """Reads the key `relations` of one entry."""
+
+    path: Path
+    where: str
+    problems: Problems
+    known: Container[str] | None
+
+    def gold(self, value: Mapping[str, Any], *, slots: bool) -> Slots:
+        listed = self._list(value)
+        if not slots:
+            return tuple((relation,) for relation in self._relations(listed))
+        found = []
+        for slot in listed:
+            if not isinstance(slot, list):
+                self._wrong("wrong type", f"a slot is {type_name(slot)}, not a list of relations")
+            elif not slot:
+                self._wrong("empty slot", "a slot must list a relation")
+            else:
+                relations = self._relations(slot)
+                for relation in sorted({one for one in relations if relations.count(one) > 1}):
+                    self._wrong("repeated relation", f"{shown(relation)} is twice in one slot")
+                found.append(relations)
+        return tuple(found)
+
+    def flat(self, value: Mapping[str, Any]) -> tuple[str, ...]:
+        return self._relations(self._list(value))
+
+    def _list(self, value: Mapping[str, Any]) -> list[Any]:
+        listed = value.get("relations")
+        if "relations" not in value:
+            self._wrong("missing key", "relations")
+        elif not isinstance(listed, list):
+            self._wrong("wrong type", f"relations is {type_name(listed)}, not a list")
+        elif not listed:
+            self._wrong("no relation", "the official scorer needs at least one")
+        return listed if isinstance(listed, list) else []
+
+    def _relations(self, listed: Sequence[Any]) -> tuple[str, ...]:
+        good = []
+        for relation in listed:
+            if not isinstance(relation, str):
+                self._wrong("wrong type", f"a relation is {type_name(relation)}, not a string")
+            elif self.known is not None and relation not in self.known:
+                self._wrong("unknown relation", f"{shown(relation)} is not in the vocabulary")
+            else:
+                good.append(relation)
+        return tuple(good)
+
+    def _wrong(self, kind: str, detail: str) -> None:
+        self.problems.add(self.path, kind, self.where, detail)
+
+
+def _usable(id_: str) -> bool:
+    return _encodable(id_) and len(id_.encode()) <= MAX_ID_BYTES
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

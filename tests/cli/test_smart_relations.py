@@ -1,0 +1,161 @@
+"""Relation prediction from end to end on the sample collections, on both engines."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import searchapp
+from searchapp.ranking import recipes
+from searchapp.tasks import load
+from tests.cli.conftest import Cli
+
+SAMPLES = Path(searchapp.__file__).parent / "samples"
+TASKS = ("smart-relations-dbpedia", "smart-relations-wikidata")
+
+
+@pytest.fixture(params=TASKS)
+def task(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def data(task: str, tmp_path: Path) -> Path:
+    """A copy of the task's sample that a test may damage."""
+    return Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
+
+
+def ranked(cli: Cli, task: str, data: Path, out: Path, *options: object) -> Path:
+    assert cli("index", task, "--data", data).code == 0
+    result = cli("rank", task, "--data", data, "--out", out, *options)
+    assert result.code == 0, result.stderr
+    return out
+
+
+@pytest.mark.parametrize("recipe", ["bm25", "neighbours"])
+def test_ranking_exporting_validating_and_evaluating_agree(
+    cli: Cli, task: str, data: Path, recipe: str, tmp_path: Path
+) -> None:
+    run = ranked(cli, task, data, tmp_path / "run", "--split", "fold2", "--recipe", recipe)
+    out = tmp_path / "answers.json"
+    assert cli("export", run, "--out", out).code == 0
+    assert out.read_bytes() == (run / load(task).official_file).read_bytes()
+    options = ["--task", task, "--data", data, "--split", "fold2"]
+    assert cli("validate", out, *options).code == 0
+    assert cli("validate", out, "--task", task).code == 0
+    of_run = cli("evaluate", run, "--json", "--per-topic", "--by", "all").json
+    of_file = cli("evaluate", out, *options, "--json", "--per-topic", "--by", "all").json
+    for key in ("official", "breakdowns", "topics", "warnings"):
+        assert of_run[key] == of_file[key]
+    assert of_run["official"]["value"] > 0.55
+    assert (
+        of_run["measures"]["R@50"]
+        > of_file["measures"]["R@50"]
+        >= of_run["official"]["values"]["Recall"] - 0.5
+    )
+
+
+def test_every_fold_is_ranked_by_the_questions_of_the_others(
+    cli: Cli, task: str, data: Path, tmp_path: Path
+) -> None:
+    questions = {entry["id"] for entry in json.loads(next(data.glob("*train.json")).read_text())}
+    seen: list[str] = []
+    for number in range(5):
+        run = ranked(cli, task, data, tmp_path / f"run{number}", "--split", f"fold{number}")
+        topics = list(dict.fromkeys(line.split()[0] for line in (run / "run.trec").read_text().splitlines()))
+        assert cli("evaluate", run, "--json").json["topics"] == len(topics)
+        seen += topics
+    assert (len(seen), set(seen)) == (len(questions), questions)
+
+
+def test_both_engines_give_the_same_bytes(server: Cli, task: str, data: Path, tmp_path: Path) -> None:
+    for recipe in recipes.names(task):
+        if recipe == "words":
+            continue
+        runs = []
+        for engine in ("embedded", "elasticsearch"):
+            options = ["--split", "fold0", "--recipe", recipe, "--engine", engine]
+            assert server("index", task, "--data", data, "--engine", engine).code == 0
+            runs.append(tmp_path / f"{recipe}-{engine}")
+            assert server("rank", task, "--data", data, "--out", runs[-1], *options).code == 0
+        assert (runs[0] / "run.trec").read_bytes() == (runs[1] / "run.trec").read_bytes()
+        official = load(task).official_file
+        assert (runs[0] / official).read_bytes() == (runs[1] / official).read_bytes()
+
+
+def test_the_test_split_is_ranked_and_has_no_gold(cli: Cli, task: str, data: Path, tmp_path: Path) -> None:
+    run = ranked(cli, task, data, tmp_path / "run", "--split", "test")
+    answers = json.loads((run / load(task).official_file).read_text())
+    assert [answer["id"].rpartition("-")[2] for answer in answers] == ["1", "2", "3"]
+    assert answers[0]["relations"][0] in ("dbo:author", "P50")
+    result = cli("evaluate", run)
+    assert result.code == 4 and "masked" in result.stderr
+
+
+def test_relations_are_found_by_people(cli: Cli, task: str, data: Path) -> None:
+    assert cli("index", task, "--data", data).code == 0
+    for words, expected in (("birthplace", ("dbo:birthPlace", "P19")), ("directed", ("dbo:director", "P57"))):
+        found = cli("search", task, words, "--size", 2, "--json").json["hits"]
+        assert found[0]["id"] in expected
+    for words in ("dbo:spouse", "P26"):
+        if words.startswith("d") == task.endswith("dbpedia"):
+            (hit,) = cli("search", task, words, "--size", 1, "--json").json["hits"]
+            assert hit["id"] == words
+
+
+def test_problems_are_told_once_though_the_file_has_five_splits(cli: Cli, task: str, data: Path) -> None:
+    path = next(data.glob("*train.json"))
+    path.write_text(path.read_text().replace("P50", "P99999").replace("dbo:author", "dbo:nothing"))
+    result = cli("index", task, "--data", data)
+    assert result.code == 4
+    wrong = sum("nothing" in line or "P99999" in line for line in path.read_text().splitlines())
+    assert wrong > 3
+    assert f"{wrong} problems: unknown relation ({wrong})" in result.stderr
+    assert f"{path}: line " in result.stderr
+
+
+def test_missing_examples_are_told(cli: Cli, task: str, data: Path, tmp_path: Path) -> None:
+    next(data.glob("*train.json")).unlink()
+    assert cli("index", task, "--data", data).code == 0
+    result = cli("rank", task, "--data", data, "--split", "test", "--out", tmp_path / "run")
+    assert result.code == 4
+    assert "train.json is expected in" in result.stderr
+    assert (
+        cli(
+            "rank", task, "--data", data, "--split", "test", "--recipe", "bm25", "--out", tmp_path / "run"
+        ).code
+        == 0
+    )
+
+
+def test_everything_wrong_with_an_official_file_is_found(
+    offline: Cli, task: str, data: Path, tmp_path: Path
+) -> None:
+    good = ranked(offline, task, data, tmp_path / "run", "--split", "test") / load(task).official_file
+    entries: list[Any] = json.loads(good.read_text())
+    entries[0]["relations"] = ["dbo:nothing"]
+    entries[1]["id"] = "nobody"
+    entries.append(entries[2])
+    bad = tmp_path / "bad.json"
+    bad.write_text("[" + ",\n".join(map(json.dumps, entries)) + "]")
+    result = offline("validate", bad, "--task", task, "--data", data, "--split", "test", "--json")
+    assert result.code == 4
+    prefix = "sample-" + task.rpartition("-")[2]
+    assert [(problem["where"], problem["kind"]) for problem in result.json["problems"]] == [
+        (f"line 1: question {prefix}-test-1", "unknown relation"),
+        ("line 2", "unknown question"),
+        ("line 4", "duplicate id"),
+        (f"question {prefix}-test-1", "missing question"),
+        (f"question {prefix}-test-2", "missing question"),
+    ]
+
+
+def test_there_is_no_other_split(offline: Cli, task: str, data: Path, tmp_path: Path) -> None:
+    offline("index", task, "--data", data)
+    result = offline("rank", task, "--data", data, "--split", "dev", "--out", tmp_path / "run")
+    assert result.code == 2 and "choose fold0 or fold1" in result.stderr

@@ -1,0 +1,231 @@
+"""The JSON layouts of relation prediction: what passes, and every problem with its place."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.formats.problems import Problems
+from searchapp.formats.smart_relations import (
+    Question,
+    read_dbpedia_vocabulary,
+    read_predictions,
+    read_questions,
+    read_wikidata_vocabulary,
+    words_of,
+    write_predictions,
+)
+
+
+def written(tmp_path: Path, value: Any) -> Path:
+    path = tmp_path / "file.json"
+    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    return path
+
+
+def told(problems: Problems) -> list[str]:
+    return [
+        f"{problem.where}: {problem.kind}: {problem.detail}".removesuffix(": ").removeprefix(": ")
+        for problem in problems
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("birthPlace", "birth place"),
+        ("highschool", "highschool"),
+        ("isPartOfWineRegion", "is part of wine region"),
+        ("bSide", "b side"),
+        ("NCAASeason", "ncaa season"),
+        ("teamURL", "team url"),
+        ("area51Total_km", "area 51 total km"),
+        ("größteÜberschrift", "größte überschrift"),
+    ],
+)
+def test_a_name_becomes_words(name: str, words: str) -> None:
+    assert words_of(name) == words
+
+
+def test_the_vocabulary_of_dbpedia_becomes_documents(tmp_path: Path) -> None:
+    path, problems = (
+        written(tmp_path, ["dbo:birthPlace", "dbp:birthplace", "dbo:birthPlace", 7, "author", ""]),
+        Problems(),
+    )
+    documents = list(read_dbpedia_vocabulary(path, problems))
+    assert [document.source() for document in documents] == [
+        {"id": "dbo:birthPlace", "text": "birth place", "namespace": "dbo", "name": "birthPlace"},
+        {"id": "dbp:birthplace", "text": "birthplace", "namespace": "dbp", "name": "birthplace"},
+    ]
+    assert told(problems) == [
+        "line 1: duplicate relation: dbo:birthPlace",
+        "line 1: wrong type: a relation is an integer, not a string",
+        "line 1: unusable relation: author is not like dbo:birthPlace",
+        "line 1: unusable relation: '' is not like dbo:birthPlace",
+    ]
+
+
+def test_the_vocabulary_of_wikidata_becomes_documents(tmp_path: Path) -> None:
+    vocabulary = {
+        "P19": {
+            "id": "P19",
+            "label": "place of birth",
+            "aliases": "born in, birthplace",
+            "description": "where",
+        },
+        "P20": {"id": "P20", "label": "place of death"},
+        "P21": {"id": "P22", "label": "x"},
+        "Q5": {"id": "Q5", "label": "x"},
+        "P6": {"id": "P6", "label": " ", "alias": "x", "description": None},
+        "P7": "x",
+        "P8": {},
+    }
+    path, problems = written(tmp_path, vocabulary), Problems()
+    documents = [document.source() for document in read_wikidata_vocabulary(path, problems)]
+    assert documents == [
+        {"id": "P19", "text": "place of birth", "aliases": "born in, birthplace", "description": "where"},
+        {"id": "P20", "text": "place of death"},
+    ]
+    assert told(problems) == [
+        "property P21: contradiction: its `id` is P22",
+        "property Q5: unusable id: it is not like P19",
+        "property P6: unknown key: alias is none of id, label, aliases, description",
+        "property P6: blank text: label must say something",
+        "property P6: wrong type: description is null, not a string",
+        "property P7: wrong type: the value is a string, not an object",
+        "property P8: missing key: id",
+        "property P8: missing key: label",
+    ]
+
+
+def test_a_property_given_twice_is_told(tmp_path: Path) -> None:
+    one = '{"id": "P1", "label": "x"}'
+    path, problems = written(tmp_path, f'{{"P1": {one}, "P1": {one}}}'), Problems()
+    assert len(list(read_wikidata_vocabulary(path, problems))) == 1
+    assert told(problems) == ["property P1: duplicate id: the first one counts"]
+
+
+def question(id_: Any = "q", text: Any = "Who?", relations: Any = (("r:a",),), **more: Any) -> dict[str, Any]:
+    return {"id": id_, "question": text, "relations": relations, **more}
+
+
+def test_questions_with_slots_and_flat_ones_are_read(tmp_path: Path) -> None:
+    slots = written(tmp_path, [question(relations=[["r:a", "r:b"], ["r:a"]], sparql="ASK")])
+    problems = Problems()
+    assert list(read_questions(slots, problems, slots=True, known={"r:a", "r:b"})) == [
+        Question("q", "Who?", (("r:a", "r:b"), ("r:a",)))
+    ]
+    flat = written(tmp_path, [question(relations=["P1", "P1"]), question("q2", relations=["P2"])])
+    assert [one.slots for one in read_questions(flat, problems, slots=False)] == [
+        (("P1",), ("P1",)),
+        (("P2",),),
+    ]
+    assert not list(problems)
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        (7, "line 1: wrong type: the entry is an integer, not an object"),
+        ({"question": "Who?", "relations": [["r:a"]]}, "line 1: missing key: id"),
+        (question(4), "line 1: wrong type: id is an integer, not a string"),
+        (question("a b"), "line 1: unusable id: 'a b': an id must have 1 to 512 bytes, without white space"),
+        (question(""), "line 1: unusable id: '': an id must have 1 to 512 bytes, without white space"),
+        (
+            question("\ud800"),
+            "line 1: unusable id: '\\ud800': an id must have 1 to 512 bytes, without white space",
+        ),
+        (question(text=None), "line 1: question q: wrong type: question is null, not a string"),
+        (question(text=" "), "line 1: question q: blank text: question must say something"),
+        (
+            question(text="\udfff"),
+            "line 1: question q: lone surrogate: question has an escape that is half of a character",
+        ),
+        ({"id": "q", "relations": [["r:a"]]}, "line 1: question q: missing key: question"),
+        ({"id": "q", "question": "Who?"}, "line 1: question q: missing key: relations"),
+        (question(relations=None), "line 1: question q: wrong type: relations is null, not a list"),
+        (question(relations=[]), "line 1: question q: no relation: the official scorer needs at least one"),
+        (
+            question(relations=["r:a"]),
+            "line 1: question q: wrong type: a slot is a string, not a list of relations",
+        ),
+        (question(relations=[[]]), "line 1: question q: empty slot: a slot must list a relation"),
+        (question(relations=[[1]]), "line 1: question q: wrong type: a relation is an integer, not a string"),
+        (question(relations=[["r:z"]]), "line 1: question q: unknown relation: r:z is not in the vocabulary"),
+        (
+            question(relations=[["r:a", "r:a"]]),
+            "line 1: question q: repeated relation: r:a is twice in one slot",
+        ),
+    ],
+)
+def test_a_question_with_a_problem_is_left_out_and_told(tmp_path: Path, entry: Any, problem: str) -> None:
+    path, problems = written(tmp_path, [entry]), Problems()
+    assert list(read_questions(path, problems, slots=True, known={"r:a"})) == []
+    assert told(problems) == [problem]
+
+
+def test_repeated_ids_and_keys_are_told(tmp_path: Path) -> None:
+    one = '{"id": "q", "question": "Who?", "relations": ["P1"]'
+    path, problems = (
+        written(tmp_path, f'[{one}}},\n{one}}},\n{one.replace("q", "p", 1)}, "question": "x"}}]'),
+        Problems(),
+    )
+    assert [found.id for found in read_questions(path, problems, slots=False)] == ["q"]
+    assert told(problems) == ["line 2: duplicate id: q", "line 3: question p: duplicate key: question"]
+
+
+def test_masked_gold_may_be_missing_null_or_empty(tmp_path: Path) -> None:
+    entries = [
+        {"id": "a", "question": "Who?"},
+        question("b", relations=None),
+        question("c", relations=[]),
+        question("d"),
+    ]
+    path, problems = written(tmp_path, entries), Problems()
+    found = list(read_questions(path, problems, slots=True, masked=True))
+    assert [one.slots for one in found] == [None, None, None, (("r:a",),)]
+    assert not list(problems)
+
+
+def test_topics_do_not_depend_on_their_gold(tmp_path: Path) -> None:
+    path, problems = written(tmp_path, [question(relations=[["unknown", 7], None])]), Problems()
+    assert [one.text for one in read_questions(path, problems, slots=True, gold=False, known=set())] == [
+        "Who?"
+    ]
+    assert not list(problems)
+
+
+def test_predictions_are_read_as_they_are_written(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    write_predictions(file, {"q1": ["dbo:a", "dbo:a"], "q2": ["dbo:größe"]})
+    path, problems = written(tmp_path, file.getvalue().decode()), Problems()
+    assert list(read_predictions(path, problems, {"dbo:a", "dbo:größe"})) == [
+        (2, "q1", ("dbo:a", "dbo:a")),
+        (3, "q2", ("dbo:größe",)),
+    ]
+    assert not list(problems)
+    assert json.loads(file.getvalue()) == [
+        {"id": "q1", "relations": ["dbo:a", "dbo:a"]},
+        {"id": "q2", "relations": ["dbo:größe"]},
+    ]
+
+
+def test_everything_wrong_with_predictions_is_told(tmp_path: Path) -> None:
+    lines = [
+        {"id": "a"},
+        {"id": "b", "relations": []},
+        {"id": "c", "relations": [["r:a"]]},
+        {"id": "d", "relations": ["x"]},
+    ]
+    path, problems = written(tmp_path, "[" + ",\n".join(map(json.dumps, lines)) + "]"), Problems()
+    assert list(read_predictions(path, problems, {"r:a"})) == []
+    assert told(problems) == [
+        "line 1: question a: missing key: relations",
+        "line 2: question b: no relation: the official scorer needs at least one",
+        "line 3: question c: wrong type: a relation is a list, not a string",
+        "line 4: question d: unknown relation: x is not in the vocabulary",
+    ]
