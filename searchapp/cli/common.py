@@ -168,6 +168,12 @@ def warn_of_skipped(problems: InvalidFiles | None) -> None:
         warn(f"left out: {problems}")
 
 
+def warn_of_notes(notes: InvalidFiles | None) -> None:
+    """Report what is odd about files, and what was made of it."""
+    if notes is not None:
+        warn(f"worth knowing: {notes}")
+
+
 def print_json(value: Any) -> None:
     """One JSON document on stdout; a figure that is not a number is the text "nan", which JSON can hold."""
     json.dump(_json_safe(value), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)

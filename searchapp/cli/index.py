@@ -14,6 +14,7 @@ from searchapp.cli.common import (
     command,
     print_json,
     say,
+    warn_of_notes,
     warn_of_skipped,
 )
 from searchapp.settings import Settings
@@ -61,6 +62,7 @@ def register(app: typer.Typer) -> None:
             )
         info, skipped = outcome.info, outcome.problems.skipped
         warn_of_skipped(skipped)
+        warn_of_notes(outcome.problems.notes)
         if outcome.built:
             say(
                 settings,

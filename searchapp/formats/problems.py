@@ -26,6 +26,7 @@ class Problems:
         self.lenient = lenient
         self._found: list[Problem] = []
         self._fatal: list[Problem] = []
+        self._notes: list[Problem] = []
 
     def add(
         self, file: str | Path, kind: str, where: str = "", detail: str = "", *, skippable: bool = True
@@ -35,6 +36,13 @@ class Problems:
         self._found.append(problem)
         if not skippable:
             self._fatal.append(problem)
+
+    def note(self, file: str | Path, kind: str, where: str = "", detail: str = "") -> None:
+        """Record something odd that is no reason to stop or to leave anything out, but should be known.
+
+        Real files have such places; `detail` says what is made of them.
+        """
+        self._notes.append(Problem(str(file), kind, where, detail))
 
     def add_unopened(self, file: Path, error: OSError) -> None:
         """Record that a file cannot be opened: which one is expected, and where."""
@@ -58,6 +66,11 @@ class Problems:
         """
         if self._fatal or (self._found and not self.lenient):
             raise InvalidFiles(self._found, advice)
+
+    @property
+    def notes(self) -> InvalidFiles | None:
+        """What was noted, ready to be printed and counted; None when nothing was."""
+        return InvalidFiles(self._notes) if self._notes else None
 
     @property
     def skipped(self) -> InvalidFiles | None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "nlps": "nlps",
+    "explanation-2019": "explanation_2019",
+    "explanation-2021": "explanation_2021",
     "checkthat": "checkthat",
     "smart-relations-dbpedia": "smart_relations_dbpedia",
     "smart-relations-wikidata": "smart_relations_wikidata",

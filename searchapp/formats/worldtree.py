@@ -1,0 +1,247 @@
+"""The files of the WorldTree corpus in the layout of TextGraphs-13: tables of facts, and questions explained by them.
+
+    tables/KINDOF.tsv                     a header, then one fact a row; the text of a fact are its cells, apart
+                                          from those of columns whose name begins with `[SKIP]`
+    questions/ARC-Elementary+EXPL-Dev.tsv a header, then one question a row, with its options in the text
+                                          (`... (A) a stone (B) a leaf`), the label of the right one, and the
+                                          explanation: `6abc-4443-f672-9a97|CENTRAL a1a9-97db-a771-1c2b|GROUNDING`
+
+Every problem is recorded and the next row read; a row with a problem is left out. The published files have
+some oddities that do no harm, or whose harm nobody can undo. They are noted, not refused:
+
+- a UID that several rows have, with the same text or with different ones: a ranking can name it only once, so the
+  first row is its fact;
+- an explanation that names a fact twice, even in two roles: it counts once;
+- an explanation among the solved questions that names a fact which no table has: the other facts count.
+
+And some need no note: UIDs that are no groups of hexadecimal digits (`Good`), columns without a name, two columns
+of the same name that agree, blanks around cells, facts of the same text, and questions without an explanation
+(too special to be explained by facts), which are ranked and never scored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from searchapp.formats.problems import Problems, shown
+from searchapp.formats.tables import Table, TableRow, read_table
+from searchapp.formats.two_column import MISSING
+from searchapp.model import Document
+
+UID = "[SKIP] UID"
+ROLES = ("CENTRAL", "GROUNDING", "LEXGLUE", "BACKGROUND", "ROLE", "NEG", "NE")
+"""What a fact does in an explanation; the last three are rare."""
+
+_MARKER = re.compile(r"\(([A-Z]|[1-9])\)")
+_ID = re.compile(r"[^\s\0]{1,512}")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A multiple-choice question. `options` are all of them by label; `gold` has each fact with its roles."""
+
+    id: str
+    text: str
+    options: dict[str, str]
+    answer_label: str
+    gold: dict[str, tuple[str, ...]]
+
+    @property
+    def answer(self) -> str:
+        """The text of the right option."""
+        return self.options[self.answer_label]
+
+
+def table_files(folder: Path) -> list[Path]:
+    """The tables in a folder, in the order in which they are read."""
+    return sorted(folder.glob("*.tsv"), key=lambda path: path.name.encode())
+
+
+def read_facts(folder: Path, problems: Problems) -> Iterator[Document]:
+    """The facts of all tables in a folder, each with the field `table`: the name of its table."""
+    files = table_files(folder)
+    if not files:
+        kind = "no tables" if folder.is_dir() else "missing folder"
+        problems.add(folder, kind, detail="the tables of facts, *.tsv, are expected in it", skippable=False)
+    seen = _Seen("fact")
+    for path in files:
+        table = read_table(path, problems, [UID])
+        if table is not None:
+            yield from _facts(path, table, seen, problems)
+
+
+def _facts(path: Path, table: Table, seen: _Seen, problems: Problems) -> Iterator[Document]:
+    uids = table.places(UID)
+    texts = [place for place, name in enumerate(table.columns) if not name.startswith("[SKIP]")]
+    for row in table.rows:
+        where = f"line {row.line}"
+        uid = _agreed(path, row, uids, UID, problems)
+        if uid is None:
+            continue
+        if not usable_id(uid):
+            detail = f"{shown(uid)!r} in the column {UID!r}: an id without blanks is expected"
+            problems.add(path, "unusable id", where, detail)
+            continue
+        text = " ".join(cell for place in texts if (cell := row.cells[place].strip()) not in MISSING)
+        if not text:
+            problems.add(path, "blank text", where, f"fact {shown(uid)} has no cell with text")
+        elif seen.adds(path, where, uid, text, problems):
+            yield Document(uid, text, {"table": path.stem})
+
+
+class _Seen:
+    """The ids met so far in any letter case, since the scorers fold it, with the place and text of each."""
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self._places: dict[str, tuple[str, str, str]] = {}
+
+    def adds(self, path: Path, where: str, id_: str, text: str, problems: Problems) -> bool:
+        """Whether the id is new; if not, that is told."""
+        if id_.lower() not in self._places:
+            self._places[id_.lower()] = id_, f"{path.name} {where}", text
+            return True
+        other, place, before = self._places[id_.lower()]
+        if other != id_:
+            detail = f"{self._noun} {shown(id_)} and {shown(other)} in {place} differ in letter case only"
+            problems.add(path, "ids that differ in letter case only", where, detail)
+        else:
+            same = "the same text" if text == before else "another text"
+            detail = f"{self._noun} {shown(id_)} is in {place} too, with {same}: that row counts"
+            problems.note(path, "repeated id", where, detail)
+        return False
+
+
+def read_questions(
+    path: Path, problems: Problems, known: Container[str] | None = None, *, solved: bool = False
+) -> Iterator[Question]:
+    """The questions of a file, in its order.
+
+    `known` has the ids of the facts, among which those of explanations must be; without it explanations are not
+    looked at and `gold` is empty. With `solved`, unknown facts are noted and left out of `gold`.
+    """
+    table = read_table(path, problems, ["questionID", "Question", "AnswerKey", "explanation"])
+    if table is None:
+        return
+    seen: dict[str, int] = {}
+    for row in table.rows:
+        question = _question(path, table, row, problems, known, solved)
+        if question is None:
+            continue
+        first = seen.setdefault(question.id.lower(), row.line)
+        if first != row.line:
+            detail = f"{shown(question.id)} is in line {first} too (letter case does not count)"
+            problems.add(path, "duplicate id", f"line {row.line}", detail)
+        else:
+            yield question
+
+
+def _question(
+    path: Path, table: Table, row: TableRow, problems: Problems, known: Container[str] | None, solved: bool
+) -> Question | None:
+    where = f"line {row.line}"
+    cells = {
+        name: _agreed(path, row, table.places(name), name, problems)
+        for name in ("questionID", "Question", "AnswerKey", "explanation")
+    }
+    if any(cell is None for cell in cells.values()):
+        return None
+    id_, asked, label, explanation = (cell or "" for cell in cells.values())
+    if not usable_id(id_):
+        detail = f"{shown(id_)!r} in the column 'questionID': an id without blanks is expected"
+        problems.add(path, "unusable id", where, detail)
+        return None
+    where += f": question {shown(id_)}"
+    text, options = split_options(asked)
+    label = label.strip()
+    good = True
+    if not text or not options or not all(options.values()):
+        detail = "the column 'Question' must have a text and then its options: ... (A) ... (B) ..."
+        problems.add(path, "no options", where, detail)
+        good = False
+    elif label not in options:
+        detail = f"the right answer is {shown(label)!r}, and the options are {' '.join(options)}"
+        problems.add(path, "unknown answer", where, detail)
+        good = False
+    gold: dict[str, tuple[str, ...]] = {}
+    if known is not None:
+        checked = _explanation(path, where, explanation, problems, known, solved)
+        good = good and checked is not None
+        gold = checked or {}
+    return Question(id_, text, options, label, gold) if good else None
+
+
+def split_options(asked: str) -> tuple[str, dict[str, str]]:
+    """The question proper, and its options by label; no options when their labels are not A, B, ... or 1, 2, ...
+
+    >>> split_options("What is hot? (A) ice (B) fire")
+    ('What is hot?', {'A': 'ice', 'B': 'fire'})
+    """
+    markers = list(_MARKER.finditer(asked))
+    labels = [marker[1] for marker in markers]
+    if "".join(labels) not in ("ABCDEFGHI"[: len(labels)], "123456789"[: len(labels)]) or len(labels) < 2:
+        return asked.strip(), {}
+    ends = [marker.start() for marker in markers[1:]] + [len(asked)]
+    options = {
+        marker[1]: asked[marker.end() : end].strip() for marker, end in zip(markers, ends, strict=True)
+    }
+    return asked[: markers[0].start()].strip(), options
+
+
+def _explanation(
+    path: Path, where: str, explanation: str, problems: Problems, known: Container[str], solved: bool
+) -> dict[str, tuple[str, ...]] | None:
+    """The facts of an explanation with their roles; None when it has problems."""
+    good = True
+    roles: dict[str, tuple[str, ...]] = {}
+    for item in explanation.split():
+        uid, bar, role = item.partition("|")
+        if not bar or not uid or role not in ROLES:
+            detail = f"{shown(item)!r} must be a fact, a bar and a role, one of {' '.join(ROLES)}"
+            problems.add(path, "no role", where, detail)
+            good = False
+        elif uid not in known:
+            detail = f"no table has the fact {shown(uid)}"
+            if solved:
+                problems.note(path, "unknown fact", where, f"{detail}: the others count")
+            else:
+                problems.add(path, "unknown fact", where, detail)
+                good = False
+        elif uid in roles:
+            problems.note(path, "repeated fact", where, f"{shown(uid)}: it counts once")
+            roles[uid] = tuple(dict.fromkeys((*roles[uid], role)))
+        else:
+            roles[uid] = (role,)
+    return roles if good else None
+
+
+def _agreed(path: Path, row: TableRow, places: list[int], name: str, problems: Problems) -> str | None:
+    """The cell of a column; None when columns of the same name contradict each other."""
+    cells = {row.cells[place] for place in places}
+    if len(cells) == 1:
+        return cells.pop()
+    detail = f"the columns {name!r} have different values"
+    problems.add(path, "contradiction", f"line {row.line}", detail)
+    return None
+
+
+def usable_id(id_: str) -> bool:
+    """Whether run files and the two-column file can carry an id."""
+    return (
+        bool(_ID.fullmatch(id_))
+        and len(id_.encode()) <= 512
+        and id_ not in MISSING
+        and id_[0] not in '"\ufeff'
+    )
+
+
+def explained(path: Path, problems: Problems) -> dict[str, bool]:
+    """The ids of a file's questions in lower case, and whether each has an explanation; nothing else is checked."""
+    table = read_table(path, problems, ["questionID", "explanation"])
+    if table is None:
+        return {}
+    question, explanation = table.columns.index("questionID"), table.columns.index("explanation")
+    return {row.cells[question].lower(): bool(row.cells[explanation].strip()) for row in table.rows}

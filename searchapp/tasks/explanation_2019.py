@@ -1,0 +1,80 @@
+"""Explanation regeneration (TextGraphs-13, 2019): every fact ranked for a question and its right answer.
+
+The questions are those of WorldTree 1. Some have no explanation: they are ranked like the others, and the official
+scorer does not look at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from searchapp.evaluation.explanation_2019 import MEASURE, Explanation2019Scorer
+from searchapp.formats import worldtree
+from searchapp.formats.problems import Problems
+from searchapp.formats.worldtree import Question
+from searchapp.model import Example, Topic
+from searchapp.tasks.explanation import EXAMPLES, ExplanationTask, content_words
+
+_FILES = {"train": "Train", "dev": "Dev", "test": "Test-Masked"}
+
+
+class Explanation2019(ExplanationTask):
+    """The task `explanation-2019`."""
+
+    name = "explanation-2019"
+    title = "Explanation regeneration (TextGraphs-13)"
+    about = (
+        "For a science question and its right answer, rank every fact: those that explain the answer first."
+    )
+    official_measure = MEASURE
+    measures = ("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000")
+    scorer = Explanation2019Scorer(content_words)
+    folds_questions = True
+    needs_every_fact = True
+
+    def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
+        return list(map(_topic, worldtree.read_questions(self._split_file(data, split), problems)))
+
+    def check_split(self, data: Path, split: str, problems: Problems) -> int:
+        known = self._fact_ids(data)
+        # Without any fact to compare with, every one would be unknown: one problem is enough.
+        questions = worldtree.read_questions(
+            self._split_file(data, split), problems, known or None, solved=split == EXAMPLES
+        )
+        return sum(1 for _ in questions)
+
+    def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
+        path = self._split_file(data, EXAMPLES)
+        for question in worldtree.read_questions(path, problems, self._fact_ids(data), solved=True):
+            if question.gold:
+                # On train, facts that count the same whatever their role rank better than any weights by role.
+                yield Example(_topic(question), dict.fromkeys(question.gold, 1.0))
+
+    def is_masked(self, data: Path, split: str) -> bool:
+        if split != "test":
+            return False
+        explained = self._asked(data, split, Problems(lenient=True))
+        return bool(explained) and not any(explained.values())
+
+    def _asked(self, data: Path, split: str, problems: Problems) -> dict[str, bool]:
+        path = self._split_file(data, split)
+        explained = worldtree.explained(path, problems)
+        if split == "test" and not any(explained.values()):
+            return dict.fromkeys(explained, True)
+        return explained
+
+    def _split_file(self, data: Path, split: str) -> Path:
+        return data / "questions" / f"ARC-Elementary+EXPL-{_FILES[self._require_split(split)]}.tsv"
+
+
+def _topic(question: Question) -> Topic:
+    """Question and right answer as one text, and both apart.
+
+    The wrong options are left out: on train every ranking that used them was worse.
+    """
+    fields = {"question": question.text, "answer": question.answer}
+    return Topic(question.id, f"{question.text} {question.answer}", fields)
+
+
+TASK = Explanation2019()

@@ -1,0 +1,77 @@
+"""Explanation regeneration with ratings (TextGraphs-15, 2021): facts ranked by how relevant they are.
+
+Questions and ratings are in one file a split; facts that are not rated are not relevant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from searchapp.evaluation.explanation_2021 import MEASURE, Explanation2021Scorer
+from searchapp.formats import worldtree_ratings
+from searchapp.formats.problems import Problems
+from searchapp.formats.worldtree_ratings import HIGHEST, RatedQuestion
+from searchapp.model import Example, Topic
+from searchapp.tasks.explanation import EXAMPLES, ExplanationTask, content_words
+
+
+class Explanation2021(ExplanationTask):
+    """The task `explanation-2021`."""
+
+    name = "explanation-2021"
+    title = "Explanation regeneration with ratings (TextGraphs-15)"
+    about = (
+        "For a science question and its right answer, rank facts by how much they matter to explaining it."
+    )
+    official_measure = MEASURE
+    measures = ("nDCG", "nDCG@10", "AP", "RR", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000")
+    grades = tuple(str(grade) for grade in range(HIGHEST + 1))
+    scorer = Explanation2021Scorer(content_words)
+    folds_questions = False
+    needs_every_fact = False
+
+    def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
+        return list(map(_topic, worldtree_ratings.read_ratings(self._split_file(data, split), problems)))
+
+    def check_split(self, data: Path, split: str, problems: Problems) -> int:
+        known = self._fact_ids(data)
+        questions = worldtree_ratings.read_ratings(
+            self._split_file(data, split),
+            problems,
+            known or None,
+            masked=split == "test",
+            solved=split == EXAMPLES,
+        )
+        return sum(1 for _ in questions)
+
+    def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
+        path = self._split_file(data, EXAMPLES)
+        for question in worldtree_ratings.read_ratings(path, problems, self._fact_ids(data), solved=True):
+            gold = {fact: rating / HIGHEST for fact, rating in question.ratings.items() if rating > 0}
+            if gold:
+                yield Example(_topic(question), gold)
+
+    def is_masked(self, data: Path, split: str) -> bool:
+        if split != "test":
+            return False
+        path = self._split_file(data, split)
+        known = self._fact_ids(data)
+        questions = list(worldtree_ratings.read_ratings(path, Problems(lenient=True), known, masked=True))
+        return bool(questions) and not any(question.ratings for question in questions)
+
+    def _asked(self, data: Path, split: str, problems: Problems) -> dict[str, bool]:
+        path = self._split_file(data, split)
+        return {question.id: True for question in worldtree_ratings.read_ratings(path, problems)}
+
+    def _split_file(self, data: Path, split: str) -> Path:
+        return data / f"wt-expert-ratings.{self._require_split(split)}.json"
+
+
+def _topic(question: RatedQuestion) -> Topic:
+    """Question and right answer as one text, and both apart."""
+    fields = {"question": question.text, "answer": question.answer}
+    return Topic(question.id, f"{question.text} {question.answer}", fields)
+
+
+TASK = Explanation2021()
