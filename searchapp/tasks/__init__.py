@@ -16,6 +16,8 @@ _MODULES = {
     "explanation-2019": "explanation_2019",
     "explanation-2021": "explanation_2021",
     "checkthat": "checkthat",
+    "smart-types-dbpedia": "smart_types_dbpedia",
+    "smart-types-wikidata": "smart_types_wikidata",
     "smart-relations-dbpedia": "smart_relations_dbpedia",
     "smart-relations-wikidata": "smart_relations_wikidata",
 }

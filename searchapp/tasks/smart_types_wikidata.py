@@ -1,0 +1,62 @@
+"""The task `smart-types-wikidata`: the types are labels, of which no list is published.
+
+The documents are therefore the labels that occur in the train file, in all its folds. That is a vocabulary and
+not gold: which of its questions has a label is not looked at. A label that no question of the train file has
+cannot be predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from pathlib import Path
+
+from searchapp.evaluation import smart_types as answers
+from searchapp.evaluation.base import Scorer
+from searchapp.evaluation.smart_types_wikidata import MEASURE, SmartTypesWikidataScorer
+from searchapp.formats import smart_types
+from searchapp.formats.problems import Problems
+from searchapp.formats.smart_types import RESOURCE, Question
+from searchapp.model import Document
+from searchapp.tasks import folds
+from searchapp.tasks.smart_types import SmartTypes, resource_document
+
+SINGLE = 0.5
+"""The vote of a solved question for a literal or for boolean; its votes for resource types are scattered."""
+
+
+class SmartTypesWikidata(SmartTypes):
+    """The task for Wikidata."""
+
+    official_measure = MEASURE
+    scorer: Scorer = SmartTypesWikidataScorer(folds.in_split)
+
+    def __init__(self) -> None:
+        super().__init__("wikidata", "Wikidata", smart_types.WIKIDATA)
+
+    def document_files(self, data: Path) -> list[Path]:
+        return [self.split_file(data, folds.NAMES[0])]
+
+    def resource_types(self, data: Path, problems: Problems) -> Iterator[Document]:
+        # The problems of the train file's gold are told by who checks the splits, but for a file that is missing.
+        path = self.split_file(data, folds.NAMES[0])
+        own = Problems(lenient=True) if path.is_file() else problems
+        labels: dict[str, None] = {}
+        for question in self.train_questions(data, own):
+            if question.category == RESOURCE:
+                labels.update(dict.fromkeys(question.types))
+        for label in sorted(labels):
+            yield resource_document(label, label, [])
+
+    def known_types(self, data: Path) -> Container[str] | None:
+        return None
+
+    def grades_of(self, data: Path, question: Question) -> Mapping[str, float]:
+        """1 / sqrt(place) for the types of a resource, in the order of the gold, which the scorer goes by."""
+        if question.category != RESOURCE:
+            return {answers.document_id(str(question.category), type_): SINGLE for type_ in question.types}
+        return {
+            answers.document_id(RESOURCE, type_): place**-0.5 for place, type_ in enumerate(question.types, 1)
+        }
+
+
+TASK = SmartTypesWikidata()

@@ -1,0 +1,71 @@
+"""Lenient NDCG against a slow reading of its definition, on hierarchies of every shape."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.evaluation.lenient_ndcg import gains, most_specific, ndcg
+from searchapp.formats.type_hierarchy import Hierarchy
+
+TREE = Hierarchy(
+    {"Agent": 1, "Person": 2, "Poet": 3, "Mayor": 3, "Place": 1},
+    {"Agent": "Thing", "Person": "Agent", "Poet": "Person", "Mayor": "Person", "Place": "Thing"},
+    3,
+)
+
+
+def test_gains_fall_by_a_step_up_and_down() -> None:
+    assert gains(["Person"], TREE) == pytest.approx(
+        {"Person": 1, "Agent": 2 / 3, "Poet": 2 / 3, "Mayor": 2 / 3}
+    )
+    assert gains(["Poet", "Person", "Agent"], TREE) == pytest.approx(
+        {"Poet": 1, "Person": 2 / 3, "Agent": 1 / 3}
+    )
+
+
+def test_an_ancestor_of_another_gold_type_is_no_gold_type_of_its_own() -> None:
+    assert most_specific(["Agent", "Poet", "Place", "Poet"], TREE) == ["Poet", "Place"]
+
+
+def test_the_best_first_is_one_and_a_repeat_earns_again() -> None:
+    gained = gains(["Poet"], TREE)
+    assert ndcg(["Poet", "Person", "Agent"], gained, 5) == 1
+    assert ndcg(["Poet", "Poet", "Poet"], gained, 5) > 1
+    assert ndcg(["Place", "ghost"], gained, 5) == 0
+    assert ndcg(["Place"] * 5 + ["Poet"], gained, 5) == 0
+
+
+@st.composite
+def hierarchies(draw: st.DrawFn) -> Hierarchy:
+    """A forest of up to nine types, whose stated depths need not be those of the tree."""
+    count = draw(st.integers(1, 9))
+    parents = {str(i): str(draw(st.integers(-1, i - 1))) for i in range(count)}
+    depths = {str(i): draw(st.integers(0, 5)) for i in range(count)}
+    return Hierarchy(depths, parents, max(1, *depths.values(), *[0]))
+
+
+@given(hierarchies(), st.data())
+def test_gains_are_those_of_the_definition(hierarchy: Hierarchy, data: st.DataObject) -> None:
+    types = list(hierarchy.depths)
+    gold = data.draw(st.lists(st.sampled_from(types), min_size=1, max_size=4))
+    paths = hierarchy.paths
+    wanted = {one for one in gold if not any(one != other and one in paths[other] for other in gold)}
+    expanded = {step for one in wanted for step in paths[one]}
+    for one in wanted:
+        for type_ in types:
+            if hierarchy.depths[type_] > hierarchy.depths[one] and one in paths[type_]:
+                expanded |= set(paths[type_])
+
+    def steps(type_: str, one: str) -> float:
+        if type_ in paths[one]:
+            return paths[one].index(type_)
+        return paths[type_].index(one) if one in paths[type_] else math.inf
+
+    expected = {
+        type_: 1 - min(steps(type_, one) for one in wanted) / hierarchy.greatest_depth for type_ in expanded
+    }
+    assert gains(gold, hierarchy) == pytest.approx(expected)

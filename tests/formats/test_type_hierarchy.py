@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from searchapp.errors import DataError, InvalidFiles, NotScorable
+from searchapp.formats.problems import Problems
+from searchapp.formats.type_hierarchy import Hierarchy, read, read_as_scored
+
+GOOD = "Type\tDepth\tParent\na:Agent\t1\ta:Thing\na:Person\t2\ta:Agent\na:Poet\t3\ta:Person\n"
+
+
+def put(folder: Path, text: str) -> Path:
+    path = folder / "types.tsv"
+    path.write_bytes(text.encode())
+    return path
+
+
+def told(problems: Problems) -> list[tuple[str, str]]:
+    return [(problem.kind, problem.where) for problem in problems]
+
+
+def test_both_readers_agree_on_a_good_file(tmp_path: Path) -> None:
+    problems = Problems()
+    path = put(tmp_path, GOOD)
+    strict, scored = read(path, problems), read_as_scored(path)
+    assert not problems.skipped and len(problems) == 0
+    assert strict.paths == scored.paths
+    assert scored.paths["a:Poet"] == ("a:Poet", "a:Person", "a:Agent")
+    assert strict.greatest_depth == scored.greatest_depth == 3
+    assert "a:Thing" not in strict
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [
+        ("a:Place\t1", "wrong number of columns"),
+        ("a:Place\t1\ta:Thing\tmore", "wrong number of columns"),
+        ("", "wrong number of columns"),
+        ("a:Place\t1\t", "blank or spaced cell"),
+        ("a Place\t1\ta:Thing", "blank or spaced cell"),
+        ("a:Place\t-1\ta:Thing", "wrong depth"),
+        ("a:Place\t٣\ta:Thing", "wrong depth"),
+        ("a:Poet\t3\ta:Person", "duplicate type"),
+    ],
+)
+def test_a_bad_row_is_told_with_its_line_and_left_out(tmp_path: Path, row: str, kind: str) -> None:
+    problems = Problems(lenient=True)
+    hierarchy = read(put(tmp_path, GOOD + row + "\n"), problems)
+    assert told(problems) == [(kind, "line 5")]
+    assert len(hierarchy.depths) == 3
+    problems.raise_if_any()
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("a:Place\t2\ta:Thing", "a:Place has depth 2, but its parent a:Thing makes it 1"),
+        ("a:Place\t1\tb:Thing", "more than one root: a:Thing, b:Thing"),
+    ],
+)
+def test_rows_that_contradict_each_other_are_no_hierarchy(tmp_path: Path, row: str, said: str) -> None:
+    problems = Problems(lenient=True)
+    read(put(tmp_path, GOOD + row + "\n"), problems)
+    with pytest.raises(InvalidFiles, match=said):
+        problems.raise_if_any()
+
+
+@pytest.mark.parametrize("text", ["", "Type\tDepth\tParent\n", None])
+def test_a_file_without_types_is_an_error_whatever_is_lenient(tmp_path: Path, text: str | None) -> None:
+    problems = Problems(lenient=True)
+    path = tmp_path / "missing.tsv" if text is None else put(tmp_path, text)
+    assert read(path, problems).depths == {}
+    with pytest.raises(InvalidFiles):
+        problems.raise_if_any()
+
+
+def test_bytes_that_are_not_utf_8_are_told(tmp_path: Path) -> None:
+    problems = Problems()
+    path = tmp_path / "types.tsv"
+    path.write_bytes(GOOD.encode() + b"\xff\t1\ta\n")
+    read(path, problems)
+    assert told(problems) == [("unreadable file", "")]
+
+
+def test_types_in_a_circle_have_no_path(tmp_path: Path) -> None:
+    hierarchy = Hierarchy({"a": 1, "b": 2}, {"a": "b", "b": "a"}, 2)
+    assert hierarchy.has_circles()
+    with pytest.raises(DataError, match="circles"):
+        _ = hierarchy.paths
+    assert not read_as_scored(put(tmp_path, GOOD)).has_circles()
+
+
+def test_the_scorer_keeps_the_last_row_but_the_greatest_depth_of_all(tmp_path: Path) -> None:
+    hierarchy = read_as_scored(put(tmp_path, GOOD + "a:Poet\t9\ta:Agent\na:Poet\t2\ta:Agent\n"))
+    assert hierarchy.paths["a:Poet"] == ("a:Poet", "a:Agent")
+    assert (hierarchy.depths["a:Poet"], hierarchy.greatest_depth) == (2, 9)
+
+
+def test_the_scorer_stops_on_a_depth_that_is_no_integer(tmp_path: Path) -> None:
+    with pytest.raises(NotScorable) as raised:
+        read_as_scored(put(tmp_path, GOOD + "a:Place\tone\ta:Thing\n"))
+    assert raised.value.official == "ValueError: invalid literal for int() with base 10: 'one'"
