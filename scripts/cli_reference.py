@@ -44,6 +44,8 @@ def _commands(group: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
     for name in sorted(group.commands):
         command = group.commands[name]
         if hasattr(command, "commands"):
+            if command.invoke_without_command:
+                yield (*path, name), command
             yield from _commands(command, (*path, name))
         else:
             yield (*path, name), command

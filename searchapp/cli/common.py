@@ -73,13 +73,17 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 
 
 def command(
-    app: typer.Typer, name: str | None = None, cls: type[TyperCommand] | None = None
+    app: typer.Typer,
+    name: str | None = None,
+    cls: type[TyperCommand] | None = None,
+    *,
+    of_group: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function whose first parameter is `settings: Settings` as a command.
 
     The command gets the global options besides its own. An error that is meant for people is printed as one
     sentence on stderr and becomes the exit code. `cls` is the command's class, when it reads its words in a way of
-    its own.
+    its own. With `of_group` the function is what the group `app` does when none of its commands is named.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -99,6 +103,13 @@ def command(
         def wrapper(*, context: typer.Context, **values: Any) -> None:
             flags = {option: values.pop(option) for option in GLOBAL_OPTIONS}
             flags = {option: flags[option] or (context.obj or {}).get(option) for option in flags}
+            if of_group:
+                context.obj = flags  # for the command that is named, if one is
+            if of_group and context.invoked_subcommand is not None:
+                given = next((name for name, value in values.items() if value), None)
+                if given is None:
+                    return
+                raise typer.BadParameter(f"put the options of {context.invoked_subcommand} behind its name")
             code = guarded(lambda: function(resolve(flags, os.environ), **values), bool(flags["verbose"]))
             if code:
                 raise typer.Exit(code)
@@ -106,7 +117,11 @@ def command(
         del wrapper.__wrapped__  # or its signature would be taken
         wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        app.command(name, cls=cls, help=_unwrapped(function.__doc__ or ""))(wrapper)
+        help_text = _unwrapped(function.__doc__ or "")
+        if of_group:
+            app.callback(invoke_without_command=True, help=help_text)(wrapper)
+        else:
+            app.command(name, cls=cls, help=help_text)(wrapper)
         return function
 
     return decorate

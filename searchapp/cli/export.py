@@ -23,6 +23,8 @@ class Format(StrEnum):
 
     official = "official"
     trec = "trec"
+    jsonl = "jsonl"
+    csv = "csv"
 
 
 def register(app: typer.Typer) -> None:
@@ -40,8 +42,19 @@ def register(app: typer.Typer) -> None:
             ),
         ],
         format_: Annotated[
-            Format, typer.Option("--format", help="The task's official file, or a TREC run.")
+            Format,
+            typer.Option(
+                "--format",
+                help="The task's official file, a TREC run, or topic, rank, document and score as JSON lines or CSV.",
+            ),
         ] = Format.official,
+        task: Annotated[
+            str | None,
+            typer.Option(
+                help="The run's task file, if it is no longer where the run was made with it.",
+                show_default=False,
+            ),
+        ] = None,
         nearest: Annotated[
             int | None,
             typer.Option(
@@ -52,24 +65,32 @@ def register(app: typer.Typer) -> None:
         ] = None,
         overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     ) -> None:
-        """Write a run as the file that the task's organisers accept, or as a TREC run.
+        """Write a run as the file that the task's organisers accept, or as other programs read it.
 
-        The order of the rows is the ranking. In a TREC run equal scores may follow each other: tools that sort
+        The order of the rows is the ranking. Scores are float32, written as their shortest decimals in JSON and CSV.
+        In a TREC run equal scores may follow each other: tools that sort
         by score again, such as trec_eval, put those in another order.
         """
         from searchapp.evaluation.base import ScorerOptions
+        from searchapp.evaluation.evaluate import task_of
         from searchapp.files import whole_file, whole_folder
-        from searchapp.formats import trec
+        from searchapp.formats import rankings, trec
         from searchapp.runs import directory
-        from searchapp.tasks import load
 
         stored = directory.read(run)
-        task = load(stored.manifest.task)
-        writers: Mapping[str, Writer] = {"run.trec": lambda file: trec.write_run(file, stored.run)}
+        write = {
+            Format.trec: trec.write_run,
+            Format.jsonl: rankings.write_jsonl,
+            Format.csv: rankings.write_csv,
+        }
+        writers: Mapping[str, Writer]
         if format_ is Format.official:
-            if shortfall := task.official_shortfall(stored.run, ScorerOptions(nearest)):
+            loaded = task_of(stored, task)
+            if shortfall := loaded.official_shortfall(stored.run, ScorerOptions(nearest)):
                 raise DataError(f"{run}: {shortfall}")
-            writers = task.official_files(stored.run, Path(stored.manifest.data))
+            writers = loaded.official_files(stored.run, Path(stored.manifest.data))
+        else:
+            writers = {"run": lambda file: write[format_](file, stored.run)}
         if len(writers) == 1:
             (writer,) = writers.values()
             with whole_file(out, replace=overwrite) as file:

@@ -1,54 +1,136 @@
-"""`searchapp tasks`: what there is to work on."""
+"""`searchapp tasks`: what there is to work on, and a start for a task of one's own."""
 
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, print_json, stdout_console, warn
-from searchapp.errors import EngineError
+from searchapp.cli.common import (
+    JsonOption,
+    TaskArgument,
+    command,
+    print_json,
+    say,
+    stdout_console,
+    visible,
+    warn,
+)
+from searchapp.errors import EngineError, UsageError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from searchapp.tasks.base import Task
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the group; by itself it lists."""
+    group = typer.Typer()
+    app.add_typer(group, name="tasks")
 
-    @command(app)
+    @command(group, of_group=True)
     def tasks(settings: Settings, as_json: JsonOption = False) -> None:
         """List the tasks with their splits, recipes and official measures, their data, and what is indexed."""
-        from searchapp.fetching.folder import has_data
-        from searchapp.ranking import recipes
-        from searchapp.tasks import data_folder, load, names
+        from searchapp.tasks import load, names
 
         loaded = [load(name) for name in names()]
         indexed = _indexed(settings, loaded)
-        described = [
-            {
-                "task": task.name,
-                "title": task.title,
-                "about": task.about,
-                "splits": list(task.splits),
-                "recipes": recipes.names(task.recipe_book()),
-                "mapping": task.mapping,
-                "official": {"measure": task.official_measure, "file": task.official_file},
-                "data": str(data_folder(task, settings.home)),
-                "data_found": has_data(data_folder(task, settings.home)),
-                "indexed": indexed.get(task.name),
-            }
-            for task in loaded
-        ]
         if as_json:
-            print_json({"tasks": described})
+            print_json({"tasks": [_described(settings, task, indexed) for task in loaded]})
             return
         for task in loaded:
-            _print(settings, task, recipes.names(task.recipe_book()), indexed)
+            _print(settings, task, indexed)
+
+    @command(group)
+    def show(settings: Settings, task: TaskArgument, as_json: JsonOption = False) -> None:
+        """Show everything about one task: its recipes, grades and measures too."""
+        from searchapp.tasks import load
+
+        loaded = load(task)
+        indexed = _indexed(settings, [loaded])
+        if as_json:
+            described = _described(settings, loaded, indexed)
+            further = {
+                "file": None if loaded.file is None else str(loaded.file),
+                "default_recipe": loaded.default_recipe,
+                "search_recipe": loaded.search_recipe,
+                "depth": loaded.default_depth,
+                "grades": list(loaded.grades),
+                "measures": list(loaded.measures),
+            }
+            print_json({**described, **further})
+            return
+        _print(settings, loaded, indexed)
+        _print_more(loaded)
+
+    @command(group)
+    def new(
+        settings: Settings,
+        path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("task.toml"),
+        documents: Annotated[
+            list[Path] | None,
+            typer.Option(
+                help="A file of documents: .jsonl, .csv or .tsv; may be repeated.", show_default=False
+            ),
+        ] = None,
+        topics: Annotated[
+            Path | None, typer.Option(help="A file of topics, likewise.", show_default=False)
+        ] = None,
+        gold: Annotated[
+            Path | None,
+            typer.Option(
+                help="Grades of documents for the topics: TREC qrels, or likewise.", show_default=False
+            ),
+        ] = None,
+        name: Annotated[
+            str | None,
+            typer.Option(help="Name of the task; by default that of the file.", show_default=False),
+        ] = None,
+        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+    ) -> None:
+        """Write a TOML file that describes a task of your own, to start from.
+
+        The files that are given are looked at, and their columns filled in: check what has become of them.
+        """
+        from searchapp.files import whole_file
+        from searchapp.formats import graded
+        from searchapp.tasks import starter
+
+        if path.suffix.lower() != ".toml":
+            raise UsageError(f"{path}: a task file's name must end in .toml")
+        text = starter.text_of(
+            path,
+            name or starter.name_for(path),
+            [starter.look_at(file) for file in documents or ()],
+            None if topics is None else starter.look_at(topics),
+            None if gold is None else starter.look_at(gold, graded.FORMATS),
+        )
+        with whole_file(path, replace=overwrite) as file:
+            file.write(text.encode())
+        say(settings, f"{path} is written: look through it, and then `searchapp index {path}`")
+
+
+def _described(settings: Settings, task: Task, indexed: Mapping[str, int]) -> dict[str, object]:
+    from searchapp.fetching.folder import has_data
+    from searchapp.ranking import recipes
+    from searchapp.tasks import data_folder
+
+    return {
+        "task": task.name,
+        "title": task.title,
+        "about": task.about,
+        "splits": list(task.splits),
+        "recipes": recipes.names(task.recipe_book()),
+        "mapping": task.mapping,
+        "official": {"measure": task.official_measure, "file": task.official_file},
+        "data": str(data_folder(task, settings.home)),
+        "data_found": has_data(data_folder(task, settings.home)),
+        "indexed": indexed.get(task.name),
+    }
 
 
 def _indexed(settings: Settings, tasks: Sequence[Task]) -> dict[str, int]:
@@ -64,10 +146,11 @@ def _indexed(settings: Settings, tasks: Sequence[Task]) -> dict[str, int]:
     return {name: info.documents if info else 0 for name, info in found.items()}
 
 
-def _print(settings: Settings, task: Task, recipes: Sequence[str], indexed: dict[str, int]) -> None:
+def _print(settings: Settings, task: Task, indexed: Mapping[str, int]) -> None:
     from rich.text import Text
 
     from searchapp.fetching.folder import has_data
+    from searchapp.ranking import recipes
     from searchapp.tasks import data_folder
 
     folder = data_folder(task, settings.home)
@@ -75,7 +158,7 @@ def _print(settings: Settings, task: Task, recipes: Sequence[str], indexed: dict
     state = "unknown" if documents is None else f"{documents:,} documents" if documents else "nothing yet"
     rows = [
         ("splits", " ".join(task.splits)),
-        ("recipes", " ".join(recipes)),
+        ("recipes", " ".join(recipes.names(task.recipe_book()))),
         ("official", f"{task.official_measure}, {task.official_file}"),
         ("data", f"{folder}{'' if has_data(folder) else f' (not there: searchapp data get {task.name})'}"),
         ("indexed", state),
@@ -84,3 +167,21 @@ def _print(settings: Settings, task: Task, recipes: Sequence[str], indexed: dict
     console.print(Text.assemble((task.name, "bold"), f"  {task.title}"), soft_wrap=True)
     for name, value in rows:
         console.print(Text.assemble((f"  {name:<9}", "dim"), value), soft_wrap=True)
+
+
+def _print_more(task: Task) -> None:
+    from rich.text import Text
+
+    rows = [
+        ("about", task.about),
+        ("mapping", task.mapping),
+        ("depth", str(task.default_depth)),
+        ("grades", ", ".join(f"{grade} {label}" for grade, label in enumerate(task.grades))),
+        ("measures", " ".join(task.measures)),
+    ]
+    recipes = task.recipe_book().recipes
+    rows += [(name, str(recipes[name].get("about", ""))) for name in sorted(recipes)]
+    width = max(9, *(len(name) for name, _value in rows)) + 1
+    console = stdout_console()
+    for name, value in rows:
+        console.print(Text.assemble((f"  {name:<{width}}", "dim"), visible(value)), soft_wrap=True)

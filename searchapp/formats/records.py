@@ -182,7 +182,7 @@ class _RepeatedKey(ValueError):
 def _parsed(text: str, lines: _Lines) -> Any:
     """The object of a line; what is wrong with it is told."""
     try:
-        value = json.loads(text, object_pairs_hook=_members, parse_constant=_no_constant)
+        value = json.loads(text.rstrip(), object_pairs_hook=_members, parse_constant=_no_constant)
     except _RepeatedKey as error:
         lines.wrong("duplicate key", f"the object has {shown(str(error))!r} twice")
     except json.JSONDecodeError as error:

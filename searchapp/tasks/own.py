@@ -11,7 +11,7 @@ from typing import Any
 
 from searchapp import resources
 from searchapp.errors import DataError, UsageError
-from searchapp.evaluation.base import ScorerOptions
+from searchapp.evaluation.base import Scorer, ScorerOptions
 from searchapp.evaluation.graded import GradedScorer
 from searchapp.formats import graded, trec
 from searchapp.formats.graded import GradeLayout, Qrels
@@ -60,7 +60,8 @@ class OwnTask:
         self.official_measure = described.measure
         self.measures = described.measures
         self.grades = described.grades
-        self.scorer = GradedScorer(described.measure, self._read_gold)
+        self.context = described.context
+        self.scorer: Scorer = GradedScorer(described.measure, self._read_gold)
         self.file: Path | None = described.path
 
     @property
@@ -147,6 +148,11 @@ class OwnTask:
                 f"{self._described.path}, or with --gold"
             )
         return [data / gold.file]
+
+    def judged_gold(
+        self, grades: Mapping[str, Mapping[str, int]], data: Path, split: str
+    ) -> Mapping[str, Writer]:
+        return {f"{split}.qrels": lambda file: trec.write_qrels(file, grades)}
 
     def is_masked(self, data: Path, split: str) -> bool:
         return False

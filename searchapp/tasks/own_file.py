@@ -75,6 +75,7 @@ class OwnFile:
     topics_are_documents: bool
     documents: tuple[str, ...]
     layout: TextLayout
+    context: tuple[str, str] | None
     topics: Mapping[str, Topics]
     recipes: Mapping[str, Mapping[str, Any]]
 
@@ -121,13 +122,8 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
         root.wrong(
             "wrong value", "grades need at least two labels, the first for what is not relevant", "grades"
         )
-    documents, layout = _documents(root)
+    documents, layout, context = _documents(root)
     topics = {table.name: _topics(table) for table in root.tables("topics")}
-    for split in topics:
-        if not NAME.fullmatch(split):
-            root.wrong(
-                "unusable name", f"{split!r} can't name a split: use small letters and digits", "topics"
-            )
     examples = root.text("examples")
     if examples is not None and examples not in topics:
         known = " or ".join(topics) or "none is named"
@@ -157,6 +153,7 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
         topics_are_documents=bool(alike),
         documents=documents,
         layout=layout,
+        context=context,
         topics=topics,
         recipes=recipes,
     )
@@ -164,20 +161,30 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
     return described
 
 
-def _documents(root: TomlTable) -> tuple[tuple[str, ...], TextLayout]:
+def _documents(root: TomlTable) -> tuple[tuple[str, ...], TextLayout, tuple[str, str] | None]:
     table = root.table("documents", required=True)
     if table is None:
-        return (), TextLayout("jsonl")
+        return (), TextLayout("jsonl"), None
     one, several = table.text("file"), table.texts("files")
     if (one is None) == (several is None) and table.has("file") == table.has("files"):
         table.wrong("missing key", "[documents] needs either file or files")
     files = several or ((one,) if one else ())
     layout = _text_layout(table, files[0] if files else "", several_formats=files)
+    context = table.texts("context")
     table.finish()
-    return files, layout
+    if context is None:
+        return files, layout, None
+    if len(context) != 2 or not set(context) <= set(layout.fields):
+        detail = "context must be two of the fields: which text a document is a part of, and which part"
+        table.wrong("wrong value", detail, "context")
+        return files, layout, None
+    return files, layout, (context[0], context[1])
 
 
 def _topics(table: TomlTable) -> Topics:
+    if not NAME.fullmatch(table.name):
+        detail = f"{table.name!r} can't name a split: use small letters and digits, - and _ between them"
+        table.wrong("unusable name", detail)
     file = table.text("file", required=True) or ""
     layout = _text_layout(table, file)
     gold = None

@@ -53,7 +53,8 @@ class TomlTable:
             return default
         if isinstance(value, str) and value.strip():
             return value
-        return self._mistyped(key, "text in quotes") or default
+        self._mistyped(key, "text in quotes")
+        return default
 
     def whole(self, key: str, default: int, lowest: int, highest: int) -> int:
         """A whole number in a range."""

@@ -1,0 +1,246 @@
+"""Writes a task file to start from, with the columns of the files that there are already."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from searchapp.errors import UsageError
+from searchapp.formats import graded, records
+from searchapp.formats.graded import GradeLayout
+from searchapp.formats.problems import Problems
+from searchapp.tasks import own_file
+
+LOOKED_AT = 100
+"""Records whose values are looked at."""
+
+MOST_GRADES = 20
+"""No task file with more labels than that is written."""
+
+IDS = ("id", "_id", "docid", "doc_id", "document_id", "did", "pid", "qid", "query_id", "topic_id", "uid")
+TEXTS = ("text", "contents", "content", "body", "question", "query", "topic", "sentence", "abstract", "title")
+TOPICS = ("topic", "topic_id", "query", "query_id", "query-id", "qid", "question", "question_id")
+DOCUMENTS = ("document", "document_id", "doc_id", "docid", "docno", "corpus-id", "doc", "pid")
+GRADES = ("grade", "relevance", "rel", "score", "label")
+"""How people call such columns; the first that a file has is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a file looks like: its format, its columns or keys, and some records."""
+
+    path: Path
+    format: str
+    columns: tuple[str, ...]
+    records: tuple[Mapping[str, Any], ...]
+
+
+def look_at(path: Path, formats: Sequence[str] = tuple(records.FORMATS)) -> Seen:
+    """The columns of a file.
+
+    Raises:
+        UsageError: its name does not tell its format.
+        InvalidFiles: there is none, or its beginning is not what the format promises.
+    """
+    told = graded.format_of(path) if graded.TREC in formats else records.format_of(path)
+    if told is None:
+        suffixes = " or ".join(records.FORMATS.values())
+        raise UsageError(f"{path} does not tell its format: give it a name that ends in {suffixes}")
+    if told == graded.TREC:
+        return Seen(path, told, (), ())
+    problems = Problems()
+    some = tuple(
+        record.values for record in itertools.islice(records.read_records(path, told, problems), LOOKED_AT)
+    )
+    problems.raise_if_any()
+    columns = tuple(dict.fromkeys(itertools.chain.from_iterable(some)))
+    return Seen(path, told, columns, some)
+
+
+def name_for(path: Path) -> str:
+    """A name for the task that a file at this path describes."""
+    words = re.findall(r"[a-z0-9]+", path.stem.lower())
+    name = "-".join(words)[: own_file.LONGEST_NAME].strip("-")
+    if not name or not name[0].isalpha():
+        name = f"task-{name}".strip("-")
+    return name if own_file.name_problem(name) is None else "my-task"
+
+
+def text_of(
+    target: Path,
+    name: str,
+    documents: Sequence[Seen] = (),
+    topics: Seen | None = None,
+    gold: Seen | None = None,
+) -> str:
+    """A task file for `target`, with comments; what it does not know stands as an example.
+
+    Raises:
+        UsageError: the name can't be a task's, or a file has no columns to take id and text from.
+    """
+    if problem := own_file.name_problem(name):
+        raise UsageError(f"{name!r} can't be the name of a task: {problem}")
+    if len({one.format for one in documents}) > 1:
+        raise UsageError("the files of documents have different formats: give files of one format")
+    head = _HEAD.format(name=name, grades=", ".join(map(_quoted, _labels(gold))))
+    return head + _documents(target, documents) + _topics(target, topics, gold) + _FOOT
+
+
+_HEAD = """\
+# A task of your own for searchapp. Paths are relative to this file; docs/own-task.md explains every key.
+
+name = "{name}"
+title = "{name}"
+# about = "For a question, rank the documents that answer it."
+
+# What the grades 0, 1, ... mean.
+grades = [{grades}]
+
+# The figure that ranks systems, in the notation of ir-measures: nDCG@10, AP, RR, P@5, R@100, ...
+measure = "nDCG@10"
+
+# How many documents are ranked for a topic.
+# depth = 100
+
+# How text is indexed: "text" is made for English. A mapping of your own is a .json file.
+# mapping = "text"
+
+# The split whose topics are solved examples, from whose gold the recipe `neighbours` ranks the others.
+# examples = "train"
+"""
+
+_FOOT = """
+# A way to rank of your own; `bm25` and `words` are there already.
+# [recipes.mine]
+# about = "What it does."
+# template = "mine.json"
+# parameters = { boost = 2.0 }
+"""
+
+
+def _labels(gold: Seen | None) -> Sequence[str]:
+    """A label for every grade that the gold has."""
+    if gold is None:
+        return own_file.GRADES
+    problems = Problems()
+    grades = graded.read_grades(gold.path, _grade_layout(gold), problems, MOST_GRADES)
+    highest = max((grade.grade for grade in grades), default=1)
+    problems.raise_if_any()
+    if highest < len(own_file.GRADES):
+        return own_file.GRADES
+    return [own_file.GRADES[0], *(f"relevant, grade {grade}" for grade in range(1, highest + 1))]
+
+
+def _documents(target: Path, seen: Sequence[Seen]) -> str:
+    lines = ["", "[documents]"]
+    if not seen:
+        lines += [
+            'file = "documents.jsonl"    # or files = ["a.jsonl", "b.jsonl"]; .jsonl, .csv or .tsv',
+            'id = "id"',
+            'text = "text"    # or several: ["title", "body"]',
+            '# fields = ["title"]    # kept with the document; indexed if the mapping names them',
+        ]
+        return "\n".join(lines) + "\n"
+    first = seen[0]
+    for other in seen[1:]:
+        if missing := set(first.columns) - set(other.columns):
+            raise UsageError(
+                f"{other.path} has no {min(missing)!r}, which {first.path} has: describe them yourself"
+            )
+    files = [_quoted(_relative(one.path, target)) for one in seen]
+    lines.append(f"file = {files[0]}" if len(files) == 1 else f"files = [{', '.join(files)}]")
+    return "\n".join([*lines, *_columns(first)]) + "\n"
+
+
+def _topics(target: Path, seen: Seen | None, gold: Seen | None) -> str:
+    if seen is None and gold is None:
+        return (
+            "\n# The topics of a split: [topics.dev], [topics.test], ...\n"
+            "# [topics.dev]\n"
+            '# file = "topics.tsv"\n'
+            '# id = "id"\n'
+            '# text = "text"\n'
+            '# gold = "qrels.txt"    # TREC qrels; or a table: { file = "gold.csv", topic = "topic", '
+            'document = "document", grade = "grade" }\n'
+        )
+    if seen is None:
+        raise UsageError("gold is of topics: name their file with --topics")
+    lines = ["", "[topics.dev]", f"file = {_quoted(_relative(seen.path, target))}", *_columns(seen)]
+    if gold is None:
+        lines.append('# gold = "qrels.txt"')
+    else:
+        lines.append(f"gold = {_gold(target, gold)}")
+    return "\n".join(lines) + "\n"
+
+
+def _columns(seen: Seen) -> list[str]:
+    """The lines that say what the columns have: those that people call so, else the first, and the longest."""
+    if len(seen.columns) < 2:
+        raise UsageError(f"{seen.path} has {len(seen.columns)} columns: an id and a text are needed")
+    id_ = _called(seen.columns, IDS) or seen.columns[0]
+    others = [column for column in seen.columns if column != id_]
+    text = _called(others, TEXTS) or max(others, key=lambda column: _length(seen, column))
+    further = [column for column in others if column != text]
+    lines = [
+        f"# columns: {', '.join(map(_quoted, seen.columns))}",
+        f"id = {_quoted(id_)}",
+        f"text = {_quoted(text)}    # or several of them in a list",
+    ]
+    named = [
+        column for column in further if own_file.FIELD.fullmatch(column) and column not in ("id", "text")
+    ]
+    if named:
+        lines.append(
+            f"# fields = [{', '.join(map(_quoted, named))}]    # kept; indexed if the mapping names them"
+        )
+    return lines
+
+
+def _gold(target: Path, gold: Seen) -> str:
+    file = _quoted(_relative(gold.path, target))
+    layout = _grade_layout(gold)
+    if layout.format == graded.TREC:
+        return file
+    topic, document, grade = map(_quoted, (layout.topic, layout.document, str(layout.grade)))
+    return f"{{ file = {file}, topic = {topic}, document = {document}, grade = {grade} }}"
+
+
+def _grade_layout(gold: Seen) -> GradeLayout:
+    if gold.format == graded.TREC:
+        return GradeLayout(graded.TREC)
+    found = [_called(gold.columns, known) for known in (TOPICS, DOCUMENTS, GRADES)]
+    missing = [
+        noun for noun, column in zip(("topic", "document", "grade"), found, strict=True) if column is None
+    ]
+    if missing:
+        raise UsageError(
+            f"{gold.path} has no column called {missing[0]}: it has {', '.join(gold.columns)}; leave out --gold and "
+            "describe it yourself"
+        )
+    topic, document, grade = (column or "" for column in found)
+    return GradeLayout(gold.format, topic, document, grade)
+
+
+def _called(columns: Sequence[str], known: Sequence[str]) -> str | None:
+    by_name = {column.lower(): column for column in reversed(columns)}
+    return next((by_name[name] for name in known if name in by_name), None)
+
+
+def _length(seen: Seen, column: str) -> int:
+    values = (record.get(column) for record in seen.records)
+    return sum(len(value) for value in values if isinstance(value, str))
+
+
+def _relative(path: Path, target: Path) -> str:
+    return Path(os.path.relpath(path.absolute(), target.absolute().parent)).as_posix()
+
+
+def _quoted(text: str) -> str:
+    """A TOML string: those of JSON are, but for the one control character that JSON leaves as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

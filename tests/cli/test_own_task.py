@@ -1,0 +1,212 @@
+"""A task of one's own from end to end, on both engines, as its documentation has it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import searchapp
+from tests.cli.conftest import Cli
+
+OWN = Path(searchapp.__file__).parent / "samples" / "own"
+RECIPES = ("bm25", "half", "neighbours", "words")
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    """The task file of the sample, in a copy that a test may damage."""
+    return Path(shutil.copytree(OWN, tmp_path / "own")) / "cooking.toml"
+
+
+@pytest.fixture
+def run(cli: Cli, task: Path, tmp_path: Path) -> Path:
+    """A run over the sample's dev topics."""
+    out = tmp_path / "run"
+    assert cli("index", task).code == 0
+    assert cli("rank", task, "--split", "dev", "--out", out).code == 0
+    return out
+
+
+def test_every_command_takes_the_path_of_a_task_file(cli: Cli, task: Path, tmp_path: Path) -> None:
+    indexed = cli("index", task, "--json").json
+    assert (indexed["task"], indexed["built"], indexed["documents"]) == ("cooking", True, 42)
+    assert not cli("index", task, "--json").json["built"]
+    hits = cli("search", task, "soups with lentils", "--json").json["hits"]
+    assert hits[0]["id"] == "r01"
+    steps = cli("analyze", task, "The cook's soups", "--json").json["analyses"][0]["steps"]
+    assert [token["term"] for token in steps[-1]["tokens"]] == ["cook", "soup"]
+    for recipe in RECIPES:
+        out = tmp_path / recipe
+        assert cli("rank", task, "--split", "dev", "--recipe", recipe, "--out", out).code == 0
+        of_run = cli("evaluate", out, "--json", "--per-topic").json
+        assert 0.5 < of_run["official"]["value"] < 1 and of_run["official"]["measure"] == "nDCG@10"
+        exported = tmp_path / f"{recipe}.trec"
+        assert cli("export", out, "--out", exported).code == 0
+        assert cli("validate", exported, "--task", task, "--split", "dev").code == 0
+        options = ["--json", "--per-topic", "--task", task]
+        of_file = cli("evaluate", exported, "--split", "dev", *options).json
+        of_gold = cli("evaluate", exported, "--gold", task.parent / "gold.txt", *options).json
+        assert of_run["official"] == of_file["official"] == of_gold["official"]
+        assert of_run["measures"] == of_file["measures"]
+        assert cli("runs", "verify", out).code == 0
+
+
+def test_both_engines_rank_to_the_same_bytes(server: Cli, task: Path, tmp_path: Path) -> None:
+    for engine in ("elasticsearch", "embedded"):
+        server("index", task, "--engine", engine)
+        for recipe in RECIPES:
+            out = tmp_path / f"{engine}-{recipe}"
+            options = ["--split", "dev", "--recipe", recipe, "--engine", engine, "--out", out]
+            assert server("rank", task, *options).code == 0
+    for recipe in RECIPES:
+        one, other = (
+            tmp_path / f"{engine}-{recipe}" / "run.trec" for engine in ("elasticsearch", "embedded")
+        )
+        assert one.read_bytes() == other.read_bytes() != b""
+
+
+def test_a_run_remembers_its_task_file(cli: Cli, run: Path, task: Path) -> None:
+    manifest = json.loads((run / "run.json").read_text())
+    assert manifest["task"] == "cooking"
+    assert manifest["task_file"]["path"] == str(task.resolve())
+    task.write_text(task.read_text() + "\n# changed\n")
+    changed = cli("runs", "verify", run)
+    assert changed.code == 4 and f"{task.resolve()}: changed since the run was made" in changed.stderr
+    evaluated = cli("evaluate", run)
+    assert evaluated.code == 0 and "has changed since the run" in evaluated.stderr
+
+
+def test_a_task_file_that_was_moved_can_be_named(cli: Cli, run: Path, task: Path, tmp_path: Path) -> None:
+    moved = task.rename(task.with_name("moved.toml"))
+    for command in (["evaluate", run], ["export", run, "--out", tmp_path / "x.trec"]):
+        result = cli(*command)
+        assert result.code == 2 and "which is not there any more: name the file with --task" in result.stderr
+        assert cli(*command, "--task", moved).code == 0
+        wrong = cli(*command, "--task", "nlps")
+        assert wrong.code == 2 and "is a run of cooking, not of nlps" in wrong.stderr
+    assert cli("export", run, "--format", "csv", "--out", tmp_path / "x.csv").code == 0  # which needs no task
+    verified = cli("runs", "verify", run)
+    assert verified.code == 0 and "cooking.toml: not there any more" in verified.stderr
+
+
+def test_two_files_of_one_name_are_noticed(cli: Cli, run: Path, task: Path, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(task.parent, tmp_path / "other")) / task.name
+    for command in (["search", other, "soup"], ["rank", other, "--split", "dev", "--out", tmp_path / "run2"]):
+        result = cli(*command)
+        assert (
+            result.code == 3 and f"was made for the task {task.resolve()}, not for {other}" in result.stderr
+        )
+    refused = cli("index", other)
+    assert refused.code == 2 and "put this one in its place with --rebuild" in refused.stderr
+    assert cli("search", task, "soup").code == 0
+    assert cli("index", other, "--rebuild").code == 0
+    assert cli("search", other, "soup").code == 0
+    assert cli("search", task, "soup").code == 3
+
+
+def test_what_is_not_indexed_yet_is_told_with_the_command_for_it(cli: Cli, task: Path) -> None:
+    result = cli("search", task, "soup")
+    assert result.code == 3
+    assert f"nothing of cooking is indexed yet: make its index with `searchapp index {task}`" in result.stderr
+
+
+def test_problems_of_all_files_are_told_with_their_lines(cli: Cli, task: Path) -> None:
+    with (task.parent / "recipes.jsonl").open("a") as file:
+        file.write('{"id": "r01", "title": "x", "text": "x"}\n{"id": "r99"\n')
+    with (task.parent / "gold.txt").open("a") as file:
+        file.write("q1 0 r77 1\n")
+    result = cli("index", task)
+    assert result.code == 4
+    for part in (
+        "recipes.jsonl: line 43: duplicate id: r01",
+        "recipes.jsonl: line 44: not JSON",
+        "gold.txt: line 21: unknown document: r77",
+    ):
+        assert part in result.stderr
+    lenient = cli("index", task, "--lenient", "--json")
+    assert (lenient.code, lenient.json["documents"]) == (0, 42)
+
+
+def test_a_field_that_is_indexed_can_be_searched_and_one_that_is_not_is_kept(
+    cli: Cli, task: Path, tmp_path: Path
+) -> None:
+    mapping = {
+        "mappings": {
+            "properties": {"id": {"type": "keyword"}, "text": {"type": "text"}, "kind": {"type": "keyword"}}
+        }
+    }
+    template = {
+        "size": "{{depth}}",
+        "sort": [{"_score": "desc"}, {"id": "asc"}],
+        "query": {"constant_score": {"filter": {"term": {"kind": "{{topic.text}}"}}}},
+    }
+    (task.parent / "own.json").write_text(json.dumps(mapping))
+    (task.parent / "kind.json").write_text(json.dumps(template))
+    text = (
+        'mapping = "own.json"\n' + task.read_text() + '[recipes.kind]\nabout = "x"\ntemplate = "kind.json"\n'
+    )
+    task.write_text(text)
+    assert cli("index", task).code == 0
+    hits = cli("search", task, "fish", "--recipe", "kind", "--json").json["hits"]
+    assert [hit["id"] for hit in hits] == ["r32", "r33", "r34"]
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "csv"])
+def test_a_run_is_exported_for_other_programs(cli: Cli, run: Path, tmp_path: Path, format_: str) -> None:
+    out = tmp_path / f"out.{format_}"
+    assert cli("export", run, "--format", format_, "--out", out).code == 0
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file)) if format_ == "csv" else [json.loads(line) for line in file]
+    expected = [line.split() for line in (run / "run.trec").read_text().splitlines()]
+    assert len(rows) == len(expected) > 0
+    for row, (topic, _q0, document, rank, score, _tag) in zip(rows, expected, strict=True):
+        assert (row["topic"], row["document"], str(row["rank"])) == (topic, document, rank)
+        assert float(row["score"]) == pytest.approx(float(score), rel=1e-7)
+
+
+def test_a_task_file_to_start_from_is_written_and_works(cli: Cli, tmp_path: Path, task: Path) -> None:
+    new = task.with_name("mine.toml")
+    files = {name: task.parent / name for name in ("recipes.jsonl", "questions.tsv", "gold.txt")}
+    options = [
+        "--documents",
+        files["recipes.jsonl"],
+        "--topics",
+        files["questions.tsv"],
+        "--gold",
+        files["gold.txt"],
+    ]
+    assert cli("tasks", "new", new, *options).code == 0
+    refused = cli("tasks", "new", new)
+    assert refused.code == 2 and "exists already" in refused.stderr
+    assert cli("index", new).code == 0
+    assert cli("rank", new, "--split", "dev", "--out", tmp_path / "run").code == 0
+    assert cli("evaluate", tmp_path / "run", "--json").json["official"]["value"] > 0.5
+    assert cli("tasks", "new", new, "--overwrite", "--name", "other").code == 0
+    assert 'name = "other"' in new.read_text()
+    assert cli("tasks", "new", tmp_path / "x.txt").code == 2
+
+
+def test_a_task_is_shown(cli: Cli, task: Path) -> None:
+    assert cli("index", task).code == 0
+    shown = cli("tasks", "show", task)
+    assert shown.code == 0
+    for part in (
+        "cooking  Recipes for a cook's questions",
+        "2 answers the question",
+        "indexed  42 documents",
+    ):
+        assert part in shown.stdout
+    described = cli("tasks", "show", task, "--json").json
+    assert (described["task"], described["file"], described["indexed"]) == ("cooking", str(task), 42)
+    assert cli("tasks", "show", "nlps", "--json").json["file"] is None
+
+
+def test_options_of_a_command_stand_behind_its_name(offline: Cli, tmp_path: Path) -> None:
+    result = offline("tasks", "--json", "show", "nlps")
+    assert result.code == 2 and "put the options of show behind its name" in result.stderr
+    before = offline("tasks", "--home", tmp_path / "elsewhere", "show", "nlps", "--json")
+    assert before.json["data"].startswith(str(tmp_path / "elsewhere"))

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from searchapp.errors import InvalidFiles
+from searchapp.evaluation.base import ScorerOptions
+from searchapp.evaluation.graded import GradedScorer
+from searchapp.formats.problems import Problems
+from searchapp.model import Hit, Hits, Ranking, Run
+
+GOLD = {"q1": {"d1": 2, "d2": 1}, "q2": {"d3": 1}, "q3": {"d1": 0}}
+
+
+def scorer(measure: str = "nDCG@10") -> GradedScorer:
+    def read_gold(_path: Path, _split: str | None, _problems: Problems) -> Mapping[str, Mapping[str, int]]:
+        return GOLD
+
+    return GradedScorer(measure, read_gold)
+
+
+def run(**rankings: list[str]) -> Run:
+    def hits(documents: list[str]) -> Hits:
+        return Hits.of(*(Hit(document, 1.0) for document in documents))
+
+    return Run("tag", tuple(Ranking(topic, hits(documents)) for topic, documents in rankings.items()))
+
+
+def test_the_measure_is_the_official_figure_over_all_topics_of_the_gold() -> None:
+    one = scorer()
+    scored = one.score(one.predictions(run(q1=["d2", "d1"], q9=["d1"])), [Path("gold")], ScorerOptions())
+    of_q1 = (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
+    assert scored.official.measure == "nDCG@10"
+    assert scored.official.per_topic == {"q1": pytest.approx(of_q1), "q2": 0, "q3": 0}
+    assert scored.official.value == pytest.approx(of_q1 / 3)
+    assert scored.topics == 3
+
+
+def test_what_the_mean_hides_is_told() -> None:
+    one = scorer()
+    scored = one.score(one.predictions(run(q1=["d1"], q9=["d1"])), [Path("gold")], ScorerOptions())
+    assert scored.official.warnings == (
+        "2 of the 3 topics of the gold have no ranking and count as 0",
+        "1 of the 3 topics of the gold have no relevant document and count as 0",
+        "1 of the 2 rankings are of topics without gold, and count nowhere",
+    )
+
+
+def test_a_file_scores_as_the_run_that_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "run.trec"
+    path.write_text("q1 Q0 d2 1 5 t\nq1 Q0 d1 2 5 t\n")
+    one = scorer("AP")
+    assert one.read([path]) == {"q1": ("d2", "d1")}
+    path.write_text("q1 Q0 d2\n")
+    with pytest.raises(InvalidFiles, match=r"line 1: wrong number of columns"):
+        one.read([path])

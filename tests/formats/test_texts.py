@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.formats.problems import Problems
+from searchapp.formats.texts import Text, TextLayout, read_texts
+
+LAYOUT = TextLayout("jsonl", fields={"kind": "Kind"})
+
+
+def read(
+    tmp_path: Path, rows: list[Any], layout: TextLayout = LAYOUT, *, complete: bool = False
+) -> tuple[list[Text], list[str]]:
+    path = tmp_path / "file.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    problems = Problems()
+    found = list(read_texts(path, layout, problems, set(), complete=complete))
+    return found, [str(problem).removeprefix(f"{path}: ") for problem in problems]
+
+
+def test_ids_texts_and_fields_are_taken_from_their_columns(tmp_path: Path) -> None:
+    layout = TextLayout("jsonl", id="_id", text=("title", "body"), fields={"kind": "Kind"})
+    rows = [
+        {"_id": 7, "title": "T", "body": "B", "Kind": [1, "x"]},
+        {"_id": "8", "title": "", "body": "C", "Kind": None},
+    ]
+    found, problems = read(tmp_path, rows, layout)
+    assert found == [(1, "7", "T\nB", {"kind": [1, "x"]}), (2, "8", "C", {})]
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"text": "x"}, "missing key: id"),
+        ({"id": True, "text": "x"}, "wrong type: id is a boolean, not a string or an integer"),
+        ({"id": "a b", "text": "x"}, "unusable id: an id must not be empty or hold whitespace"),
+        ({"id": "x" * 513, "text": "x"}, "unusable id: an id must not be longer than 512 bytes"),
+        ({"id": "1", "text": "x"}, "duplicate id: 1; the first one counts"),
+        ({"id": "2"}, "missing key: text"),
+        ({"id": "2", "text": None}, "wrong type: text is null, not a string"),
+        ({"id": "2", "text": " "}, "blank text: text must say something"),
+        ({"id": "2", "text": "\ud800"}, "lone surrogate: text has an escape that is half of a character"),
+        ({"id": "2", "text": "x", "Kind": {"a": 1}}, "wrong type: Kind has an object, not a string"),
+        ({"id": "2", "text": "x", "Kind": 1e999}, "not JSON: there is no Infinity in JSON"),
+    ],
+)
+def test_a_bad_record_is_told_and_left_out(tmp_path: Path, row: dict[str, Any], problem: str) -> None:
+    first, last = {"id": "1", "text": "x", "Kind": "k"}, {"id": "3", "text": "x"}
+    found, problems = read(tmp_path, [first, row, last])
+    assert [text.id for text in found] == ["1", "3"]
+    (told,) = problems
+    assert told.startswith(f"line 2: {problem}")
+
+
+def test_a_number_that_is_too_large_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_text('{"id": 1, "text": "x", "Kind": 1e999}\n')
+    problems = Problems()
+    assert list(read_texts(path, LAYOUT, problems, set(), complete=False)) == []
+    assert [problem.kind for problem in problems] == ["number out of range"]
+
+
+def test_a_field_that_no_object_has_is_told(tmp_path: Path) -> None:
+    _found, problems = read(tmp_path, [{"id": 1, "text": "x"}])
+    assert problems == ["missing key: no object has 'Kind'"]
+
+
+def test_a_topic_must_have_every_field(tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": "x", "Kind": ""}, {"id": 2, "text": "x"}, {"id": 3, "text": "x", "Kind": None}]
+    found, problems = read(tmp_path, rows, complete=True)
+    assert [text.fields for text in found] == [{"kind": ""}]
+    assert problems == [
+        "line 2: missing key: Kind",
+        "line 3: wrong type: Kind is null, and templates need a value",
+    ]
+
+
+def test_ids_are_different_over_several_files(tmp_path: Path) -> None:
+    path = tmp_path / "file.tsv"
+    path.write_text("id\ttext\n1\tx\n")
+    problems, seen = Problems(), {"1"}
+    assert list(read_texts(path, TextLayout("tsv"), problems, seen, complete=False)) == []
+    assert [problem.kind for problem in problems] == ["duplicate id"]
