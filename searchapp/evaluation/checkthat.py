@@ -298,12 +298,12 @@ def _by_event(debates: Sequence[_Debate]) -> Breakdown:
     for one in debates:
         groups.setdefault(one.event(), []).append(figures(one.ranked, one.labels))
     rows = [Row(group, len(groups[group]), means(groups[group])) for group in sorted(groups)]
-    title = f"by event: one voice says at least {ONE_VOICE:.0%} of a speech or press conference"
+    title = f"by event: one voice has at least {ONE_VOICE:.0%} of the spoken lines"
     return Breakdown("event", title, tuple(rows), counted="debates")
 
 
 def _by_speaker(debates: Sequence[_Debate]) -> Breakdown:
-    """How well a speaker's own lines are ranked, among themselves."""
+    """How well a speaker's own lines are ranked among themselves; MAP is over debates where one is check-worthy."""
     lines: Counter[str] = Counter()
     relevant: Counter[str] = Counter()
     precisions: dict[str, list[float]] = {}
@@ -325,7 +325,7 @@ def _by_speaker(debates: Sequence[_Debate]) -> Breakdown:
         )
         for speaker, found in sorted(precisions.items(), key=lambda entry: (-lines[entry[0]], entry[0]))
     ]
-    title = "by speaker: each one's lines ranked among themselves, where some of a debate are check-worthy"
+    title = "by speaker, each one's lines among themselves"
     return Breakdown("speaker", title, tuple(rows), counted="lines")
 
 

@@ -1,0 +1,274 @@
+"""The task checkthat from end to end, on the sample collection and the recorded cases."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import searchapp
+from tests.cli.conftest import Cli
+
+SAMPLE = Path(searchapp.__file__).parent / "samples" / "checkthat"
+TRAINING = ["farm_speech", "harbour_mayor", "valley_governors"]
+RECORDED = Path(__file__).parents[1] / "fixtures" / "conformance" / "checkthat"
+CASES = {path.parent.name: json.loads(path.read_text()) for path in sorted(RECORDED.glob("*/case.json"))}
+
+
+@pytest.fixture
+def debates(cli: Cli) -> Cli:
+    """As `cli`, with the sample debates indexed."""
+    assert cli("index", "checkthat", "--data", SAMPLE).code == 0
+    return cli
+
+
+def rank(cli: Cli, out: Path, split: str = "training", *options: object) -> Path:
+    result = cli("rank", "checkthat", "--data", SAMPLE, "--split", split, "--out", out, *options)
+    assert result.code == 0, result.stderr
+    return out
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A copy of the sample that a test may damage."""
+    return Path(shutil.copytree(SAMPLE, tmp_path / "data"))
+
+
+# What the official scripts do.
+
+
+@pytest.mark.parametrize("way", ["words", "commas", "options"])
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["options"]["mode"] == "score"])
+def test_the_command_agrees_with_the_official_scorer(offline: Cli, name: str, way: str) -> None:
+    inputs, expected = CASES[name]["inputs"], CASES[name]["expected"]
+    predictions = [RECORDED / name / file for file in inputs["predictions"]]
+    files = [RECORDED / name / file for file in inputs["gold"]]
+    gold: dict[str, list[object]] = {
+        "words": ["--gold", *files],
+        "commas": ["--gold", ",".join(map(str, files))],
+        "options": [word for file in files for word in ("--gold", file)],
+    }
+    result = offline("evaluate", *predictions, "--task", "checkthat", *gold[way], "--json", "--per-topic")
+    if "error" in expected:
+        assert (result.code, result.stdout) == (4, "")
+        assert "the official scorer would not score this file" in result.stderr
+        assert expected["error"] in result.stderr
+        return
+    assert result.code == 0, result.stderr
+    official = result.json["official"]
+    assert official["values"] == pytest.approx(expected["values"], rel=0, abs=1e-12)
+    for file, figures in expected["per_file"].items():
+        assert official["per_topic"][file] == pytest.approx(figures, rel=0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        (name, file)
+        for name, case in CASES.items()
+        if case["options"]["mode"] == "check"
+        for file in case["expected"]["format_check"]
+    ],
+)
+def test_the_command_agrees_with_the_official_format_checker(offline: Cli, name: str, file: str) -> None:
+    verdict = CASES[name]["expected"]["format_check"][file]
+    result = offline("validate", RECORDED / name / file, "--task", "checkthat")
+    assert result.code == (0 if verdict["verdict"] == "pass" else 4)
+    assert verdict["message"] in result.stderr
+
+
+# From the sample to official files and back.
+
+
+def test_a_ranking_has_exactly_the_lines_of_its_debate(debates: Cli, tmp_path: Path) -> None:
+    for recipe in ("bm25", "neighbours"):
+        run = rank(debates, tmp_path / recipe, "training", "--recipe", recipe)
+        rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
+        for name in TRAINING:
+            lines = len((SAMPLE / "training" / f"{name}.tsv").read_text().splitlines())
+            ranked = [document for topic, _q0, document, *_rest in rows if topic == name]
+            assert sorted(ranked) == sorted(f"{name}:{number}" for number in range(1, lines + 1))
+        assert debates("runs", "verify", run).code == 0
+
+
+def test_the_sample_is_ranked_sensibly(debates: Cli, tmp_path: Path) -> None:
+    found: dict[str, float] = {}
+    for recipe in ("bm25", "neighbours"):
+        run = rank(debates, tmp_path / recipe, "training", "--recipe", recipe)
+        found[recipe] = debates("evaluate", run, "--json").json["official"]["value"]
+    assert 0.8 < found["bm25"] < 1 and 0.8 < found["neighbours"] < 1
+
+
+@pytest.mark.parametrize("recipe", ["bm25", "neighbours"])
+def test_exported_files_score_as_the_run_does(debates: Cli, tmp_path: Path, recipe: str) -> None:
+    run = rank(debates, tmp_path / "run", "training", "--recipe", recipe)
+    out = tmp_path / "official"
+    assert debates("export", run, "--out", out).code == 0
+    files = sorted(out.iterdir())
+    assert [file.stem for file in files] == TRAINING
+    assert [(run / file.name).read_bytes() for file in files] == [file.read_bytes() for file in files]
+    for file in files:
+        for split in ([], ["--split", "training"], ["--split", file.stem]):
+            assert debates("validate", file, "--task", "checkthat", "--data", SAMPLE, *split).code == 0
+    options = ["--task", "checkthat", "--json", "--per-topic"]
+    of_run = debates("evaluate", run, "--json", "--per-topic").json
+    of_files = debates("evaluate", *files, *options, "--data", SAMPLE, "--split", "training").json
+    gold = [SAMPLE / "training" / file.name for file in files]
+    of_gold = debates("evaluate", *files, *options, "--gold", *gold).json
+    assert of_run["official"] == of_files["official"] == of_gold["official"]
+    assert of_run["measures"] == of_files["measures"] == of_gold["measures"]
+    assert set(of_run["official"]["per_topic"]) == {file.name for file in files}
+    assert of_run["measures"]["AP"] == pytest.approx(of_run["official"]["value"], abs=1e-9)
+
+
+def test_one_debate_and_the_test_debates_are_splits(debates: Cli, tmp_path: Path) -> None:
+    alone = rank(debates, tmp_path / "alone", "harbour_mayor", "--recipe", "neighbours")
+    together = rank(debates, tmp_path / "together", "training", "--recipe", "neighbours")
+    name = "harbour_mayor.tsv"
+    assert (alone / name).read_bytes() == (together / name).read_bytes()
+    assert debates("evaluate", alone, "--json").json["official"]["measure"] == "AP"
+    test = rank(debates, tmp_path / "test", "test_annotated", "--recipe", "neighbours")
+    assert debates("evaluate", test, "--json").json["official"]["value"] > 0.7
+    assert debates("export", test, "--out", tmp_path / "island.tsv").code == 0
+
+
+def test_the_gold_of_a_debate_does_not_change_its_ranking(cli: Cli, data: Path, tmp_path: Path) -> None:
+    def ranked(name: str) -> bytes:
+        assert cli("index", "checkthat", "--data", data).code == 0
+        options = ["--data", data, "--split", "training", "--recipe", "neighbours", "--out", tmp_path / name]
+        assert cli("rank", "checkthat", *options).code == 0
+        return (tmp_path / name / "harbour_mayor.tsv").read_bytes()
+
+    before = ranked("before")
+    path = data / "training" / "harbour_mayor.tsv"
+    flipped = [line[:-1] + str(1 - int(line[-1])) for line in path.read_text().splitlines()]
+    path.write_text("\n".join(flipped) + "\n")
+    assert ranked("after") == before
+
+
+def test_both_engines_give_the_same_bytes(server: Cli, tmp_path: Path) -> None:
+    for engine in ("embedded", "elasticsearch"):
+        assert server("index", "checkthat", "--data", SAMPLE, "--engine", engine).code == 0
+    for recipe in ("bm25", "neighbours"):
+        for split in ("training", "test_annotated"):
+            made = [
+                rank(
+                    server,
+                    tmp_path / f"{engine}-{recipe}-{split}",
+                    split,
+                    "--recipe",
+                    recipe,
+                    "--engine",
+                    engine,
+                )
+                for engine in ("embedded", "elasticsearch")
+            ]
+            assert (made[0] / "run.trec").read_bytes() == (made[1] / "run.trec").read_bytes()
+
+
+def test_figures_are_broken_down(debates: Cli, tmp_path: Path) -> None:
+    run = rank(debates, tmp_path / "run")
+    found = debates("evaluate", run, "--by", "all", "--json").json["breakdowns"]
+    assert [row["group"] for row in found["debate"]["rows"]] == TRAINING
+    assert {row["group"]: row["debates"] for row in found["event"]["rows"]} == {
+        "one voice": 1,
+        "several voices": 2,
+    }
+    assert {"EDGERTON", "ALDER"} <= {row["group"] for row in found["speaker"]["rows"]}
+    assert "SYSTEM" not in {row["group"] for row in found["speaker"]["rows"]}
+    shown = debates("evaluate", run, "--by", "debate").stdout
+    assert "harbour_mayor" in shown
+
+
+def test_people_search_all_debates(debates: Cli) -> None:
+    def ids(words: str) -> list[str]:
+        return [hit["id"] for hit in debates("search", "checkthat", words, "--json").json["hits"]]
+
+    assert ids("ferry prices")[0] == "island_debate:7"
+    assert ids("castell")[0] in ids("Senator Castell")
+    assert ids("don't") == ids("do not") != []
+    assert ids("2.1 billion dollars") == ids("$2.1 billion") != []
+
+
+def test_a_shallow_run_has_no_official_file(debates: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    result = debates(
+        "rank", "checkthat", "--data", SAMPLE, "--split", "training", "--out", out, "--depth", 10
+    )
+    assert result.code == 0 and "no official file: debate farm_speech has no line" in result.stderr
+    exported = debates("export", out, "--out", tmp_path / "official")
+    assert exported.code == 4 and "rank deeper with --depth" in exported.stderr
+
+
+# What is wrong is told.
+
+
+def test_everything_wrong_with_the_debates_is_told(cli: Cli, data: Path) -> None:
+    path = data / "training" / "harbour_mayor.tsv"
+    rows = path.read_text().splitlines()
+    rows[1] = rows[1][:-1] + "2"
+    rows[2] = rows[2].rpartition("\t")[0]
+    path.write_text("\n".join(rows))
+    shutil.copy(data / "training" / "farm_speech.tsv", data / "test_annotated")
+    shutil.copy(data / "training" / "farm_speech.tsv", data / "training" / "a b.tsv")
+    result = cli("index", "checkthat", "--data", data)
+    assert result.code == 4
+    for part in (
+        "harbour_mayor.tsv: line 2: unknown label: 2, not 0 or 1",
+        "harbour_mayor.tsv: line 3: wrong number of columns: 3, not 4",
+        "duplicate debate: training has a debate of that name already",
+        "white space in a debate's name",
+    ):
+        assert part in result.stderr
+
+
+def test_a_folder_without_debates_is_told(cli: Cli, tmp_path: Path) -> None:
+    result = cli("index", "checkthat", "--data", tmp_path)
+    assert result.code == 4 and "missing file" in result.stderr and "training" in result.stderr
+
+
+def test_an_unknown_debate_is_no_split(debates: Cli, tmp_path: Path) -> None:
+    options = ["--data", SAMPLE, "--out", tmp_path / "run", "--split"]
+    result = debates("rank", "checkthat", *options, "nowhere")
+    assert result.code == 2
+    assert "no split 'nowhere': choose training or test_annotated or the name of a debate" in result.stderr
+
+
+def test_a_debate_without_others_can_not_be_ranked(cli: Cli, data: Path, tmp_path: Path) -> None:
+    for name in TRAINING[1:]:
+        (data / "training" / f"{name}.tsv").unlink()
+    assert cli("index", "checkthat", "--data", data).code == 0
+    result = cli("rank", "checkthat", "--data", data, "--split", "training", "--out", tmp_path / "run")
+    assert result.code == 4
+    assert "no debate with check-worthy lines to rank farm_speech by" in result.stderr
+
+
+def test_a_result_file_is_compared_with_its_debate(offline: Cli, tmp_path: Path) -> None:
+    def told(text: str, *split: object, name: str = "farm_speech.tsv") -> str:
+        path = tmp_path / name
+        path.write_text(text)
+        result = offline("validate", path, "--task", "checkthat", "--data", SAMPLE, *split)
+        assert result.code == 4
+        return result.stderr
+
+    rows = [f"{number}\t0.5\n" for number in range(1, 53)]
+    assert "missing lines: 51 lines are scored" in told("".join(rows[:-1]), "--split", "training")
+    assert "unknown lines: 53 lines are scored" in told("".join([*rows, "53\t0.5\n"]), "--split", "training")
+    assert "stray white space: the official" in told("".join([*rows, "\n"]), "--split", "farm_speech")
+    assert "unknown debate: name the file" in told("".join(rows), "--split", "training", name="other.tsv")
+    twice = told("1\t0.5\n3\t0.5\n4\t1e-5\n", "--split", "training")
+    assert "line 2: wrong line number" in twice and "line 3: wrong line format" in twice
+
+
+def test_no_judged_gold_is_lost(debates: Cli, tmp_path: Path) -> None:
+    from searchapp.tasks.checkthat import TASK
+
+    grades: dict[str, Any] = {"farm_speech": {"farm_speech:2": 1, "farm_speech:3": 0}}
+    (name, write), *others = TASK.judged_gold(grades, SAMPLE, "training").items()
+    with (tmp_path / name).open("wb") as file:
+        write(file)
+    labels = [line[-1] for line in (tmp_path / name).read_text().splitlines()]
+    assert (name, others, labels.count("1"), labels[1]) == ("farm_speech.tsv", [], 1, "1")

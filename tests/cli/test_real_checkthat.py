@@ -1,0 +1,65 @@
+"""The main job on the real debates of the task checkthat: what is promised of its quality and bytes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from searchapp.formats.debates import read_debate
+from searchapp.formats.problems import Problems
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.data
+
+
+@pytest.fixture
+def data() -> Path:
+    """The folder of the real debates."""
+    root = os.environ.get("SEARCHAPP_TEST_DATA")
+    if not root:
+        pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
+    return Path(root) / "checkthat"
+
+
+def test_every_real_debate_is_read_without_a_problem(data: Path) -> None:
+    problems = Problems()
+    paths = sorted((data / "training").glob("*.tsv"))
+    lines = [line for path in paths for line in read_debate(path, problems)]
+    assert (len(paths), len(lines), sum(line.label for line in lines)) == (19, 16_421, 440)
+    assert not list(problems)
+
+
+def test_the_training_debates_are_ranked_well(offline: Cli, data: Path, tmp_path: Path) -> None:
+    assert offline("index", "checkthat", "--data", data).code == 0
+    options = ["--data", data, "--split", "training", "--out", tmp_path / "run"]
+    assert offline("rank", "checkthat", *options).code == 0
+    # One debate has 44 lines, fewer than P@50 needs.
+    refused = offline("evaluate", tmp_path / "run")
+    assert refused.code == 4 and "IndexError: list index out of range" in refused.stderr
+    scored = offline("evaluate", tmp_path / "run", "--lenient", "--json").json["official"]
+    assert scored["values"]["MAP"] >= 0.20
+    assert scored["honest"]["MAP"] >= 0.22
+
+
+def test_a_debate_is_ranked_well_by_its_neighbours_and_the_same_on_both_engines(
+    server: Cli, data: Path, tmp_path: Path
+) -> None:
+    made = []
+    for engine in ("embedded", "elasticsearch"):
+        options = ["--data", data, "--engine", engine]
+        assert server("index", "checkthat", *options).code == 0
+        out = tmp_path / engine
+        options += ["--split", "20181112_trump_pelosi", "--recipe", "neighbours", "--out", out]
+        assert server("rank", "checkthat", *options).code == 0
+        made.append(out)
+    assert (made[0] / "run.trec").read_bytes() == (made[1] / "run.trec").read_bytes()
+    official = made[0] / "20181112_trump_pelosi.tsv"
+    assert official.read_bytes() == (made[1] / official.name).read_bytes()
+    of_run = server("evaluate", made[0], "--json").json
+    assert of_run["official"]["values"]["AP"] >= 0.40
+    options = ["--task", "checkthat", "--data", data, "--split", "20181112_trump_pelosi"]
+    assert server("validate", official, *options).code == 0
+    of_file = server("evaluate", official, *options, "--json").json
+    assert of_file["official"] == of_run["official"] and of_file["measures"] == of_run["measures"]

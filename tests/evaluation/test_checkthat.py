@@ -1,0 +1,161 @@
+"""Every recorded case of CheckThat! 2019, task 1, and what searchapp adds to the official figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.errors import NotScorable
+from searchapp.evaluation.base import Scored, ScorerOptions
+from searchapp.evaluation.checkthat import CUTOFFS, CheckThatScorer, figures, means, ranking
+from searchapp.formats.line_scores import failures
+from searchapp.model import Hits, Ranking, Run
+
+FOLDER = Path(__file__).parents[1] / "fixtures" / "conformance" / "checkthat"
+CASES = {path.parent.name: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*/case.json"))}
+SCORED = [name for name, case in CASES.items() if case["options"]["mode"] == "score"]
+CHECKED = [
+    (name, file, verdict)
+    for name, case in CASES.items()
+    for file, verdict in case["expected"].get("format_check", {}).items()
+]
+
+
+def close(values: Any) -> Any:
+    return pytest.approx(values, rel=0, abs=1e-12)
+
+
+def scored(predictions: list[Path], gold: list[Path], *, lenient: bool = False) -> Scored:
+    scorer = CheckThatScorer()
+    return scorer.score(scorer.read(predictions), gold, ScorerOptions(lenient=lenient))
+
+
+def debate(folder: Path, name: str, lines: int, relevant: set[int]) -> tuple[Path, Path]:
+    """A result file that ranks the lines in their order, and its gold file."""
+    numbers = range(1, lines + 1)
+    prediction, gold = folder / f"{name}.tsv", folder / f"{name}-gold.tsv"
+    prediction.write_text("".join(f"{number}\t{1 / number:.6f}\n" for number in numbers))
+    gold.write_text("".join(f"{number}\tA\tText.\t{int(number in relevant)}\n" for number in numbers))
+    return prediction, gold
+
+
+def test_there_are_cases() -> None:
+    assert (len(SCORED), len(CHECKED)) == (12, 47)
+
+
+@pytest.mark.parametrize("name", SCORED)
+def test_case(name: str) -> None:
+    inputs, expected = CASES[name]["inputs"], CASES[name]["expected"]
+    files = {role: [FOLDER / name / file for file in inputs[role]] for role in ("predictions", "gold")}
+    try:
+        official = scored(files["predictions"], files["gold"]).official
+    except NotScorable as error:
+        assert error.official == expected.get("error")
+        assert error.exit_code == 4
+        return
+    assert dict(official.values) == close(expected["values"])
+    assert list(official.per_topic) == list(expected["per_file"])
+    for file, values in expected["per_file"].items():
+        assert official.per_topic[file] == close(values)
+
+
+@pytest.mark.parametrize(("name", "file", "verdict"), CHECKED)
+def test_format_check(name: str, file: str, verdict: dict[str, str]) -> None:
+    try:
+        found = [failure.official for failure in failures(FOLDER / name / file)]
+    except NotScorable as error:
+        found = [error.official]
+    assert found[:1] == ([verdict["message"]] if verdict["verdict"] != "pass" else [])
+
+
+def test_a_short_debate_stops_all_and_leniently_only_itself(tmp_path: Path) -> None:
+    long, gold_of_long = debate(tmp_path, "long", 60, {1, 5})
+    short, gold_of_short = debate(tmp_path, "short", 10, {2})
+    with pytest.raises(NotScorable, match=r"short.tsv: 10 lines are fewer than P@50 needs; with --lenient"):
+        scored([long, short], [gold_of_long, gold_of_short])
+    lenient = scored([long, short], [gold_of_long, gold_of_short], lenient=True)
+    assert lenient.official.values["MAP"] == close((1 + 2 / 5) / 2)
+    assert lenient.official.honest["MAP"] == close(((1 + 2 / 5) / 2 + 1 / 2) / 2)
+    assert "stops at short.tsv" in lenient.official.warnings[0]
+    assert lenient.topics == 2 and set(lenient.official.per_topic) == {"long.tsv"}
+    with pytest.raises(NotScorable, match=r"short.tsv: 10 lines are fewer than P@50 needs; the official"):
+        scored([short], [gold_of_short], lenient=True)
+
+
+def test_one_debate_has_no_means_and_several_have(tmp_path: Path) -> None:
+    prediction, gold = debate(tmp_path, "one", 60, {2})
+    other, gold_of_other = debate(tmp_path, "other", 60, {1})
+    assert scored([prediction], [gold]).official.measure == "AP"
+    both = scored([prediction, other], [gold, gold_of_other])
+    assert (both.official.measure, both.official.value) == ("MAP", close(0.75))
+
+
+def test_files_of_one_name_in_two_folders_are_told_apart(tmp_path: Path) -> None:
+    pairs = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        pairs.append(debate(tmp_path / name, "same", 60, {1}))
+    found = scored([pairs[0][0], pairs[1][0]], [pairs[0][1], pairs[1][1]]).official
+    assert list(found.per_topic) == [str(pairs[0][0]), str(pairs[1][0])]
+
+
+def test_a_run_is_scored_as_its_official_files_would_be(tmp_path: Path) -> None:
+    # Ties stand in the order of the ids in the run, of the lines in the file.
+    hits = Hits([f"d:{line}" for line in (10, 9, *range(1, 9), *range(11, 61))], [2.0, 2.0] + [1.0] * 58)
+    scorer = CheckThatScorer()
+    _prediction, gold = debate(tmp_path, "d", 60, {9})
+    of_run = scorer.score(
+        scorer.predictions(Run("t", (Ranking("d", hits),))), [gold], ScorerOptions()
+    ).official
+    assert of_run.values["RR"] == 1.0
+    assert list(of_run.per_topic) == ["d.tsv"]
+
+
+def test_what_misleads_is_told(tmp_path: Path) -> None:
+    idle, gold_of_idle = debate(tmp_path, "idle", 60, set())
+    other, gold_of_other = debate(tmp_path, "other", 60, {1})
+    gold_of_other.write_text(gold_of_other.read_text().replace("2\tA\tText.\t0", "2\tA\tText.\t7"))
+    warnings = scored([idle, other], [gold_of_idle, gold_of_other]).official.warnings
+    assert "1 of 2 debates have no check-worthy line, such as idle.tsv" in warnings[0]
+    assert "other.tsv has the labels 7, which count as not check-worthy" in warnings[1]
+
+
+def test_figures_by_hand() -> None:
+    found = figures([3, 1, 2, 4], {1: 1, 2: 0, 3: 0, 4: 1})
+    assert found["AP"] == close((1 / 2 + 2 / 4) / 2)
+    assert (found["RR"], found["R"], found["R-Precision"]) == (0.5, 2, 0.5)
+    assert [found[f"P@{k}"] for k in CUTOFFS] == close([0, 1 / 3, 2 / 5, 2 / 10, 2 / 20, 2 / 50])
+    assert "R" not in means([found]) and means([found, found])["MAP"] == close(found["AP"])
+
+
+def test_equal_scores_keep_the_order_of_the_lines() -> None:
+    gold = dict.fromkeys(range(1, 5), 0)
+    assert ranking({1: 0.5, 2: 1.0, 3: 0.5, 4: 1.0}, gold, "d") == [2, 4, 1, 3]
+
+
+def test_breakdowns(tmp_path: Path) -> None:
+    numbers = range(1, 61)
+    gold = tmp_path / "d.tsv"
+    rows = [
+        f"{n}\t{'SYSTEM' if n > 50 else 'ANN' if n % 2 else 'BOB'}\tText.\t{int(n in (1, 4))}\n"
+        for n in numbers
+    ]
+    gold.write_text("".join(rows))
+    scorer = CheckThatScorer()
+    predictions = scorer.predictions(
+        Run("t", (Ranking("d", Hits([f"d:{n}" for n in numbers], [100.0 - n for n in numbers])),))
+    )
+    by = {
+        one.name: one
+        for one in scorer.breakdown(predictions, [gold], tmp_path, "training", scorer.breakdowns)
+    }
+    (row,) = by["debate"].rows
+    assert (row.group, row.count, row.values["AP"]) == ("d", 60, close((1 + 2 / 4) / 2))
+    assert [row.group for row in by["event"].rows] == ["several voices"]
+    assert {row.group: (row.count, row.values["MAP"]) for row in by["speaker"].rows} == {
+        "ANN": (25, 1.0),
+        "BOB": (25, 0.5),
+    }
