@@ -125,7 +125,11 @@ class OwnTask:
                 f"{self._described.path}: there is no template {name!r}: choose {' or '.join(shipped)}, or name a "
                 ".json file of your own"
             )
-        return resources.query_template(RECIPES, name)
+        body = resources.query_template(RECIPES, name)
+        if self.topics_are_documents:
+            itself = {"term": {"id": "{{topic.id}}"}}
+            body["query"] = {"bool": {"must": [body["query"]], "must_not": [itself]}}
+        return body
 
     def _topics(self, split: str) -> Topics:
         if split not in self._described.topics:

@@ -155,6 +155,22 @@ def test_a_field_that_is_indexed_can_be_searched_and_one_that_is_not_is_kept(
     assert [hit["id"] for hit in hits] == ["r32", "r33", "r34"]
 
 
+@pytest.mark.parametrize("recipe", ["bm25", "words"])
+def test_a_topic_that_is_a_document_is_not_found_for_itself(
+    cli: Cli, task: Path, tmp_path: Path, recipe: str
+) -> None:
+    own = task.with_name("alike.toml")
+    own.write_text(
+        'name = "alike"\ntopics_are_documents = true\n[documents]\nfile = "recipes.jsonl"\n'
+        '[topics.all]\nfile = "recipes.jsonl"\n'
+    )
+    assert cli("index", own).code == 0
+    out = tmp_path / "alike"
+    assert cli("rank", own, "--split", "all", "--recipe", recipe, "--out", out).code == 0
+    rows = [line.split() for line in (out / "run.trec").read_text().splitlines()]
+    assert rows and all(topic != document for topic, _q0, document, *_rest in rows)
+
+
 @pytest.mark.parametrize("format_", ["jsonl", "csv"])
 def test_a_run_is_exported_for_other_programs(cli: Cli, run: Path, tmp_path: Path, format_: str) -> None:
     out = tmp_path / f"out.{format_}"

@@ -15,7 +15,7 @@ def test_a_task_is_told_with_its_data_and_what_is_indexed(cli: Cli) -> None:
 
 def test_the_tasks_as_json(cli: Cli) -> None:
     cli("index", "nlps", "--data", SAMPLE)
-    (nlps,) = cli("tasks", "--json").json["tasks"]
+    nlps = next(task for task in cli("tasks", "--json").json["tasks"] if task["task"] == "nlps")
     assert (nlps["task"], nlps["indexed"], nlps["data_found"]) == ("nlps", 70, False)
     assert nlps["official"] == {"measure": "MAP@500", "file": "predict.txt"}
 
