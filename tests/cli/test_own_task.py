@@ -206,6 +206,24 @@ def test_a_task_file_to_start_from_is_written_and_works(cli: Cli, tmp_path: Path
     assert cli("tasks", "new", tmp_path / "x.txt").code == 2
 
 
+def test_the_documented_figures_are_those_of_the_example(offline: Cli, task: Path, tmp_path: Path) -> None:
+    documented = (Path(__file__).parents[2] / "docs" / "own-task.md").read_text()
+    assert offline("index", task).code == 0
+    for recipe in RECIPES:
+        out = tmp_path / recipe
+        assert offline("rank", task, "--split", "dev", "--recipe", recipe, "--out", out).code == 0
+        measures = offline("evaluate", out, "--json").json
+        figures = [measures["official"]["value"], measures["measures"]["AP"], measures["measures"]["RR"]]
+        assert f"| {recipe} | {' | '.join(f'{figure:.6f}' for figure in figures)} |" in documented
+    new = task.with_name("mine.toml")
+    files = [task.parent / name for name in ("recipes.jsonl", "questions.tsv", "gold.txt")]
+    offline("tasks", "new", new, "--documents", files[0], "--topics", files[1], "--gold", files[2])
+    offline("index", new)
+    offline("rank", new, "--split", "dev", "--out", tmp_path / "new")
+    value = offline("evaluate", tmp_path / "new", "--json").json["official"]["value"]
+    assert f"nDCG@10 (official)   {value:.6f}\n" in documented
+
+
 def test_a_task_is_shown(cli: Cli, task: Path) -> None:
     assert cli("index", task).code == 0
     shown = cli("tasks", "show", task)
