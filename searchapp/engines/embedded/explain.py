@@ -1,20 +1,23 @@
 """How a score came about, in the structure, the words and the numbers of Elasticsearch.
 
-Lucene explains the query that it scores, that is the rewritten one. Numbers are float32 and printed in JSON as
-the shortest decimal that reads back as the same float32: that decimal is the value here as well.
+Lucene explains the query that it scores, that is the rewritten one. Numbers are those of its JSON: see
+`explanations`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from searchapp.engines.base import Explanation
 from searchapp.engines.embedded import phrases, similarity
-from searchapp.engines.embedded.describe import described, printed
+from searchapp.engines.embedded.describe import as_filter, by_values, described, printed
+from searchapp.engines.embedded.explain_functions import lowered, with_functions
+from searchapp.engines.embedded.explanations import exact, explained
 from searchapp.engines.embedded.queries.nodes import (
     Bag,
+    Between,
     Bool,
     Boost,
     Boosting,
@@ -36,18 +39,6 @@ EXACT_LENGTHS = 39
 
 _TF = "tf, computed as freq / (freq + k1 * (1 - b + b * dl / avgdl)) from:"
 _IDF = "idf, computed as log(1 + (N - n + 0.5) / (n + 0.5)) from:"
-
-
-def shortest(value: float | np.float32) -> float:
-    """The shortest decimal that is the same float32."""
-    return float(str(np.float32(value)))
-
-
-def explained(
-    value: float | np.float32, description: str, details: Iterable[Explanation] = ()
-) -> Explanation:
-    """An explanation whose value is a float32."""
-    return Explanation(shortest(value), description, tuple(details))
 
 
 class Explainer:
@@ -80,38 +71,65 @@ class Explainer:
                 return self._dis_max(query, document, boost)
             case Term() | Synonym() | Phrase():
                 return self._scored(query, document, boost)
-            case FunctionScore() | Boosting():
-                name = "function_score" if isinstance(query, FunctionScore) else "boosting"
-                raise unsupported(f"`explain` for the query `{name}`")
+            case FunctionScore():
+                return self._functions(query, document, boost)
+            case Boosting():
+                return self._boosting(query, document, boost)
         if not self._scorer.matching(query)[document]:
             return None
-        return explained(
-            boost, described(query, self._reader.schema) + ("" if boost == 1 else f"^{printed(boost)}")
-        )
+        schema = self._reader.schema
+        name = by_values(query, schema) if isinstance(query, Between) else described(query, schema)
+        return explained(boost, name + ("" if boost == 1 else f"^{printed(boost)}"))
 
     def _bool(self, query: Bool, document: int, boost: np.float32) -> Explanation | None:
         scores = self._scorer.scores(query, boost)
         if not scores.mask()[document]:
             return None
-        clauses = [self._explained(clause, document, boost) for clause in (*query.must, *query.should)]
+        scoring = (*query.must, *query.spelled_out().should)
+        clauses = [self._explained(clause, document, boost) for clause in scoring]
         filters = [self._filter(clause) for clause in query.filter]
         details = [clause for clause in clauses if clause is not None] + filters
         return explained(scores.values[document], "sum of:", details)
 
     def _filter(self, clause: Query) -> Explanation:
         required = "match on required clause, product of:"
-        inside = [explained(0, "# clause"), explained(1, described(clause, self._reader.schema))]
+        inside = [explained(0, "# clause"), explained(1, described(as_filter(clause), self._reader.schema))]
         return explained(0, required, inside)
 
     def _dis_max(self, query: DisMax, document: int, boost: np.float32) -> Explanation | None:
-        scores = self._scorer.scores(query, boost)
-        if not scores.mask()[document]:
+        every = (self._explained(inner, document, boost) for inner in query.queries)
+        clauses = [clause for clause in every if clause is not None]
+        if not clauses:
             return None
-        clauses = [self._explained(inner, document, boost) for inner in query.queries]
         how = (
             "max of:" if query.tie_breaker == 0 else f"max plus {printed(query.tie_breaker)} times others of:"
         )
-        return explained(scores.values[document], how, (clause for clause in clauses if clause is not None))
+        best, others = 0.0, 0.0
+        for value in map(exact, clauses):  # in their order, as the sum of doubles depends on it
+            best, others = max(best, value), others + min(best, value)
+        return explained(best + others * float(np.float32(query.tie_breaker)), how, clauses)
+
+    def _functions(self, query: FunctionScore, document: int, boost: np.float32) -> Explanation | None:
+        inner = self._explained(query.query, document, boost)
+        if inner is None or not self._scorer.scores(query, boost).mask()[document]:
+            return None
+        applies = [
+            function.filter is None or bool(self._scorer.matching(function.filter)[document])
+            for function in query.functions
+        ]
+        found = with_functions(self._reader, self._reader.schema, query, document, inner, applies)
+        if query.min_score is not None and query.min_score > np.float32(exact(found)):
+            # Elasticsearch explains then that the document does not match, though it found it.
+            raise unsupported("the explanation of a score that reaches `min_score` by its rounding")
+        return found
+
+    def _boosting(self, query: Boosting, document: int, boost: np.float32) -> Explanation | None:
+        inner = self._explained(query.positive, document, ONE)
+        if inner is None:
+            return None
+        matched = bool(self._scorer.matching(query.negative)[document])
+        score = self._scorer.scores(query, boost).values[document]
+        return lowered(query, self._reader.schema, inner, matched, boost, score)
 
     def _scored(self, query: Scored, document: int, boost: np.float32) -> Explanation | None:
         field = self._reader.fields[query.field]

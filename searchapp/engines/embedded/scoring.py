@@ -115,7 +115,7 @@ class Scorer:
                 return np.ones(self._count, bool)
             case MatchNone():
                 return np.zeros(self._count, bool)
-            case Boost(inner, _) | Constant(inner) | Boosting(inner, _, _):
+            case Boost(inner, _) | Constant(inner) | Boosting(positive=inner):
                 return self.matching(inner)
             case FunctionScore(min_score=None):
                 return self.matching(query.query)

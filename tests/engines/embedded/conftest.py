@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -114,9 +115,9 @@ def _comparable(found: Found) -> tuple[Any, ...]:
 
 
 def _unordered(explanation: Explanation) -> tuple[Any, ...]:
-    """An explanation apart from the order of its details: Lucene keeps some clauses in hash tables."""
+    """An explanation apart from the order of its clauses: Lucene keeps some in hash tables, by addresses."""
     details = sorted((_unordered(child) for child in explanation.details), key=repr)
-    return explanation.value, explanation.description, details
+    return explanation.value, sorted(re.findall(r"[^ (),]+", explanation.description)), details
 
 
 @pytest.fixture

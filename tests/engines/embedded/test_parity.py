@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from searchapp import resources
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.errors import EngineRefused
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Topic
 from searchapp.ranking import recipes
@@ -33,12 +35,14 @@ texts = st.one_of(
     st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30),
 )
 numbers = st.integers(-5, 5)
+ratios = st.one_of(st.sampled_from([0.0, -0.0, 0.1, 0.5, 1e10]), st.floats(-10, 10, width=32))
 fields = st.fixed_dictionaries(
     {},
     optional={
         "tag": st.one_of(st.none(), st.sampled_from(TAGS), st.lists(st.sampled_from(TAGS), max_size=4)),
         "year": st.one_of(numbers, st.lists(numbers, max_size=3)),
         "weight": st.floats(0, 100),
+        "ratio": st.one_of(ratios, st.lists(ratios, max_size=3)),
     },
 )
 corpora = st.lists(st.tuples(texts, fields), min_size=1, max_size=25).map(
@@ -114,6 +118,17 @@ leaves = st.one_of(
     ),
     st.builds(lambda low: {"range": {"weight": {"gte": low}}}, st.floats(0, 100)),
     st.builds(
+        lambda low, high: {"range": {"ratio": {"gt": low, "lt": high}}},
+        st.one_of(st.none(), ratios),
+        st.one_of(st.none(), ratios),
+    ),
+    st.builds(lambda value: {"term": {"ratio": value}}, ratios),
+    st.builds(
+        lambda name, values: {"terms": {name: values}},
+        st.sampled_from(["ratio", "weight"]),
+        st.lists(ratios, max_size=3),
+    ),
+    st.builds(
         lambda field: {"exists": {"field": field}}, st.sampled_from(["text", "text.gaps", "tag", "year"])
     ),
     st.builds(lambda value: {"prefix": {"text": value}}, st.sampled_from(["r", "a", "é", "x", ""])),
@@ -155,28 +170,46 @@ def compounds(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             st.sampled_from([0, 0.3, 1.5]),
             boosts,
         ),
-        st.builds(
-            lambda query, weight, other, modes: {
-                "function_score": {
-                    "query": query,
-                    "functions": [
-                        {"weight": weight, "filter": other},
-                        {"field_value_factor": {"field": "weight", "missing": 1, "factor": 0.3}},
-                    ],
-                    "score_mode": modes[0],
-                    "boost_mode": modes[1],
-                }
-            },
-            inner,
-            st.sampled_from([0.3, 2]),
-            inner,
-            st.tuples(
-                st.sampled_from(["multiply", "sum", "avg", "first", "max", "min"]),
-                st.sampled_from(["multiply", "replace", "sum", "avg", "max", "min"]),
-            ),
-        ),
+        function_scores(inner),
     )
 
+
+@st.composite
+def function_scores(draw: st.DrawFn, inner: st.SearchStrategy[Any]) -> dict[str, Any]:
+    given: dict[str, Any] = {"query": draw(inner)} if draw(st.integers(0, 4)) else {}
+    given["functions"] = draw(st.lists(functions(inner), max_size=3))
+    more = {
+        "score_mode": st.sampled_from(["multiply", "sum", "avg", "first", "max", "min"]),
+        "boost_mode": st.sampled_from(["multiply", "replace", "sum", "avg", "max", "min"]),
+        "max_boost": st.sampled_from([0, 0.7, 3]),
+        "min_score": st.sampled_from([0, 0.5, 2]),
+    }
+    given |= {name: draw(values) for name, values in more.items() if draw(st.booleans())}
+    return {"function_score": boosted(given, draw(boosts))}
+
+
+@st.composite
+def functions(draw: st.DrawFn, inner: st.SearchStrategy[Any]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    is_value, is_weight = draw(st.sampled_from([(True, False), (False, True), (True, True)]))
+    if is_value:
+        given["field_value_factor"] = {
+            "field": "weight",
+            "missing": draw(st.sampled_from([0, 0.3, 1, 7])),
+            "factor": draw(st.sampled_from([0, 0.3, 1, 1000])),
+            "modifier": draw(st.sampled_from(["none", "log1p", "log2p", "ln1p", "ln2p", "square", "sqrt"])),
+        }
+    if is_weight:
+        given["weight"] = draw(st.sampled_from([0, 0.3, 1, 2]))
+    if draw(st.booleans()):
+        given["filter"] = draw(inner)
+    return given
+
+
+NOT_EXPLAINED = re.compile(
+    "explanation of (`function_score` inside|a query inside another one that matches nothing|a score that reaches)"
+)
+"""What the embedded engine refuses to explain, for the server's words are different each time."""
 
 queries = st.recursive(leaves, compounds, max_leaves=8)
 
@@ -195,6 +228,26 @@ def test_random_queries_on_random_documents_rank_the_same(
     engines = both(documents)
     for query in asked:
         engines.require_same_hits(query)
+
+
+@hypothesis.settings(
+    max_examples=max(5, hypothesis.settings().max_examples // 20),
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture, *hypothesis.HealthCheck],
+    print_blob=True,
+)
+@hypothesis.given(
+    documents=corpora, asked=st.lists(queries, min_size=QUERIES_AN_INDEX, max_size=QUERIES_AN_INDEX)
+)
+def test_random_queries_on_random_documents_are_explained_the_same(
+    both: Callable[..., Both], documents: list[Document], asked: list[dict[str, Any]]
+) -> None:
+    engines = both(documents)
+    for query in asked:
+        try:
+            engines.require_same_found(query, explain=True)
+        except EngineRefused as refusal:
+            if not NOT_EXPLAINED.search(str(refusal)):
+                raise
 
 
 @pytest.mark.parametrize("recipe_name", ["bm25", "words"])

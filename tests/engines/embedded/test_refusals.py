@@ -93,12 +93,20 @@ def test_a_query_that_makes_no_sense_is_a_sentence(index: Any, query: dict[str, 
         ({"highlight": {"type": "plain", "fields": {"text": {}}}}, "fragments in `highlight`"),
         ({"highlight": {"type": "plain", "order": "score", "fields": {}}}, "`order` in `highlight`"),
         (
-            {"explain": True, "query": {"ids": {"values": ["1"]}}},
-            "the explanation of a query of the kind Ids",
+            {
+                "explain": True,
+                "query": {"constant_score": {"filter": {"function_score": {"query": MATCH, "weight": 2}}}},
+            },
+            "the explanation of `function_score` inside a filter",
         ),
         (
-            {"explain": True, "query": {"function_score": {"query": MATCH}}},
-            "`explain` for the query `function_score`",
+            {
+                "explain": True,
+                "query": {
+                    "boosting": {"positive": MATCH, "negative": {"match_none": {}}, "negative_boost": 0.5}
+                },
+            },
+            "the explanation of a query inside another one that matches nothing",
         ),
     ],
 )

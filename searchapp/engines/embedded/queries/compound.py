@@ -77,4 +77,4 @@ def boosting(parser: Parser, content: Any) -> Query:
         raise invalid(f"negative_boost is {factor:g}, but must not be negative")
     positive = parser.query(required(given, "positive", "boosting"))
     negative = parser.query(required(given, "negative", "boosting"))
-    return boosted(Boosting(positive, negative, factor), given, "boosting")
+    return boosted(Boosting(positive, negative, factor, as_written=negative), given, "boosting")

@@ -7,6 +7,7 @@ from typing import Any
 
 from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.nodes import (
+    Boost,
     FieldValue,
     Function,
     FunctionScore,
@@ -38,15 +39,18 @@ def function_score(parser: Parser, content: Any) -> Query:
     functions = tuple(_function(parser, one) for one in ([own] if own else given.get("functions", ())))
     if isinstance(query, MatchNone):
         return query
+    single = not functions or (len(functions) == 1 and functions[0].filter is None)
+    score_mode = parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
     min_score = given.get("min_score")
     found = FunctionScore(
         query,
         functions,
-        parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode"),
+        # There is nothing to combine then, and so no weights that `avg` would divide by.
+        "multiply" if single else score_mode,
         parameters.choice(given.get("boost_mode", "multiply"), BOOST_MODES, "boost_mode"),
         parameters.number(given.get("max_boost", LARGEST), "max_boost"),
         None if min_score is None else parameters.number(min_score, "min_score"),
-        single=not functions or (len(functions) == 1 and functions[0].filter is None),
+        single=single,
     )
     return boosted(found, given, "function_score")
 
@@ -58,10 +62,19 @@ def _function(parser: Parser, described: Any) -> Function:
         raise invalid("a function of `function_score` has neither weight nor field_value_factor")
     weight = given.get("weight")
     return Function(
-        parser.query(given["filter"]) if given.get("filter") else None,
+        _filter(parser, given["filter"]) if given.get("filter") else None,
         None if weight is None else parameters.boost(weight, "a function"),
         _field_value(parser, given["field_value_factor"]) if "field_value_factor" in given else None,
     )
+
+
+def _filter(parser: Parser, described: Any) -> Query | None:
+    """None for all documents: Elasticsearch forgets `match_all` and what it turns into that before it searches."""
+    query = parser.query(described)
+    everything = query.query if isinstance(query, Boost) else query
+    if isinstance(everything, MatchAll) and next(iter(described)) in ("match_all", "bool"):
+        return None
+    return query
 
 
 def _field_value(parser: Parser, described: Any) -> FieldValue:

@@ -94,11 +94,17 @@ class Prefix(Query):
 
 @dataclass(frozen=True, slots=True)
 class Between(Query):
-    """Documents that have a number from `low` to `high`, both included, with the score 1."""
+    """Documents that have a number from `low` to `high`, both included, with the score 1.
+
+    `whole` says that all of the field's numbers are. `is_point` marks one integer asked for as such, which
+    Elasticsearch looks up in another way than a range.
+    """
 
     field: str
     low: float
     high: float
+    whole: bool = False
+    is_point: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +210,15 @@ class DisMax(Query):
 
 @dataclass(frozen=True, slots=True)
 class Boosting(Query):
-    """The documents of `positive`, those that match `negative` too with `factor` times the score."""
+    """The documents of `positive`, those that match `negative` too with `factor` times the score.
+
+    `as_written` is `negative` before anything is done to it, as explanations show it.
+    """
 
     positive: Query
     negative: Query
     factor: float
+    as_written: Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +267,7 @@ def leaves(query: Query, boost: float = 1.0) -> Iterator[tuple[Query, float]]:
             yield from leaves(inner, multiplied(factor, boost))
         case Constant(inner) | FunctionScore(query=inner):
             yield from leaves(inner, boost)
-        case Boosting(positive, _, _):
+        case Boosting(positive=positive):
             yield from leaves(positive)
         case Bool():
             for inner in (*query.must, *query.should, *query.filter):

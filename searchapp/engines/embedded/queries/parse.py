@@ -32,6 +32,7 @@ class Parser:
 
     schema: Schema
     analyzers: Analyzers
+    settled: Callable[[Query], Query] = lambda query: query  # what the index tells of it, see `settle`
     _depth: int = 0
     _read: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _analyzed: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
@@ -50,9 +51,10 @@ class Parser:
         if self._depth > DEEPEST:
             raise invalid(f"more than {DEEPEST} queries inside one another")
         try:
-            return reader(self, content)
+            query = reader(self, content)
         finally:
             self._depth -= 1
+        return query if self._depth else self.settled(query)
 
     def queries(self, bodies: Any) -> tuple[Query, ...]:
         """One query or several of them."""

@@ -50,8 +50,8 @@ def rewrite(query: Query) -> Query:
             return _dis_max(tuple(map(rewrite, queries)), tie_breaker)
         case Synonym(field, (term,)) | Phrase(field, (term,)):
             return Term(field, term)
-        case Boosting(positive, negative, factor):
-            return Boosting(rewrite(positive), rewrite(negative), factor)
+        case Boosting(positive, negative):
+            return replace(query, positive=rewrite(positive), negative=rewrite(negative))
         case FunctionScore(query=inner):
             functions = tuple(
                 one if one.filter is None else replace(one, filter=rewrite(one.filter))
@@ -62,17 +62,15 @@ def rewrite(query: Query) -> Query:
 
 
 def _boost(query: Boost) -> Query:
-    inner = rewrite(query.query)
-    match inner:
-        case MatchNone():
-            return inner
-        case Boost(deeper, boost):
-            return Boost(deeper, multiplied(query.boost, boost))
-    if query.boost == 1:
+    inner, boost = rewrite(query.query), query.boost
+    if isinstance(inner, Boost):
+        boost = multiplied(boost, inner.boost)
+        inner = inner.query
+    elif isinstance(inner, MatchNone) or boost == 1:
         return inner
-    if query.boost == 0 and not isinstance(inner, Constant):
-        return Boost(Constant(inner), 0.0)
-    return Boost(inner, query.boost)
+    if boost == 0 and not isinstance(inner, Constant):
+        return Boost(_constant(inner), 0.0)
+    return Boost(inner, boost)
 
 
 def _constant(inner: Query) -> Query:
@@ -82,10 +80,33 @@ def _constant(inner: Query) -> Query:
 
 def _without_scores(query: Query) -> Query:
     """A query whose scores nobody looks at."""
-    query = rewrite(query)
-    while isinstance(query, Boost | Constant):
-        query = query.query
-    return query
+    simple = rewrite(query)
+    while isinstance(simple, Boost | Constant):
+        simple = simple.query
+    if isinstance(simple, Bool):
+        simpler = _only_matching(simple)
+        return simple if simpler == simple else _without_scores(simpler)
+    return simple
+
+
+def _only_matching(query: Bool) -> Bool:
+    """Clauses that must match as filters, and none that only adds to the score (`BooleanQuery.rewriteNoScoring`)."""
+
+    def plain(clauses: Iterable[Query]) -> tuple[Query, ...]:
+        return tuple(map(inside, clauses))
+
+    def inside(clause: Query) -> Query:
+        clause = clause.query if isinstance(clause, Boost) else clause
+        clause = clause.query if isinstance(clause, Constant) else clause
+        return _only_matching(clause) if isinstance(clause, Bool) else clause
+
+    counts = query.minimum > 0 or not (query.must or query.filter)
+    return Bool(
+        must_not=plain(query.must_not),
+        should=plain(query.should) if counts else (),
+        filter=plain((*query.must, *query.filter)),
+        minimum=query.minimum,
+    )
 
 
 def _dis_max(queries: tuple[Query, ...], tie_breaker: float) -> Query:

@@ -56,8 +56,10 @@ def terms(parser: Parser, content: Any) -> Query:
     if field is None or not values:
         return MatchNone()
     if field.is_number:
-        numbers = [of_number(field, value) for value in values]
-        found: Query = OneOf(name, tuple(sorted({one.low for one in numbers if isinstance(one, Between)})))
+        numbers = [one.low for value in values if isinstance(one := of_number(field, value), Between)]
+        # -0.0 is a number of its own to Lucene.
+        different = {(number, math.copysign(1, number)) for number in numbers}
+        found: Query = OneOf(name, tuple(number for number, _sign in sorted(different)))
     else:
         found = Terms(name, tuple(sorted({parameters.text(value, f"a term for {name}") for value in values})))
     return boosted(found, given, "terms")
@@ -114,7 +116,7 @@ def range_(parser: Parser, content: Any) -> Query:
             high = min(high, _bound(field, value, bound))
     if low == -math.inf and high == math.inf:
         return boosted(Constant(Exists(name)), given, "range")
-    return boosted(Between(name, low, high) if low <= high else MatchNone(), given, "range")
+    return boosted(Between(name, low, high), given, "range")
 
 
 def of_number(field: Field, value: Any) -> Query:
@@ -123,8 +125,8 @@ def of_number(field: Field, value: Any) -> Query:
     if field.type in INTEGERS and exact != int(exact):
         return MatchNone()
     if field.type == "float":
-        exact = float(np.float32(exact))
-    return Between(field.name, exact, exact)
+        exact = _float32(exact)
+    return Between(field.name, exact, exact, is_point=field.type in INTEGERS)
 
 
 def _exact(value: Any, place: str) -> float:
@@ -147,10 +149,18 @@ def _bound(field: Field, value: float, bound: str) -> float:
             return math.ceil(value) if up else math.floor(value)
         return int(value) + {"gt": 1, "lt": -1}.get(bound, 0)
     if field.type == "float":
-        value = float(np.float32(value))
+        value = _float32(value)
     if bound in ("gte", "lte"):
         return value
+    if value == 0 and up == (math.copysign(1, value) < 0):
+        return -value  # Lucene has -0.0 beside 0.0, the next smaller number
     direction = math.inf if up else -math.inf
     if field.type == "float":
         return float(np.nextafter(np.float32(value), np.float32(direction)))
     return math.nextafter(value, direction)
+
+
+def _float32(value: float) -> float:
+    """The nearest float32, which is infinite for what is too great."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))

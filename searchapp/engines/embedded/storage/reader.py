@@ -151,12 +151,25 @@ class FieldReader:
 
     def between(self, low: Any, high: Any) -> Numbers:
         """The documents with a number from `low` to `high`, both included."""
+        return self._checked(self._documents[self._places(low, high)])
+
+    def extent(self, low: Any, high: Any) -> tuple[bool, bool]:
+        """Whether all numbers of the field are from `low` to `high`, and whether these lie beyond all numbers."""
+        if not len(self._values):
+            return False, True
+        places, count = self._places(low, high), len(self._values)
+        if low > high:
+            return False, True
+        return (places.start, places.stop) == (0, count), places.stop == 0 or places.start == count
+
+    def _places(self, low: Any, high: Any) -> slice:
+        """Where the numbers from `low` to `high` stand among all, which are ascending."""
         first, end = np.searchsorted(self._values, low, "left"), np.searchsorted(self._values, high, "right")
         if low == 0 and not np.signbit(low):
             first = self._zero()
         if high == 0 and np.signbit(high):
             end = self._zero()
-        return self._checked(self._documents[first:end])
+        return slice(int(first), int(end))
 
     def _zero(self) -> np.int64:
         """The place of the first 0 that is not -0.0, which is another number to Lucene and comes before."""

@@ -257,7 +257,7 @@ class _NumberWriter(_FieldWriter):
 
     def finish(self, documents: int) -> FieldSummary:
         values = np.frombuffer(self._values, self._values.typecode)
-        order = np.argsort(values, kind="stable")
+        order = np.lexsort((~np.signbit(values), values))  # -0.0 before 0.0, as Lucene has them
         self._save("values", values[order])
         self._save("documents", np.frombuffer(self._documents, np.int32)[order])
         return super().finish(documents)

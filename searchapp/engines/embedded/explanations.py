@@ -1,0 +1,27 @@
+"""The values of explanations: float32 as a rule, printed as the shortest decimal that is the same float32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from searchapp.engines.base import Explanation
+
+
+def shortest(value: float | np.float32) -> float:
+    """The shortest decimal that is the same float32."""
+    return float(str(np.float32(value)))
+
+
+def exact(explanation: Explanation) -> float:
+    """The number that an explanation's value stands for: Lucene's few doubles are printed in full."""
+    value = explanation.value
+    return float(np.float32(value)) if shortest(value) == value else value
+
+
+def explained(
+    value: float | np.float32, description: str, details: Iterable[Explanation] = ()
+) -> Explanation:
+    """An explanation whose value is a float32."""
+    return Explanation(shortest(value), description, tuple(details))
