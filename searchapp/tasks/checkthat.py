@@ -49,6 +49,7 @@ class CheckThat(ShippedTask):
     official_file = f"<debate>{SUFFIX} for each debate"
     scorer = CheckThatScorer()
     grades = ("not check-worthy", "check-worthy")
+    context = ("debate", "line")
     measures = ("AP", "RR", "Rprec", "P@10", "P@50", "nDCG@10")
 
     def split_files(self, data: Path, split: str) -> list[Path]:

@@ -6,7 +6,7 @@ scorer does not look at them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from searchapp.evaluation.explanation_2019 import MEASURE, Explanation2019Scorer
@@ -14,7 +14,13 @@ from searchapp.formats import worldtree
 from searchapp.formats.problems import Problems
 from searchapp.formats.worldtree import Question
 from searchapp.model import Example, Topic
+from searchapp.tasks.base import Grades, Writer
 from searchapp.tasks.explanation import EXAMPLES, ExplanationTask, content_words
+
+JUDGED_ROLE = "CENTRAL"
+"""The role that a fact has in gold that is made of judgments, which know no roles; no figure depends on it."""
+
+NOTHING = '" "'
 
 _FILES = {"train": "Train", "dev": "Dev", "test": "Test-Masked"}
 
@@ -50,6 +56,16 @@ class Explanation2019(ExplanationTask):
             if question.gold:
                 # On train, facts that count the same whatever their role rank better than any weights by role.
                 yield Example(_topic(question), dict.fromkeys(question.gold, 1.0))
+
+    def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
+        rows = [
+            (question, " ".join(f"{fact}|{JUDGED_ROLE}" for fact, grade in of_topic.items() if grade > 0))
+            for question, of_topic in grades.items()
+        ]
+        # An empty cell is a missing value to the organisers' script, a quoted space an explanation without facts.
+        cells = ["questionID\texplanation", *(f"{question}\t{facts or NOTHING}" for question, facts in rows)]
+        text = "".join(f"{row}\n" for row in cells)
+        return {self._split_file(data, split).name: lambda file: file.write(text.encode())}
 
     def is_masked(self, data: Path, split: str) -> bool:
         if split != "test":

@@ -5,7 +5,8 @@ Questions and ratings are in one file a split; facts that are not rated are not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from searchapp.evaluation.explanation_2021 import MEASURE, Explanation2021Scorer
@@ -13,6 +14,7 @@ from searchapp.formats import worldtree_ratings
 from searchapp.formats.problems import Problems
 from searchapp.formats.worldtree_ratings import HIGHEST, RatedQuestion
 from searchapp.model import Example, Topic
+from searchapp.tasks.base import Grades, Writer
 from searchapp.tasks.explanation import EXAMPLES, ExplanationTask, content_words
 
 
@@ -51,6 +53,17 @@ class Explanation2021(ExplanationTask):
             gold = {fact: rating / HIGHEST for fact, rating in question.ratings.items() if rating > 0}
             if gold:
                 yield Example(_topic(question), gold)
+
+    def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
+        problems = [
+            {
+                "qid": question,
+                "documents": [{"uuid": fact, "relevance": grade} for fact, grade in of_topic.items()],
+            }
+            for question, of_topic in grades.items()
+        ]
+        text = json.dumps({"rankingProblems": problems}, ensure_ascii=False, indent=1) + "\n"
+        return {self._split_file(data, split).name: lambda file: file.write(text.encode())}
 
     def is_masked(self, data: Path, split: str) -> bool:
         if split != "test":

@@ -7,8 +7,10 @@ the relations that its answer is found by. Only the train file has gold; its spl
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from searchapp.errors import UsageError
 from searchapp.evaluation.base import ScorerOptions
@@ -18,7 +20,7 @@ from searchapp.formats.problems import Problems, shown
 from searchapp.formats.smart_relations import Question
 from searchapp.model import Document, Example, Run, Topic
 from searchapp.tasks import folds
-from searchapp.tasks.base import ShippedTask, Writer
+from searchapp.tasks.base import Grades, ShippedTask, Writer
 
 TEST = "test"
 
@@ -82,7 +84,9 @@ class SmartRelations(ShippedTask):
         path = self._split_file(data, split)
         return sum(1 for _ in self._questions(path, data, problems, masked=split == TEST))
 
-    def _questions(self, path: Path, data: Path, problems: Problems, *, masked: bool = False) -> Iterator[Question]:
+    def _questions(
+        self, path: Path, data: Path, problems: Problems, *, masked: bool = False
+    ) -> Iterator[Question]:
         own = Problems(lenient=True)  # those of the vocabulary are told by who reads its documents
         known = frozenset(document.id for document in self.documents(data, own))
         # Without any relation to compare with, every one would be unknown: one problem is enough.
@@ -99,6 +103,15 @@ class SmartRelations(ShippedTask):
     def example_files(self, data: Path, split: str) -> list[Path]:
         self._split_file(data, split)  # for its error
         return [self._split_file(data, folds.NAMES[0])]
+
+    def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
+        def relations(of_topic: Mapping[str, int]) -> list[Any]:
+            found = [relation for relation, grade in of_topic.items() if grade > 0]
+            return [[relation] for relation in found] if self._slots else found
+
+        gold = [{"id": question, "relations": relations(of_topic)} for question, of_topic in grades.items()]
+        text = json.dumps(gold, ensure_ascii=False, indent=1) + "\n"
+        return {self._split_file(data, split).name: lambda file: file.write(text.encode())}
 
     def is_masked(self, data: Path, split: str) -> bool:
         if split != TEST:
@@ -155,5 +168,3 @@ def _grades(question: Question) -> dict[str, float]:
         for relation in slot:
             grades[relation] = grades.get(relation, 0.0) + 1 / len(slot)
     return grades
-
-

@@ -8,9 +8,11 @@ folds of `tasks.folds`, each ranked with the questions of the other four as solv
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from searchapp.errors import UsageError
 from searchapp.evaluation import smart_types as answers
@@ -20,7 +22,7 @@ from searchapp.formats.problems import Problems, shown
 from searchapp.formats.smart_types import RESOURCE, Layout, Question
 from searchapp.model import Document, Example, Run, Topic
 from searchapp.tasks import folds
-from searchapp.tasks.base import ShippedTask, Writer
+from searchapp.tasks.base import Grades, ShippedTask, Writer
 
 TEST = "test"
 
@@ -131,6 +133,21 @@ class SmartTypes(ShippedTask):
         questions = self._questions(self.split_file(data, split), problems, gold=False)
         return [_topic(question) for question in questions if folds.in_split(split, question.id)]
 
+    def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
+        texts = {topic.id: topic.text for topic in self.topics(data, split, Problems(lenient=True))}
+        gold = [
+            {"id": question, "question": texts.get(question, question), **_answer(of_topic)}
+            for question, of_topic in grades.items()
+        ]
+        text = json.dumps(gold, ensure_ascii=False, indent=1) + "\n"
+        own = self.split_file(data, split)
+        # The scorer's other gold files, such as a hierarchy, are what they are, whoever judges.
+        others = (path for path in self.gold_files(data, split) if path != own)
+        return {
+            own.name: lambda file: file.write(text.encode()),
+            **{path.name: _copied(path) for path in others},
+        }
+
     def check_split(self, data: Path, split: str, problems: Problems) -> int:
         questions = self._questions(
             self.split_file(data, split), problems, known=self.known_types(data), masked=split == TEST
@@ -215,3 +232,17 @@ def resource_document(type_: str, words: str, ancestors: list[str]) -> Document:
 
 def _topic(question: Question) -> Topic:
     return Topic(question.id, question.text)
+
+
+def _answer(grades: Mapping[str, int]) -> dict[str, Any]:
+    """The category and types that graded documents amount to: the category is that of the best one."""
+    relevant = sorted(
+        (document for document, grade in grades.items() if grade > 0), key=lambda one: -grades[one]
+    )
+    named = [answers.category_and_type(document) for document in relevant]
+    category = named[0][0] if named else ""
+    return {"category": category, "type": [type_ for of_category, type_ in named if of_category == category]}
+
+
+def _copied(path: Path) -> Writer:
+    return lambda file: file.write(path.read_bytes())
