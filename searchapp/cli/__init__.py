@@ -19,6 +19,7 @@ from searchapp.cli import (
     evaluate,
     export,
     index,
+    judge,
     judgments,
     rank,
     runs,
@@ -60,7 +61,7 @@ def _globals(
     context.obj = {"engine": engine, "url": url, "home": home, "quiet": quiet, "verbose": verbose}
 
 
-for module in (demo, doctor, tasks, data, index, search, rank, export, validate, evaluate, runs, judgments, analyze):
+for module in (demo, doctor, tasks, data, index, search, rank, export, validate, evaluate, runs, judge, judgments, analyze):
     module.register(app)
 
 

@@ -75,6 +75,18 @@ class View:
             return None
         return Opinion(annotator, said.kind, said.action, said.grade, said, note or said.text)
 
+    def words(self, annotator: str, topic_id: str, document_id: str) -> str:
+        """An annotator's last words on a document: a note, else the reason of what they say of it."""
+        opinion = self.opinion(annotator, topic_id, document_id)
+        if opinion is not None:
+            return opinion.note
+        notes = [
+            event.text
+            for event in self._of.get((annotator, topic_id, document_id), ())
+            if event.action is Action.note and self.holds(event.id)
+        ]
+        return notes[-1] if notes else ""
+
     def decision(self, topic_id: str, document_id: str) -> Event | None:
         """The last standing decision between annotators."""
         decisions = [

@@ -46,18 +46,18 @@ class NotSaved(SearchappError):
 
 
 class JudgmentLog:
-    """The log in a file, which is made if it is not there.
+    """The log in a file, which is made if it is not there; a write waits `patience` seconds for others that write.
 
     Raises:
         DataError: the file is not a judgment log, is damaged, or a newer searchapp's.
         NotSaved: the file can't be made.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, patience: float = BUSY_SECONDS) -> None:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+            self._database = sqlite3.connect(path, timeout=patience, isolation_level=None)
             self._prepare()
         except sqlite3.DatabaseError as error:
             self._tell(error)

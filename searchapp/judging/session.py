@@ -48,6 +48,7 @@ class Session:
         self._seen: set[str] = set()
         self._last = 0
         self._waiting: list[Event] = []
+        self._why = ""
         self._done: list[tuple[Event, ...]] = []
         self._undone: list[tuple[Event, ...]] = []
         self.refresh()
@@ -85,6 +86,16 @@ class Session:
     def waiting(self) -> int:
         """Events that could not be written yet."""
         return len(self._waiting)
+
+    @property
+    def waiting_events(self) -> tuple[Event, ...]:
+        """Those events, in their order."""
+        return tuple(self._waiting)
+
+    @property
+    def not_saved(self) -> str | None:
+        """Why events are waiting; None when there are none."""
+        return self._why if self._waiting else None
 
     # Actions
 
@@ -145,6 +156,7 @@ class Session:
         try:
             self._log.append(self._waiting)
         except NotSaved as error:
+            self._why = str(error)
             return Outcome(events, error)
         self._waiting.clear()
         return Outcome(events)

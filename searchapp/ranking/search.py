@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from searchapp.engines.base import Explanation, Found, Index
@@ -43,15 +43,81 @@ def search(
         **recipe.body(Topic("", words), size),
         "_source": True,
         "explain": explain,
-        "highlight": {
-            "type": "plain",
-            "number_of_fragments": 0,
-            "pre_tags": [_OPEN],
-            "post_tags": [_CLOSE],
-            "fields": {field: {} for field in text_fields(mapping["mappings"]["properties"])},
-        },
+        "highlight": _highlight(mapping),
     }
     return [_result(rank, found) for rank, found in enumerate(index.find(body), start=1)]
+
+
+def seen_by(
+    index: Index, mapping: Mapping[str, Any], recipe: Recipe, topic: Topic, documents: Sequence[str]
+) -> dict[str, SearchResult]:
+    """Documents by their ids with what matches a topic in them, also those where nothing does.
+
+    Ids that the index does not have are missing. The rank of each is that among these documents.
+    """
+    body = {
+        "query": {
+            "bool": {
+                "filter": [{"ids": {"values": list(documents)}}],
+                "should": [recipe.body(topic, len(documents))["query"]],
+                "minimum_should_match": 0,
+            }
+        },
+        "size": len(documents),
+        "sort": BEST_FIRST,
+        "_source": True,
+        "highlight": _highlight(mapping),
+    }
+    # Fields of word pairs or of whole formulas would mark most of a text: they count only where no word matches.
+    found = [replace(one, highlights=_of_words(one.highlights)) for one in index.find(body)]
+    results = (_result(rank, one) for rank, one in enumerate(found, start=1))
+    return {result.hit.document_id: result for result in results}
+
+
+def sources(index: Index, documents: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """The documents of these ids as they were indexed; ids that the index does not have are missing."""
+    query = {"ids": {"values": list(documents)}}
+    return _sources(index, {"query": query, "size": len(documents)})
+
+
+def beside(
+    index: Index, document: Mapping[str, Any], fields: tuple[str, str], reach: int
+) -> list[Mapping[str, Any]]:
+    """A document and up to `reach` of those before and behind it in the same text, in their order.
+
+    `fields` are the names of what says in which text a document stands, and of its number there.
+    """
+    text, number = fields
+    here = document[number]
+    query = {
+        "bool": {
+            "filter": [
+                {"term": {text: document[text]}},
+                {"range": {number: {"gte": here - reach, "lte": here + reach}}},
+            ]
+        }
+    }
+    found = _sources(index, {"query": query, "size": 2 * reach + 1})
+    return sorted(found.values(), key=lambda one: one[number])
+
+
+BEST_FIRST = [{"_score": "desc"}, {"id": "asc"}]
+
+
+def _sources(index: Index, body: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    found = index.find({**body, "sort": BEST_FIRST, "_source": True})
+    return {one.hit.document_id: one.source for one in found}
+
+
+def _highlight(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """What marks every match in all text fields."""
+    return {
+        "type": "plain",
+        "number_of_fragments": 0,
+        "pre_tags": [_OPEN],
+        "post_tags": [_CLOSE],
+        "fields": {field: {} for field in text_fields(mapping["mappings"]["properties"])},
+    }
 
 
 def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:
@@ -104,6 +170,10 @@ def _pieces(marked: str) -> Iterator[str]:
             yield from characters
         else:
             yield "".join(characters)
+
+
+def _of_words(highlights: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    return {"text": highlights["text"]} if highlights.get("text") else highlights
 
 
 def _result(rank: int, found: Found) -> SearchResult:

@@ -1,0 +1,135 @@
+"""How fast the judging screen answers: opening it, and from a key to the judgment saved and the next document drawn.
+
+    python benchmarks/judging.py --data DIR [--keys 300] [--depth 10000]
+
+DIR is the folder with the data of nlps. The program runs as people run it, on a terminal of 160 x 45 that this script
+reads from the other end: a key counts as answered when both the line that says that the judgment is saved and the title
+of the next document have arrived. The aims: opened in under 1 s; median under 30 ms and 99 % under 100 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from pathlib import Path
+
+SEARCHAPP = str(Path(sys.executable).with_name("searchapp"))
+TOPICS = 5
+
+
+class Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+        self.pid, self._end = pty.fork()
+        if self.pid == 0:
+            os.execvpe(command[0], command, environment)
+        fcntl.ioctl(self._end, termios.TIOCSWINSZ, struct.pack("HHHH", 45, 160, 0, 0))
+
+    def press(self, key: str) -> None:
+        os.write(self._end, key.encode())
+
+    def wait_for(self, *patterns: str, seconds: float = 30) -> str:
+        """What is written until all patterns are in it."""
+        seen = b""
+        until = time.monotonic() + seconds
+        while not all(re.search(pattern.encode(), seen) for pattern in patterns):
+            if not select.select([self._end], [], [], max(0, until - time.monotonic()))[0]:
+                raise SystemExit(f"nothing more came while waiting for {patterns}: {seen[-2000:]!r}")
+            seen += os.read(self._end, 1 << 16)
+        return seen.decode(errors="replace")
+
+    def close(self) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+        while True:
+            try:
+                if not os.read(self._end, 1 << 16):
+                    break
+            except OSError:
+                break
+        os.waitpid(self.pid, 0)
+
+
+def prepare(data: Path, folder: Path, depth: int, environment: dict[str, str]) -> Path:
+    """Index the collection, and rank it for a few of its topics."""
+    small = folder / "data"
+    small.mkdir()
+    for name in ("knowledge_base.json", "train_set.json"):
+        (small / name).symlink_to((data / name).resolve())
+    topics = json.loads((data / "dev_set.json").read_text(encoding="utf-8"))
+    few = dict(list(topics.items())[:TOPICS])
+    (small / "dev_set.json").write_text(json.dumps(few), encoding="utf-8")
+    run = folder / "run"
+    for command in (["index"], ["rank", "--split", "dev", "--depth", str(depth), "--out", str(run)]):
+        arguments = [SEARCHAPP, command[0], "nlps", "--data", str(small), *command[1:], "--quiet"]
+        subprocess.run(arguments, check=True, env=environment)
+    return run
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder with the data of nlps")
+    parser.add_argument("--keys", type=int, default=300, help="keys to press (default 300)")
+    parser.add_argument("--depth", type=int, default=10_000, help="documents of the ranking (default 10000)")
+    parser.add_argument(
+        "--run", type=Path, help="open this run (all of dev, for instance) and measure only that"
+    )
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        environment = {**os.environ, "SEARCHAPP_HOME": str(folder / "home"), "TERM": "xterm-256color"}
+        environment["COLORTERM"] = "truecolor"
+        run = prepare(given.data, folder, given.depth, environment)
+        lines = (run / "run.trec").read_text().split("\n")
+        documents = [line.split()[2] for line in lines[: given.depth] if line]
+        command = [SEARCHAPP, "judge", "nlps", "--run", str(given.run or run), "--annotator", "bench"]
+        opened = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            terminal = Terminal(command, environment)
+            terminal.wait_for("Document [^ ]+ · rank 1")
+            opened.append(time.perf_counter() - begin)
+            terminal.close()
+        print(f"opened       {statistics.median(opened) * 1000:8.1f} ms (median of {len(opened)})")
+        if given.run:
+            return
+        terminal = Terminal(command, environment)
+        terminal.wait_for("Document [^ ]+ · rank 1")
+        time.sleep(1.0)
+        took = []
+        for place in range(given.keys):
+            grade = str(place % 2)
+            begin = time.perf_counter()
+            terminal.press(grade)
+            terminal.wait_for(
+                f"saved  {documents[place]}: {grade}",
+                f"Document {documents[place + 1]} · rank {place + 2:,} ",
+            )
+            took.append((time.perf_counter() - begin) * 1000)
+            time.sleep(0.05)  # nobody is faster, and what is fetched ahead is part of the design
+        terminal.close()
+        cuts = statistics.quantiles(took, n=100)
+        print(f"key, median  {statistics.median(took):8.1f} ms")
+        print(
+            f"key, p99     {cuts[98]:8.1f} ms   ({given.keys} keys, ranking of {len(documents):,} documents)"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""`searchapp judge`: judge the documents of a run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from searchapp.cli.common import TaskArgument, command, say, warn
+from searchapp.cli.judgments.options import LogOption
+from searchapp.errors import UsageError
+from searchapp.judging.events import Kind
+from searchapp.settings import Settings
+
+PATIENCE_SECONDS = 2.0
+"""How long a key waits for another process that writes the log, before its judgment waits instead."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def judge(
+        settings: Settings,
+        task: TaskArgument,
+        run: Annotated[
+            Path, typer.Option(help="Run directory whose rankings are judged.", show_default=False)
+        ],
+        annotator: Annotated[
+            str | None,
+            typer.Option(help="Who judges; by default the name of the account.", show_default=False),
+        ] = None,
+        kind: Annotated[Kind, typer.Option(help="What the annotator is.")] = Kind.person,
+        blind: Annotated[
+            bool,
+            typer.Option(
+                "--blind", help="Hide ranks, scores and other people's grades, and shuffle the documents."
+            ),
+        ] = False,
+        seed: Annotated[
+            int | None,
+            typer.Option(
+                min=0, help="Decides the order with --blind; by default the annotator's.", show_default=False
+            ),
+        ] = None,
+        topic: Annotated[str | None, typer.Option(help="Topic to begin with.", show_default=False)] = None,
+        depth: Annotated[
+            int | None,
+            typer.Option(
+                min=1, help="Documents of each ranking to judge; all by default.", show_default=False
+            ),
+        ] = None,
+        data: Annotated[
+            Path | None,
+            typer.Option(
+                help="Folder with the topics, if it is no longer where the run had it.", show_default=False
+            ),
+        ] = None,
+        log_file: LogOption = None,
+        plain: Annotated[
+            bool, typer.Option("--plain", help="Ordinary prompts, for screen readers and simple terminals.")
+        ] = False,
+    ) -> None:
+        """Judge the documents of a run, topic by topic; every key that is pressed is saved at once."""
+        from searchapp.engines import open_engine
+        from searchapp.judging.desk import Desk, own_seed
+        from searchapp.judging.events import Author, Channel
+        from searchapp.judging.log import JudgmentLog
+        from searchapp.judging.session import Session
+        from searchapp.runs.material import Material, require_topic
+        from searchapp.tasks import load
+        from searchapp.tui.judge import keys
+
+        if seed is not None and not blind:
+            raise UsageError("--seed decides the order with --blind only: add --blind, or leave it out")
+        simple = plain or os.environ.get("TERM") == "dumb"
+        if not simple and not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise UsageError("the screen for judging needs a terminal: use --plain for ordinary prompts")
+        loaded = load(task)
+        name = _annotator(annotator)
+        own = keys.load(settings.home, loaded.grades)
+        author = Author(name, kind, Channel.plain if simple else Channel.interface)
+        with (
+            closing(open_engine(settings)) as engine,
+            JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS) as log,
+        ):
+            material = Material.open(loaded, engine, run, data)
+            require_topic(material, topic or next(iter(material.topics), ""))
+            if not material.is_same_index:
+                warn("the index is not the one that was ranked: documents may be missing or have changed")
+            desk = Desk(
+                Session(log, loaded.name, author),
+                material.topics,
+                material.ranking,
+                material.rankings.length,
+                material.name,
+                depth,
+                (own_seed(name) if seed is None else seed) if blind else None,
+            )
+            title = f"{loaded.name} {material.manifest.split} · {name}"
+            if simple:
+                from searchapp.tui.plain import Prompts
+
+                Prompts(desk, material, title, topic).converse()
+            else:
+                from searchapp.tui.judge.app import JudgeApp
+
+                JudgeApp(desk, material, own, title, topic).run()
+            left = desk.session.waiting
+            say(
+                settings,
+                f"every judgment is in {log.path}" if not left else f"{left} judgments are not in {log.path}",
+            )
+
+
+def _annotator(given: str | None) -> str:
+    import getpass
+
+    try:
+        name = (given or getpass.getuser()).strip()
+    except (OSError, KeyError):
+        name = ""
+    if not name:
+        raise UsageError("who judges? Say it with --annotator NAME")
+    return name

@@ -1,0 +1,229 @@
+"""A run on an annotator's desk: which documents of which topics are to be judged, how far that is, and what it scores.
+
+This is what the full-screen interface and the prompts have in common; neither counts or scores anything itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from searchapp.judging.assignment import shuffled
+from searchapp.judging.fold import Opinion
+from searchapp.judging.scores import Scores, mean, score
+from searchapp.judging.session import Outcome, Place, Session
+
+KEPT_TOPICS = 256
+"""Topics whose order of documents is kept: a run may have a million of them in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A topic's documents in the order in which they are shown, and the rank of each document of the whole ranking."""
+
+    documents: tuple[str, ...]
+    ranks: dict[str, int]
+    places: dict[str, int]
+
+
+def own_seed(annotator: str) -> int:
+    """The seed of an annotator who names none: always the same one, and another one than everybody else's."""
+    return int.from_bytes(hashlib.sha256(annotator.encode()).digest()[:4])
+
+
+class Desk:
+    """One annotator's work on a run.
+
+    Args:
+        session: the annotator's session
+        topics: the ids of the topics in the order in which they are shown
+        ranking: gives the ids of a topic's documents, best first
+        length: gives their number, which may take less time
+        run: what the log calls the run
+        depth: how many documents of each ranking are judged; None means all
+        seed: shuffles each topic's documents and is written into every event; None shows them as they are ranked
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        topics: Sequence[str],
+        ranking: Callable[[str], Sequence[str]],
+        length: Callable[[str], int],
+        run: str,
+        depth: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.session = session
+        self.topics = tuple(topics)
+        self.seed = seed
+        self.run = run if seed is None else f"{run} shuffled with seed {seed}"
+        self._ranking = ranking
+        self._length = length
+        self._depth = depth
+        self._known = frozenset(topics)
+        self._orders: OrderedDict[str, Order] = OrderedDict()
+        self._grades: dict[str, dict[str, int]] = {}
+        self._judged: dict[str, set[str]] = {}
+        self._scores: dict[str, Scores] = {}
+        self._counts: dict[str, int] = {}
+        self._take_stock()
+
+    @property
+    def is_blind(self) -> bool:
+        return self.seed is not None
+
+    # What there is to judge
+
+    def order(self, topic_id: str) -> Order:
+        """A topic's documents."""
+        if topic_id not in self._orders:
+            ranking = list(dict.fromkeys(self._ranking(topic_id)))
+            documents = ranking[: self._depth]
+            if self.seed is not None:
+                documents = shuffled(documents, self.seed, topic_id)
+            places = {document: place for place, document in enumerate(documents)}
+            ranks = {document: rank for rank, document in enumerate(ranking, 1)}
+            self._orders[topic_id] = Order(tuple(documents), ranks, places)
+            if len(self._orders) > KEPT_TOPICS:
+                self._orders.popitem(last=False)
+        self._orders.move_to_end(topic_id)
+        return self._orders[topic_id]
+
+    def place(self, topic_id: str, document_id: str) -> Place:
+        """A document as the log is to know it, with its rank even where that is not shown."""
+        return Place(topic_id, document_id, self.run, self.order(topic_id).ranks.get(document_id))
+
+    def opinion(self, topic_id: str, document_id: str) -> Opinion | None:
+        """What this annotator says of a document."""
+        return self.session.opinion(topic_id, document_id)
+
+    def others(self, topic_id: str, document_id: str) -> list[Opinion]:
+        """What everybody else says of a document: nothing, when judging is blind."""
+        if self.is_blind:
+            return []
+        mine = self.session.author.annotator
+        opinions = self.session.view.opinions(topic_id, document_id)
+        return [opinion for opinion in opinions if opinion.annotator != mine]
+
+    def said_in_words(self, topic_id: str, document_id: str) -> str:
+        """This annotator's note on a document, or the reason for its grade."""
+        return self.session.view.words(self.session.author.annotator, topic_id, document_id)
+
+    # How far it is
+
+    def length(self, topic_id: str) -> int:
+        """How many documents of a topic are to be judged."""
+        length = self._length(topic_id)
+        return length if self._depth is None else min(length, self._depth)
+
+    def judged(self, topic_id: str) -> int:
+        """How many of a topic's documents are judged."""
+        said = self._judged.get(topic_id)
+        if not said:
+            return 0
+        if topic_id not in self._counts:
+            self._counts[topic_id] = len(said & self.order(topic_id).places.keys())
+        return self._counts[topic_id]
+
+    def next_unjudged(self, topic_id: str, after: int = -1) -> int | None:
+        """The place of the next document that is not judged, from the beginning again after the last one."""
+        documents = self.order(topic_id).documents
+        said = self._judged.get(topic_id, set())
+        order = [*range(after + 1, len(documents)), *range(min(after + 1, len(documents)))]
+        return next((place for place in order if documents[place] not in said), None)
+
+    def next_unjudged_topic(self, after: int = -1) -> int | None:
+        """The place of the next topic that has a document to judge, from the first again after the last one."""
+        order = [*range(after + 1, len(self.topics)), *range(after + 1)]
+        return next((place for place in order if self.next_unjudged(self.topics[place]) is not None), None)
+
+    # What it scores
+
+    def scores(self, topic_id: str) -> Scores | None:
+        """The scores of a topic's whole ranking by this annotator's grades; None when there is no grade."""
+        grades = self._grades.get(topic_id)
+        if not grades:
+            return None
+        if topic_id not in self._scores:
+            self._scores[topic_id] = score(self.order(topic_id).ranks, grades)
+        return self._scores[topic_id]
+
+    def unscored(self) -> list[str]:
+        """Graded topics whose scores nobody has asked for yet: their rankings have to be read for that."""
+        return [topic for topic in self._grades if topic not in self._scores]
+
+    def mean_scores(self) -> tuple[Scores | None, int]:
+        """The means over all graded topics that are scored by now, and how many topics these are."""
+        return mean(self._scores.values()), len(self._scores)
+
+    # Actions, each of which returns what it came to
+
+    def grade(self, topic_id: str, documents: Sequence[str], grade: int, reason: str = "") -> Outcome:
+        """Give one or several documents a grade, which is one action to undo."""
+        return self._after(
+            self.session.grade([self.place(topic_id, one) for one in documents], grade, reason)
+        )
+
+    def skip(self, topic_id: str, document: str) -> Outcome:
+        """Put a document off."""
+        return self._after(self.session.skip(self.place(topic_id, document)))
+
+    def cant_tell(self, topic_id: str, document: str, reason: str = "") -> Outcome:
+        """Say that a document can't be judged."""
+        return self._after(self.session.cant_tell(self.place(topic_id, document), reason))
+
+    def note(self, topic_id: str, document: str, words: str) -> Outcome:
+        """Attach words to a document."""
+        return self._after(self.session.note(self.place(topic_id, document), words))
+
+    def undo(self) -> Outcome | None:
+        """Take the last action back; None when there is none left."""
+        return self._after_any(self.session.undo())
+
+    def redo(self) -> Outcome | None:
+        """Do the last undone action again; None when there is none."""
+        return self._after_any(self.session.redo())
+
+    def save_waiting(self) -> Outcome:
+        """Try to write what waits."""
+        return self.session.save_waiting()
+
+    def refresh(self) -> bool:
+        """Take in what others have written since; whether there was anything."""
+        if not self.session.refresh():
+            return False
+        self._take_stock()
+        return True
+
+    def _after_any(self, outcome: Outcome | None) -> Outcome | None:
+        return None if outcome is None else self._after(outcome)
+
+    def _after(self, outcome: Outcome) -> Outcome:
+        self._look_at({(event.topic_id, event.document_id) for event in outcome.events})
+        return outcome
+
+    def _take_stock(self) -> None:
+        for known in (self._grades, self._judged, self._scores, self._counts):
+            known.clear()
+        self._look_at(self.session.view.judged_documents())
+
+    def _look_at(self, keys: Iterable[tuple[str, str]]) -> None:
+        """Learn anew what is said of these documents."""
+        for topic, document in keys:
+            if topic not in self._known:
+                continue
+            opinion = self.session.opinion(topic, document)
+            grades, judged = self._grades.setdefault(topic, {}), self._judged.setdefault(topic, set())
+            grades.pop(document, None)
+            judged.discard(document)
+            if self.session.is_judged(topic, document):
+                judged.add(document)
+            if opinion is not None and opinion.grade is not None:
+                grades[document] = opinion.grade
+            if not grades:
+                del self._grades[topic]
+            self._scores.pop(topic, None)
+            self._counts.pop(topic, None)

@@ -1,0 +1,109 @@
+"""The rankings of a run directory, read a topic at a time.
+
+A run may have a million lines, of which an annotator sees a few hundred. The lines of a topic stand together in the
+file that searchapp writes, so that where each topic begins is found without reading what is between.
+"""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+
+from searchapp.errors import DataError
+from searchapp.model import Hits, Ranking, float32
+from searchapp.runs.directory import RANKINGS
+
+_CELLS = 6
+
+
+class RunRankings:
+    """The rankings in the run directory `path`; `topics` are their ids in the order of the file.
+
+    Raises:
+        DataError: the file is missing, or is not as searchapp writes it; or, for a topic, when it is asked for.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path / RANKINGS
+        try:
+            with self.path.open("rb") as file:
+                empty = file.seek(0, 2) == 0
+                self._bytes = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except FileNotFoundError as error:
+            raise DataError(f"{self.path}: there is no such file") from error
+        except OSError as error:
+            raise DataError(f"{self.path} can't be read: {(error.strerror or str(error)).lower()}") from error
+        self._blocks = self._found_blocks()
+        self.topics = tuple(self._blocks)
+
+    def ranking(self, topic_id: str) -> Ranking:
+        """A topic's ranking."""
+        begin, end = self._blocks[topic_id]
+        documents, scores = [], []
+        try:
+            lines = self._bytes[begin:end].decode().splitlines()
+            for rank, line in enumerate(lines, 1):
+                cells = line.split()
+                if len(cells) != _CELLS or cells[0] != topic_id or int(cells[3]) != rank:
+                    raise self._altered(f"the line of topic {topic_id} at rank {rank}")
+                documents.append(cells[2])
+                scores.append(float32(float(cells[4])))
+        except ValueError as error:
+            raise self._altered(f"a line of topic {topic_id}") from error
+        return Ranking(topic_id, Hits(documents, scores))
+
+    def length(self, topic_id: str) -> int:
+        """How many documents a topic's ranking has; the ranking itself is not read."""
+        begin, end = self._blocks[topic_id]
+        block = self._bytes[begin:end]
+        return block.count(b"\n") + (not block.endswith(b"\n"))
+
+    def _found_blocks(self) -> dict[str, tuple[int, int]]:
+        """From where to where the lines of each topic reach."""
+        blocks: dict[str, tuple[int, int]] = {}
+        begin, size = 0, len(self._bytes)
+        guess = 1 << 14
+        while begin < size:
+            topic = self._topic_at(begin)
+            end = self._end_of(topic, begin, guess)
+            try:
+                name = topic.decode()
+            except UnicodeDecodeError as error:
+                raise self._altered("a topic's id") from error
+            if name in blocks:
+                raise self._altered(f"where topic {name} stands, in two places,")
+            blocks[name] = begin, end
+            begin, guess = end, end - begin
+        return blocks
+
+    def _end_of(self, topic: bytes, begin: int, guess: int) -> int:
+        """Where the first line of another topic begins, looked for in steps that grow, and between them by halves."""
+        size, low, step = len(self._bytes), begin, max(guess - 1, 1)
+        high = self._line_after(low + step)
+        while high < size and self._topic_at(high) == topic:
+            low, step = high, step * 2
+            high = self._line_after(low + step)
+        while True:
+            middle = self._line_after((low + high) // 2)
+            if middle >= high:
+                middle = self._line_after(low)
+            if middle >= high:
+                return high
+            if self._topic_at(middle) == topic:
+                low = middle
+            else:
+                high = middle
+
+    def _line_after(self, place: int) -> int:
+        """Where the first line behind a place begins."""
+        end = self._bytes.find(b"\n", place)
+        return len(self._bytes) if end < 0 else end + 1
+
+    def _topic_at(self, place: int) -> bytes:
+        end = self._bytes.find(b" ", place)
+        if end <= place:
+            raise self._altered("a line")
+        return self._bytes[place:end]
+
+    def _altered(self, what: str) -> DataError:
+        return DataError(f"{self.path}: {what} is not as searchapp writes it: rank again")

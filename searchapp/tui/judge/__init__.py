@@ -1,0 +1,1 @@
+"""Judging: the full-screen interface and the prompts."""

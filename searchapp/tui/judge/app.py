@@ -1,0 +1,37 @@
+"""The full-screen interface for judging."""
+
+from __future__ import annotations
+
+from textual.app import App
+
+from searchapp.judging.desk import Desk
+from searchapp.runs.material import Material
+from searchapp.tui.judge.keys import JudgeSettings
+from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.themes import DARK, LIGHT
+
+
+class JudgeApp(App[None]):
+    """Shows the judging screen until the annotator leaves it."""
+
+    CSS_PATH = "judge.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012  # Textual declares it
+    ESCAPE_TO_MINIMIZE = False
+
+    def __init__(
+        self, desk: Desk, material: Material, settings: JudgeSettings, title: str, start: str | None = None
+    ) -> None:
+        super().__init__()
+        self.animation_level = "none"
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        self.theme = (LIGHT if settings.theme == "light" else DARK).name
+        self._judging = JudgeScreen(desk, material, settings.keys, start, title, self.toggle_look)
+
+    def on_mount(self) -> None:
+        self.push_screen(self._judging)
+
+    def toggle_look(self) -> None:
+        """Dark or light."""
+        self.theme = DARK.name if self.theme == LIGHT.name else LIGHT.name

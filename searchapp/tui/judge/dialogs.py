@@ -1,0 +1,115 @@
+"""The questions that the judging screen asks, and its help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from searchapp.tui.judge.keys import KeyMap, shown_key
+
+Option = tuple[str, str]
+"""A key, and what it means."""
+
+
+class Choose(ModalScreen[str | None]):
+    """A question that one key answers: gives that key, or None for Escape."""
+
+    def __init__(self, question: str, options: Sequence[Option]) -> None:
+        super().__init__()
+        self._question = question
+        self._options = [*options, ("escape", "Back")]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(Content(self._question), classes="question")
+            for place, (key, meaning) in enumerate(self._options):
+                line = Content.assemble((f" {shown_key(key):>4} ", "bold $primary"), f" {meaning}")
+                yield Static(line, classes="option", id=f"option-{place}")
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        if event.key in (key for key, _meaning in self._options):
+            self._answer(event.key)
+
+    def on_click(self, event: events.Click) -> None:
+        if event.widget is not None and (event.widget.id or "").startswith("option-"):
+            self._answer(self._options[int(str(event.widget.id).removeprefix("option-"))][0])
+
+    def _answer(self, key: str) -> None:
+        self.dismiss(None if key == "escape" else key)
+
+
+class Words(ModalScreen[str | None]):
+    """Asks for words: gives them, or None for Escape."""
+
+    def __init__(self, question: str, initial: str = "") -> None:
+        super().__init__()
+        self._question = question
+        self._initial = initial
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(Content(self._question), classes="question")
+            yield Input(self._initial, select_on_focus=False)
+            yield Static("↵ save    esc back", classes="hint")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value.strip())
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "escape":
+            event.stop()
+            self.dismiss(None)
+
+
+class Help(ModalScreen[None]):
+    """All keys."""
+
+    def __init__(self, keys: KeyMap) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog help"):
+            for group, doings in groupby(self._keys.doings, key=lambda doing: doing.group):
+                yield Static(Content.styled(group, "bold $accent"), classes="group")
+                for doing in doings:
+                    keys = self._keys.all_shown(doing.name)
+                    yield Static(Content.assemble((f"{keys:<12}", "bold $primary"), doing.about))
+            yield Static(
+                Content.styled(
+                    "Other keys: [judge.keys] in the file settings.toml of the home folder.", "$faint"
+                ),
+                classes="group",
+            )
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        scroll = self.query_one(VerticalScroll)
+        moves: dict[str, Callable[..., None]]
+        moves = {
+            "down": scroll.scroll_down,
+            "up": scroll.scroll_up,
+            "j": scroll.scroll_down,
+            "k": scroll.scroll_up,
+        }
+        moves |= {
+            "pagedown": scroll.scroll_page_down,
+            "pageup": scroll.scroll_page_up,
+            "space": scroll.scroll_page_down,
+        }
+        moves |= {"home": scroll.scroll_home, "end": scroll.scroll_end}
+        if event.key in moves:
+            event.prevent_default()
+            moves[event.key](animate=False)
+        else:
+            self.dismiss(None)

@@ -1,0 +1,228 @@
+"""The keys of the judging screen: what each does, and which others a person's settings file gives it.
+
+    [judge.keys]
+    undo = "z"
+    next_unjudged = ["g", "ctrl+g"]
+
+in the file `settings.toml` of the home folder. Keys have the names that Textual gives them: `a`, `A`, `ctrl+a`,
+`space`, `f3`, `left_square_bracket` or simply `[`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from searchapp.errors import DataError
+
+FILE = "settings.toml"
+THEMES = ("dark", "light")
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """Something that keys do: its name in the settings file, what the help says, and in a word what the last line says.
+
+    What has no word is not in the last line.
+    """
+
+    name: str
+    group: str
+    about: str
+    keys: tuple[str, ...]
+    word: str = ""
+
+
+_JUDGE, _MOVE, _LOOK, _ALL = "Judge", "Move", "Look", "All else"
+
+DOINGS = (
+    Doing("undo", _JUDGE, "Take the last action back, without limit", ("u", "ctrl+z"), "undo"),
+    Doing("redo", _JUDGE, "Do again what was undone", ("U", "ctrl+y"), "redo"),
+    Doing("skip", _JUDGE, "Skip: put the document off, which is no grade", ("s",), "skip"),
+    Doing("cant_tell", _JUDGE, "Can't tell: the document can't be judged", ("x",), "can't tell"),
+    Doing("note", _JUDGE, "Write a note on the document", ("n",), "note"),
+    Doing("reason", _JUDGE, "Give a grade together with a reason", ("r",), "reason"),
+    Doing("select", _JUDGE, "Select the document, to grade several at once", ("space",), "select"),
+    Doing("select_down", _JUDGE, "Select on downwards", ("shift+down", "J")),
+    Doing("select_up", _JUDGE, "Select on upwards", ("shift+up", "K")),
+    Doing("clear", _JUDGE, "Drop the selection, the search or the filter", ("escape",)),
+    Doing("down", _MOVE, "Next line", ("down", "j")),
+    Doing("up", _MOVE, "Previous line", ("up", "k")),
+    Doing("page_down", _MOVE, "A page down", ("pagedown",)),
+    Doing("page_up", _MOVE, "A page up", ("pageup",)),
+    Doing("first", _MOVE, "First line", ("home",)),
+    Doing("last", _MOVE, "Last line", ("end",)),
+    Doing("next_unjudged", _MOVE, "Next document that is not judged", ("g",), "next unjudged"),
+    Doing("next_topic", _MOVE, "Next topic", ("right_square_bracket",)),
+    Doing("previous_topic", _MOVE, "Previous topic", ("left_square_bracket",)),
+    Doing("next_unjudged_topic", _MOVE, "Next topic that has something to judge", ("G",), "next topic"),
+    Doing("topics", _MOVE, "To the topics, and back", ("t",), "topics"),
+    Doing("open", _MOVE, "Open the topic of the line, back to its ranking", ("enter",)),
+    Doing("filter", _MOVE, "Filter the topics by words", ("f",), "filter"),
+    Doing("search", _MOVE, "Search the topic's documents for words", ("slash",), "search"),
+    Doing("next_match", _MOVE, "Next document with the words", ("full_stop", "f3")),
+    Doing("previous_match", _MOVE, "Previous document with the words", ("comma", "shift+f3")),
+    Doing("document", _MOVE, "Jump to a document by its id", ("i",), "id"),
+    Doing("next_pane", _MOVE, "Next pane: topics, ranking, topic, document", ("tab",)),
+    Doing("previous_pane", _MOVE, "Previous pane", ("shift+tab",)),
+    Doing("scroll_down", _LOOK, "Scroll the document down", ("ctrl+d", "right")),
+    Doing("scroll_up", _LOOK, "Scroll the document up", ("ctrl+u", "left")),
+    Doing("maths", _LOOK, "LaTeX as Unicode mathematics, or as it is written", ("m",), "maths"),
+    Doing("theme", _LOOK, "Dark or light", ("d",), "dark/light"),
+    Doing("help", _ALL, "All keys", ("question_mark", "f1"), "keys"),
+    Doing("quit", _ALL, "Leave; everything is saved", ("q", "ctrl+q"), "quit"),
+)
+
+_NAMES = {"[": "left_square_bracket", "]": "right_square_bracket", "/": "slash", "?": "question_mark"}
+_NAMES |= {
+    ".": "full_stop",
+    ",": "comma",
+    " ": "space",
+    ";": "semicolon",
+    ":": "colon",
+    "-": "minus",
+    "+": "plus",
+}
+_NAMES |= {
+    "=": "equals_sign",
+    "'": "apostrophe",
+    "*": "asterisk",
+    "#": "number_sign",
+    "!": "exclamation_mark",
+}
+_SHOWN = {name: character for character, name in _NAMES.items() if character != " "}
+_SHOWN |= {
+    "escape": "esc",
+    "pagedown": "PgDn",
+    "pageup": "PgUp",
+    "down": "↓",
+    "up": "↑",
+    "left": "←",
+    "right": "→",
+}
+_SHOWN |= {"enter": "↵", "shift+down": "⇧↓", "shift+up": "⇧↑", "shift+tab": "⇧tab", "shift+f3": "⇧f3"}
+
+
+class KeyMap:
+    """Which keys do what. `names` are all doings, those that give the task's grades first."""
+
+    def __init__(self, doings: Sequence[Doing]) -> None:
+        self.doings = tuple(doings)
+        self._by_key = {key: doing.name for doing in doings for key in doing.keys}
+        self._keys = {doing.name: doing.keys for doing in doings}
+
+    def doing(self, key: str) -> str | None:
+        """What a key does."""
+        return self._by_key.get(key)
+
+    def shown(self, name: str) -> str:
+        """The first key of a doing as people know it; nothing if no key does it."""
+        return next((shown_key(key) for key in self._keys[name]), "")
+
+    def first(self, name: str) -> str:
+        """The first key of a doing; nothing if no key does it."""
+        return next(iter(self._keys[name]), "")
+
+    def all_shown(self, name: str) -> str:
+        return " ".join(shown_key(key) for key in self._keys[name])
+
+
+def shown_key(key: str) -> str:
+    """A key as people know it.
+
+    >>> [shown_key(key) for key in ("slash", "ctrl+z", "A", "shift+down")]
+    ['/', '^z', 'A', '⇧↓']
+    """
+    return _SHOWN.get(key, key.replace("ctrl+", "^"))
+
+
+def grade_doings(labels: Sequence[str]) -> Iterator[Doing]:
+    """What gives each grade of a task; a grade above 9 has no key unless the settings give it one."""
+    for grade, label in enumerate(labels):
+        about = f"Grade {grade}" if label == str(grade) else f"Grade {grade}: {label}"
+        yield Doing(f"grade_{grade}", _JUDGE, about, (str(grade),) if grade < 10 else ())
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """What the settings file says of the judging screen."""
+
+    keys: KeyMap
+    theme: str = THEMES[0]
+
+
+def load(home: Path, labels: Sequence[str]) -> JudgeSettings:
+    """The settings of a home folder, the defaults where it says nothing.
+
+    Raises:
+        DataError: the file can't be read, or names an action, a key or a theme that it can't.
+    """
+    path = home / FILE
+    try:
+        described = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        described = {}
+    except OSError as error:
+        raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{path}: not TOML: {error}") from error
+    judge = _table(path, described, "judge")
+    unknown = sorted(judge.keys() - {"keys", "theme"})
+    if unknown:
+        raise DataError(f"{path}: [judge] has no setting {unknown[0]!r}: it has keys and theme")
+    theme = judge.get("theme", THEMES[0])
+    if theme not in THEMES:
+        raise DataError(f"{path}: the theme of [judge] must be {' or '.join(THEMES)}, not {theme!r}")
+    return JudgeSettings(_key_map(path, _table(path, judge, "keys"), labels), theme)
+
+
+def _table(path: Path, described: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = described.get(name, {})
+    if not isinstance(table, Mapping):
+        raise DataError(f"{path}: {name} must be a table")
+    return table
+
+
+def _key_map(path: Path, own: Mapping[str, Any], labels: Sequence[str]) -> KeyMap:
+    doings = {doing.name: doing for doing in (*grade_doings(labels), *DOINGS)}
+    chosen: dict[str, tuple[str, ...]] = {}
+    for name, keys in own.items():
+        if name not in doings:
+            raise DataError(
+                f"{path}: [judge.keys] has no action {name!r}: `?` in the judging screen lists them all"
+            )
+        listed = keys if isinstance(keys, list) else [keys]
+        if not listed or not all(isinstance(key, str) and key for key in listed):
+            raise DataError(
+                f"{path}: the key of {name!r} in [judge.keys] must be the name of a key, or a list of names"
+            )
+        chosen[name] = tuple(_NAMES.get(str(key), str(key)) for key in listed)
+    taken: dict[str, str] = {}
+    for name, keys in chosen.items():
+        for key in keys:
+            if key in taken:
+                raise DataError(
+                    f"{path}: the key {shown_key(key)!r} in [judge.keys] is that of both {taken[key]!r} and {name!r}"
+                )
+            taken[key] = name
+    # A key that the file gives to something no longer does what it did by default.
+    kept = [
+        Doing(
+            one.name,
+            one.group,
+            one.about,
+            chosen.get(one.name) or tuple(key for key in one.keys if key not in taken),
+            one.word,
+        )
+        for one in doings.values()
+    ]
+    without = [one.name for one in kept if not one.keys and doings[one.name].keys]
+    if without:
+        raise DataError(
+            f"{path}: [judge.keys] gives the key of {without[0]!r} to {taken[doings[without[0]].keys[0]]!r}: "
+            f"give {without[0]!r} another one"
+        )
+    return KeyMap(kept)

@@ -1,0 +1,148 @@
+"""The two lists of the judging screen: topics with their progress, and a topic's ranking with what was said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+
+from searchapp.judging.desk import Desk
+from searchapp.judging.events import Action
+from searchapp.runs.material import Material
+from searchapp.tui.maths import unicode_maths
+from searchapp.tui.rows import Part, Rows
+
+UNJUDGED, SKIPPED, CANT_TELL, NOTED = "·", "»", "?", "✎"
+"""How what was said of a document is shown, besides by its grade; none of these is grade 0."""
+
+_ID_CELLS = 12
+_BLOCK = 1000
+_IDS_FROM = 44
+"""Ids are shown in a list that is at least so wide."""
+
+
+def one_line(text: str, maths: bool) -> str:
+    """The beginning of a text on one line."""
+    begin = text[:600]
+    if maths:
+        begin, _spans = unicode_maths(begin)
+    return " ".join(begin.split())
+
+
+def fitted(text: str, cells: int) -> str:
+    """A text in exactly so many cells, cut with an ellipsis or filled up with blanks.
+
+    >>> fitted("topology", 5), fitted("top", 5)
+    ('topo…', 'top  ')
+    """
+    if cells <= 0:
+        return ""
+    if cell_len(text) > cells:
+        return set_cell_size(text, cells - 1) + "…"
+    return set_cell_size(text, cells)
+
+
+class TopicRows(Rows):
+    """The topics, or those that the filter leaves."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done"}
+
+    def __init__(self, desk: Desk, material: Material) -> None:
+        super().__init__(id="topics")
+        self._desk = desk
+        self._material = material
+        self.maths = False
+        self.current = -1
+        self.places: Sequence[int] = range(len(desk.topics))
+
+    def parts(self, place: int, width: int) -> Sequence[Part]:
+        number = self.places[place]
+        topic = self._desk.topics[number]
+        judged, total = self.progress(topic)
+        mark, look = (
+            ("●", "rows--done")
+            if judged == total
+            else ("◐", "rows--begun")
+            if judged
+            else ("○", "rows--faint")
+        )
+        count = f" {judged}/{total}" if judged else ""
+        words = one_line(self._material.topic(topic).text, self.maths) or topic
+        pointer = "▶" if number == self.current else " "
+        return [
+            (pointer, "rows--begun"),
+            (f"{mark} ", look),
+            (fitted(words, width - 3 - len(count)), "rows--text"),
+            (count, look),
+        ]
+
+    def progress(self, topic: str) -> tuple[int, int]:
+        """How many of a topic's documents are judged, and of how many."""
+        return self._desk.judged(topic), self._desk.length(topic)
+
+
+class RankingRows(Rows):
+    """A topic's documents: what was said of each, its rank, and how it begins."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "rows--zero", "rows--some", "rows--most", "rows--aside", "rows--selected", "rows--matching", "rows--rank",
+    }  # fmt: skip
+
+    def __init__(
+        self, desk: Desk, material: Material, top_grade: int, text: Callable[[str], str | None]
+    ) -> None:
+        super().__init__(id="ranking")
+        self._desk = desk
+        self._material = material
+        self._top_grade = top_grade
+        self._text = text
+        self.topic = ""
+        self.documents: Sequence[str] = ()
+        self._id_cells = 0
+        self.selected: set[int] = set()
+        self.matching: frozenset[int] = frozenset()
+
+    def open(self, topic: str, documents: Sequence[str], cursor: int) -> None:
+        """Show a topic's documents."""
+        self.topic, self.documents = topic, documents
+        self.selected.clear()
+        self._id_cells = min(_ID_CELLS, max((len(document) for document in documents[:_BLOCK]), default=0))
+        self.show(len(documents), cursor)
+
+    def parts(self, place: int, width: int) -> Sequence[Part]:
+        document = self.documents[place]
+        mark, look = self._mark(document)
+        digits = len(str(len(self.documents)))
+        pointer = "▶" if place == self.cursor else "+" if place in self.selected else " "
+        parts = [
+            (f"{pointer}", "rows--begun"),
+            (f"{mark:>2} ", look),
+            (f"{place + 1:>{digits}} ", "rows--rank"),
+        ]
+        left = width - 5 - digits
+        if width >= _IDS_FROM:
+            parts.append((fitted(document, self._id_cells) + "  ", "rows--faint"))
+            left -= self._id_cells + 2
+        text = self._text(document)
+        noted = f" {NOTED}" if self._is_noted(document) else ""
+        look = "rows--matching" if place in self.matching else "rows--text"
+        parts.append((fitted(document if text is None else text, left - len(noted)) + noted, look))
+        return parts
+
+    def row_class(self, place: int) -> str:
+        return "rows--selected" if place in self.selected else ""
+
+    def _mark(self, document: str) -> Part:
+        opinion = self._desk.opinion(self.topic, document)
+        if opinion is None:
+            return UNJUDGED, "rows--faint"
+        if opinion.action is Action.skip:
+            return SKIPPED, "rows--aside"
+        if opinion.grade is None:
+            return CANT_TELL, "rows--aside"
+        look = "zero" if opinion.grade == 0 else "most" if opinion.grade == self._top_grade else "some"
+        return str(opinion.grade), f"rows--{look}"
+
+    def _is_noted(self, document: str) -> bool:
+        return bool(self._desk.said_in_words(self.topic, document))

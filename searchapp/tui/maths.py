@@ -1,0 +1,227 @@
+r"""LaTeX as Unicode mathematics, so that `\forall x \in \R` reads as ∀ x ∈ ℝ in a terminal.
+
+pylatexenc does the conversion. What is here are the commands that ProofWiki defines for itself, powers and indexes,
+and where in a text there are formulas. Nothing outside of formulas is touched: a per cent sign there is no comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+Span = tuple[int, int]
+
+_FORMULA = re.compile(
+    r"\$\$.+?\$\$|(?<!\\)\$(?:\\.|[^$\\])+\$|\\\(.+?\\\)|\\\[.+?\\\]|\\begin\{(\w+\*?)\}.*?\\end\{\1\}",
+    re.DOTALL,
+)
+_DELIMITERS = re.compile(r"^(?:\$\$?|\\\(|\\\[)|(?:\$\$?|\\\)|\\\])$")
+
+# Commands of one argument by what is put around it; of two as a pattern.
+_AROUND = {
+    "paren": "()",
+    "sqbrk": "[]",
+    "set": "\ue010\ue011",
+    "tuple": "()",
+    "struct": "()",
+    "sequence": "⟨⟩",
+    "family": "⟨⟩",
+    "size": "||",
+    "card": "||",
+    "cmod": "||",
+    "size*": "||",
+    "norm": "‖‖",
+    "floor": "⌊⌋",
+    "ceiling": "⌈⌉",
+    "order": "||",
+    "index": "[]",
+    "operatorname": "",
+    "mathrm": "",
+    "text": "",
+    "mathsf": "",
+}
+_FUNCTIONS = {
+    "map": "{0}({1})",
+    "dfrac": "{0}/{1}",
+    "tfrac": "{0}/{1}",
+    "frac": "{0}/{1}",
+    "closedint": "[{0}, {1}]",
+}
+_FUNCTIONS |= {
+    "openint": "({0}, {1})",
+    "hointr": "[{0}, {1})",
+    "hointl": "({0}, {1}]",
+    "innerprod": "⟨{0}, {1}⟩",
+}
+_FUNCTIONS |= {"binom": "C({0}, {1})", "dbinom": "C({0}, {1})", "eqclass": "[{0}]_{1}", "valueat": "{0}|_{1}"}
+_SYMBOLS = {
+    "R": "ℝ",
+    "Z": "ℤ",
+    "N": "ℕ",
+    "Q": "ℚ",
+    "C": "ℂ",
+    "O": "∅",
+    "RR": "ℛ",
+    "GF": "𝔽",
+    "divides": "∣",
+    "rd": "d",
+}
+_SYMBOLS |= {"d": "d", "restriction": "↾", "implies": " ⟹ ", "iff": " ⟺ ", "powerset": "𝒫", "relcomp": "∁"}
+_SYMBOLS |= {
+    "preccurlyeq": "≼",
+    "ds": "",
+    "displaystyle": "",
+    "leadsto": " ⇝ ",
+    "land": "∧",
+    "lor": "∨",
+    "lnot": "¬",
+}
+_SYMBOLS |= {
+    "quad": "  ",
+    "qquad": "   ",
+    "coloneqq": "≔",
+    "norm": "‖",
+    "sim": "∼",
+    "triangleq": "≜",
+    "cdotp": "·",
+    "ne": "≠",
+    "neq": "≠",
+    "nmid": "∤",
+}
+_NAMES = "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log exp lim sup inf max min gcd lcm"
+_SYMBOLS |= {name: f"{name} " for name in _NAMES.split()}
+
+_RAISED = str.maketrans(
+    "0123456789+-=()niabcdefghjklmoprstuvwxyz∗*′", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵃᵇᶜᵈᵉᶠᵍʰʲᵏˡᵐᵒᵖʳˢᵗᵘᵛʷˣʸᶻ**′"
+)
+_LOWERED = str.maketrans("0123456789+-=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
+_SCRIPT = re.compile(r"\s*([\^_])\s*(?:\{([^{}]*)\}|([^\s{}]))")
+
+# What a command's blank behind it was taken from, if it had one before it.
+_RELATION = re.compile(r"(?<= )([←-⇿⊂-⊇≠-⊁∈-∋∩∪∖∘×·±∼≼≔∣∧∨⊕⊗])(?=[^\W_]|[(⟨ℝℤℕℚℂ∅|\[])")
+
+# Braces that are to be seen are hidden from those that only group.
+_SEEN = str.maketrans({"\ue010": "{", "\ue011": "}"})
+
+
+def unicode_maths(text: str, spans: Sequence[Span] = ()) -> tuple[str, list[Span]]:
+    r"""A text with its formulas as Unicode, and where the given ranges of characters are in it.
+
+    Ranges inside of a formula become the whole formula. A formula that can't be read stays as it is.
+
+    >>> unicode_maths(r"Let $x_{n+1}^2 \le \frac{a}{b}$ be 100% sure.", [(0, 3), (5, 6)])
+    ('Let xₙ₊₁² ≤ a/b be 100% sure.', [(0, 3), (4, 15)])
+    """
+    parts: list[str] = []
+    moved: list[Span] = []
+    length = last = 0
+    for match in [*_FORMULA.finditer(text), None]:
+        begin, end = match.span() if match else (len(text), len(text))
+        moved += [
+            (max(start, last) - last + length, min(stop, begin) - last + length)
+            for start, stop in spans
+            if start < begin and stop > last
+        ]
+        parts.append(text[last:begin])
+        length += begin - last
+        if match:
+            shown = _formula(match.group())
+            if any(start < end and stop > begin for start, stop in spans):
+                moved.append((length, length + len(shown)))
+            parts.append(shown)
+            length += len(shown)
+        last = end
+    return "".join(parts), moved
+
+
+@lru_cache(maxsize=4096)
+def _formula(latex: str) -> str:
+    inside = _DELIMITERS.sub("", latex)
+    inside = inside.replace(r"\{", "\ue010").replace(r"\}", "\ue011")
+    inside = re.sub(
+        r"\\(?:left|right|mathop|bigl?|bigr|Bigl?|Bigr|limits|nolimits)(?![a-zA-Z])\s*\.?", "", inside
+    )
+    try:
+        converted = _converter().latex_to_text(inside, tolerant_parsing=True)
+    except Exception:  # whatever a formula that nobody has checked does to the parser
+        return latex
+    converted = _SCRIPT.sub(_script, converted)
+    converted = _RELATION.sub(r"\1 ", re.sub(r"[{}]", "", converted)).translate(_SEEN)
+    lines = [re.sub(r"[ \t\xa0]+", " ", line).strip() for line in converted.strip().splitlines()]
+    return "\n".join(filter(None, lines)) or latex
+
+
+def _script(match: re.Match[str]) -> str:
+    inside = (match[2] if match[2] is not None else match[3]).strip()
+    table = _RAISED if match[1] == "^" else _LOWERED
+    if inside and all(ord(character) in table for character in inside):
+        return inside.translate(table)
+    return f"{match[1]}{inside}" if len(inside) == 1 else f"{match[1]}({inside})"
+
+
+@lru_cache(maxsize=1)
+def _converter() -> Any:
+    from pylatexenc import latex2text, latexwalker, macrospec
+
+    walker = latexwalker.get_default_latex_context_db()
+    arguments = {
+        **dict.fromkeys(_AROUND, "{"),
+        **dict.fromkeys(_FUNCTIONS, "{{"),
+        **dict.fromkeys(_SYMBOLS, ""),
+    }
+    walker.add_context_category(
+        "searchapp", [macrospec.MacroSpec(name, spec) for name, spec in arguments.items()], prepend=True
+    )
+    texts = latex2text.get_default_latex_context_db()
+
+    def shown(name: str) -> Any:
+        def replacement(node: Any, l2tobj: Any) -> str:
+            given = [
+                l2tobj.nodelist_to_text([one]).strip("{}")
+                for one in (node.nodeargd.argnlist if node.nodeargd else [])
+                if one is not None
+            ]
+            return _composed(name, given)
+
+        return latex2text.MacroTextSpec(name, simplify_repl=replacement)
+
+    texts.add_context_category("searchapp", [shown(name) for name in arguments], prepend=True)
+    texts.set_unknown_macro_spec(
+        latex2text.MacroTextSpec("", simplify_repl=lambda node: f"\\{node.macroname} ")
+    )
+    converter = latex2text.LatexNodes2Text(
+        latex_context=texts,
+        math_mode="text",
+        strict_latex_spaces=False,
+        keep_braced_groups=True,
+        keep_braced_groups_minlen=1,
+    )
+
+    class Converter:
+        def latex_to_text(self, latex: str, tolerant_parsing: bool) -> str:
+            parser = latexwalker.LatexWalker(latex, latex_context=walker, tolerant_parsing=tolerant_parsing)
+            nodes, _begin, _length = parser.get_latex_nodes()
+            return str(converter.nodelist_to_text(nodes))
+
+    return Converter()
+
+
+def _composed(name: str, given: Sequence[str]) -> str:
+    if name in _FUNCTIONS and len(given) == 2:
+        first, second = given
+        if name.endswith("frac"):
+            first, second = _apart(first), _apart(second)
+        return _FUNCTIONS[name].format(first, second)
+    if name in _AROUND and len(given) == 1:
+        around = _AROUND[name]
+        opening, closing = around[:1], around[1:]
+        return f"{opening}{given[0]}{closing}"
+    return _SYMBOLS.get(name, " ".join(given))
+
+
+def _apart(term: str) -> str:
+    """A term as it can stand beside a stroke: in brackets, unless it is one thing."""
+    term = term.strip()
+    return term if re.fullmatch(r"[\w.′']*|\(.*\)", term) else f"({term})"

@@ -1,0 +1,330 @@
+"""Judging through ordinary prompts, line by line: for screen readers, simple terminals and scripts.
+
+Nothing is drawn, moved or coloured. What can be done is what the full-screen interface can do.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from searchapp.errors import SearchappError
+from searchapp.judging.desk import Desk
+from searchapp.judging.scores import CUT_OFF, Scores
+from searchapp.judging.session import Outcome
+from searchapp.runs.material import Material
+from searchapp.tui.judge.pages import field_text, graded, readable, safe, said
+from searchapp.tui.judge.saving import rescue
+
+HELP = """\
+0, 1, ...        give the document this grade; words behind it are the reason: 1 defines the term
+s                skip: put it off, which is no grade
+x [words]        can't tell
+n words          note
+u, redo          take the last action back, do it again
+bulk 3-7 0       give the documents 3 to 7 of this topic the grade 0, after a question
+(nothing)        next document that is not judged; + and - go to the next and the one before
+# 12             go to document 12 of this topic; i ID to the one with this id
+/words           search the documents of this topic; / searches on
+t [words]        list the topics, those with the words if there are any; t 5 opens the fifth
+] and [          next and previous topic; G the next one with something to judge
+d, topic         read the document, the topic again
+m                LaTeX as Unicode mathematics, or as it is written
+score            the scores of this topic and of all
+?                this help
+q                leave; everything is saved"""
+
+TOPICS_AT_ONCE = 20
+
+
+class Prompts:
+    """An annotator's conversation about a run."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        material: Material,
+        title: str,
+        start: str | None = None,
+        ask: Callable[[str], str] = input,
+        out: TextIO | None = None,
+    ) -> None:
+        self.desk = desk
+        self.material = material
+        self.labels = material.task.grades
+        self._title = title
+        self._ask = ask
+        self._out = out or sys.stdout
+        self._maths = False
+        self._sought: list[str] = []
+        self._number = desk.topics.index(start) if start else desk.next_unjudged_topic() or 0
+        self._place = 0
+
+    @property
+    def topic(self) -> str:
+        return self.desk.topics[self._number]
+
+    @property
+    def document(self) -> str:
+        return self.desk.order(self.topic).documents[self._place]
+
+    def converse(self) -> None:
+        """Ask and answer until the annotator leaves."""
+        self._say(f"{self._title}. {self._grades()}. ? lists all commands.")
+        if self.desk.is_blind:
+            self._say("Blind: ranks, scores and other people's grades are hidden.")
+        self._open(self._number)
+        while True:
+            try:
+                line = self._ask("> ").strip()
+            except EOFError:
+                line = "q"
+            try:
+                if not self._obey(line):
+                    return
+            except SearchappError as error:
+                self._say(f"error: {error}")
+
+    # Commands
+
+    def _obey(self, line: str) -> bool:
+        """Do what a line says; False when the annotator leaves."""
+        if line in ("q", "quit", "exit"):
+            return not self._may_leave()
+        if match := re.fullmatch(r"(\d+)(?:\s+(.*))?", line):
+            self._grade(int(match[1]), match[2] or "")
+        elif match := re.fullmatch(r"bulk\s+(\d+)\s*-\s*(\d+)\s+(\d+)", line):
+            self._grade_all(int(match[1]), int(match[2]), int(match[3]))
+        elif match := re.fullmatch(r"#\s*(\d+)", line):
+            self._go(int(match[1]) - 1)
+        elif line.startswith("/"):
+            self._search(line[1:].lower().split())
+        else:
+            word, _space, rest = line.partition(" ")
+            self._command(word, rest.strip())
+        return True
+
+    def _command(self, word: str, rest: str) -> None:
+        simple: dict[str, Callable[[], object]] = {
+            "": self._next_unjudged,
+            "s": lambda: self._moved_on(self.desk.skip(self.topic, self.document), "skipped"),
+            "x": lambda: self._moved_on(self.desk.cant_tell(self.topic, self.document, rest), "can't tell"),
+            "u": lambda: self._again(self.desk.undo(), "undone"),
+            "redo": lambda: self._again(self.desk.redo(), "done again"),
+            "+": lambda: self._go(self._place + 1),
+            "-": lambda: self._go(self._place - 1),
+            "]": lambda: self._open(self._number + 1),
+            "[": lambda: self._open(self._number - 1),
+            "G": self._next_topic,
+            "d": self._read_document,
+            "topic": self._read_topic,
+            "m": self._toggle_maths,
+            "score": self._read_scores,
+            "?": lambda: self._say(HELP),
+            "t": lambda: self._topics(rest),
+            "i": lambda: self._jump(rest),
+            "n": lambda: self._note(rest),
+        }
+        if word not in simple:
+            self._say(f"there is no command {word!r}: ? lists them all")
+        else:
+            simple[word]()
+
+    def _grade(self, grade: int, reason: str) -> None:
+        if grade >= len(self.labels):
+            self._say(f"there is no grade {grade}. {self._grades()}")
+            return
+        outcome = self.desk.grade(self.topic, [self.document], grade, reason)
+        self._moved_on(outcome, graded(grade, self.labels))
+
+    def _grade_all(self, first: int, last: int, grade: int) -> None:
+        documents = self.desk.order(self.topic).documents[first - 1 : last] if first else ()
+        if grade >= len(self.labels) or not documents:
+            self._say(
+                f"documents count from 1 to {len(self.desk.order(self.topic).documents)}. {self._grades()}"
+            )
+            return
+        what = f"{len(documents)} documents {graded(grade, self.labels)}"
+        if self._ask(f"Grade {what}? (y/n) ").strip().lower() in ("y", "yes"):
+            self._report(self.desk.grade(self.topic, documents, grade), what)
+
+    def _note(self, words: str) -> None:
+        if not words:
+            self._say("write the note behind the n")
+        else:
+            self._report(self.desk.note(self.topic, self.document, words), f"{self.document}: a note")
+
+    def _moved_on(self, outcome: Outcome, what: str) -> None:
+        self._report(outcome, f"{self.document}: {what}")
+        self._next_unjudged()
+
+    def _report(self, outcome: Outcome, what: str) -> None:
+        if outcome.is_saved:
+            self._say(f"saved. {what}")
+        else:
+            count = self.desk.session.waiting
+            self._say(
+                f"NOT SAVED. {count} {'judgment is' if count == 1 else 'judgments are'} waiting: {outcome.not_saved}"
+            )
+
+    def _again(self, outcome: Outcome | None, what: str) -> None:
+        if outcome is None:
+            self._say("there is nothing left of that")
+            return
+        event = outcome.events[0]
+        self._report(outcome, f"{what}: {event.document_id}")
+        if event.topic_id in self.desk.topics and event.document_id in self.desk.order(event.topic_id).places:
+            self._number = self.desk.topics.index(event.topic_id)
+            self._go(self.desk.order(event.topic_id).places[event.document_id])
+
+    # Moving
+
+    def _open(self, number: int) -> None:
+        if not 0 <= number < len(self.desk.topics):
+            self._say("there is no such topic")
+            return
+        self._number = number
+        self._place = self.desk.next_unjudged(self.topic) or 0
+        self._sought = []
+        self._read_topic()
+        self._read_document()
+
+    def _go(self, place: int) -> None:
+        if not 0 <= place < len(self.desk.order(self.topic).documents):
+            self._say("there is no such document")
+            return
+        self._place = place
+        self._read_document()
+
+    def _next_unjudged(self) -> None:
+        place = self.desk.next_unjudged(self.topic, self._place)
+        if place is None:
+            self._say("all documents of this topic are judged: G goes to the next topic")
+        else:
+            self._go(place)
+
+    def _next_topic(self) -> None:
+        number = self.desk.next_unjudged_topic(self._number)
+        if number is None:
+            self._say("every document of every topic is judged")
+        else:
+            self._open(number)
+
+    def _jump(self, id_: str) -> None:
+        place = self.desk.order(self.topic).places.get(id_)
+        if place is None:
+            self._say(f"the document {id_} is not among those of this topic")
+        else:
+            self._go(place)
+
+    def _search(self, words: list[str]) -> None:
+        self._sought = words or self._sought
+        documents = self.desk.order(self.topic).documents
+        texts = self.material.texts(documents)
+        found = [
+            place
+            for place, (document, text) in enumerate(zip(documents, texts, strict=True))
+            if all(word in f"{document} {text}".lower() for word in self._sought)
+        ]
+        if not self._sought or not found:
+            self._say("no document has these words")
+            return
+        self._say(f"{len(found)} documents have these words")
+        self._go(next((place for place in found if place > self._place), found[0]))
+
+    def _topics(self, words: str) -> None:
+        if words.isdecimal():
+            self._open(int(words) - 1)
+            return
+        sought = words.lower().split()
+        found = 0
+        for number, topic in enumerate(self.desk.topics, 1):
+            text = self.material.topic(topic).text
+            if all(word in f"{topic} {text}".lower() for word in sought):
+                found += 1
+                if found <= TOPICS_AT_ONCE:
+                    judged = f"{self.desk.judged(topic)} of {self.desk.length(topic)} judged"
+                    self._say(f"{number}. {topic}, {judged}: {' '.join(text.split())[:60]}")
+        if found > TOPICS_AT_ONCE:
+            self._say(f"and {found - TOPICS_AT_ONCE} more: name words of the topic")
+        elif not found:
+            self._say("no topic has these words")
+
+    # Reading
+
+    def _read_topic(self) -> None:
+        topic = self.material.topic(self.topic)
+        order = self.desk.order(self.topic)
+        progress = f"{self.desk.judged(self.topic)} of {len(order.documents)} documents judged"
+        self._say(f"\nTopic {self._number + 1} of {len(self.desk.topics)}, {self.topic}, {progress}:")
+        self._say(readable(topic.text, (), self._maths)[0])
+        for name, value in topic.fields.items():
+            shown = field_text(value)
+            if shown and len(shown) <= 400 and shown not in (topic.text, topic.id):
+                self._say(f"{name}: {readable(shown, (), self._maths)[0]}")
+
+    def _read_document(self) -> None:
+        document = self.document
+        page = self.material.page(self.topic, document)
+        order = self.desk.order(self.topic)
+        where = f"{self._place + 1} of {len(order.documents)}"
+        self._say(f"\nDocument {where}, {document}:")
+        if page.is_missing:
+            self._say("The index does not have it any more: index and rank again.")
+        for one in page.before:
+            self._say(f"before: {one.get('text', '')}")
+        self._say(readable(page.text, (), self._maths)[0])
+        for one in page.behind:
+            self._say(f"after: {one.get('text', '')}")
+        for name, value in page.fields:
+            if shown := field_text(value):
+                self._say(f"{name}: {readable(shown, (), False)[0]}")
+        mine = self.desk.opinion(self.topic, document)
+        if mine is not None:
+            self._say(f"you: {said(mine, self.labels)}")
+        for other in self.desk.others(self.topic, document):
+            self._say(f"{other.annotator}: {said(other, self.labels)}")
+
+    def _read_scores(self) -> None:
+        if self.desk.is_blind:
+            self._say("blind: scores are hidden")
+            return
+        for topic in self.desk.unscored():
+            self.desk.scores(topic)
+        overall, count = self.desk.mean_scores()
+        self._say(f"this topic: {_figures(self.desk.scores(self.topic))}")
+        self._say(f"{count} topics with grades: {_figures(overall)}")
+
+    def _toggle_maths(self) -> None:
+        self._maths = not self._maths
+        self._say(f"mathematics as {'Unicode' if self._maths else 'it is written'}")
+
+    def _grades(self) -> str:
+        return f"The grades are {', '.join(graded(grade, self.labels) for grade in range(len(self.labels)))}"
+
+    def _may_leave(self) -> bool:
+        if not self.desk.session.waiting or self.desk.save_waiting().is_saved:
+            return True
+        self._say(f"{self.desk.session.waiting} judgments are not saved: {self.desk.session.not_saved}")
+        try:
+            answer = self._ask("Try again (t), write them to a file and leave (w), stay (s)? ").strip()
+        except EOFError:
+            answer = "w"
+        if answer == "w":
+            self._say(rescue(self.desk.session))
+            return True
+        return answer == "t" and self._may_leave()
+
+    def _say(self, words: str) -> None:
+        print(safe(words), file=self._out, flush=True)
+
+
+def _figures(scores: Scores | None) -> str:
+    if scores is None:
+        return "no grades yet"
+    return (
+        f"AP {scores.ap:.3f}, nDCG at {CUT_OFF} {scores.ndcg:.3f}, "
+        f"judged among the first {CUT_OFF} {scores.judged:.0%}"
+    )

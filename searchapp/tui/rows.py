@@ -1,0 +1,147 @@
+"""A list of any length, one line an item, of which only what is in sight is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+Part = tuple[str, str]
+"""Text, and the component class that says what it looks like."""
+
+
+class Rows(ScrollView, can_focus=True, inherit_bindings=False):
+    """A list with a cursor; a subclass says what each line shows.
+
+    The keys are the screen's: it calls `move`.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "rows--text",
+        "rows--faint",
+        "rows--begun",
+        "rows--cursor",
+        "rows--here",
+    }
+
+    class Moved(Message):
+        """The cursor is on another line."""
+
+        def __init__(self, rows: Rows, place: int) -> None:
+            self.rows = rows
+            self.place = place
+            super().__init__()
+
+        @property
+        def control(self) -> Rows:
+            return self.rows
+
+    class Picked(Moved):
+        """A line was clicked."""
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002  # Textual's name
+        super().__init__(id=id)
+        self.count = 0
+        self.cursor = 0
+
+    # For subclasses
+
+    def parts(self, place: int, width: int) -> Sequence[Part]:
+        """What a line shows, from the left; it is cut at the width."""
+        raise NotImplementedError
+
+    def row_class(self, place: int) -> str:  # noqa: ARG002  # for subclasses
+        """The component class of a whole line, or nothing."""
+        return ""
+
+    # For the screen
+
+    def show(self, count: int, cursor: int) -> None:
+        """Show another list."""
+        self.count = count
+        self.cursor = max(0, min(cursor, count - 1))
+        self.virtual_size = Size(self.size.width, count)
+        self._keep_in_sight(force=True)
+        self.refresh()
+
+    def move(self, place: int) -> None:
+        """Put the cursor on a line."""
+        place = max(0, min(place, self.count - 1))
+        if place == self.cursor or not self.count:
+            return
+        old, self.cursor = self.cursor, place
+        self.redraw(old)
+        self.redraw(place)
+        self._keep_in_sight()
+        self.post_message(self.Moved(self, place))
+
+    def redraw(self, place: int) -> None:
+        """Draw a line again."""
+        line = place - self.scroll_offset.y
+        if 0 <= line < self.size.height:
+            self.refresh(Region(0, line, self.size.width, 1))
+
+    @property
+    def page(self) -> int:
+        """The number of lines in sight."""
+        return max(1, self.size.height)
+
+    @property
+    def visible_places(self) -> range:
+        top = self.scroll_offset.y
+        return range(top, min(self.count, top + self.page))
+
+    def _keep_in_sight(self, force: bool = False) -> None:
+        top, height = self.scroll_offset.y, self.page
+        margin = min(2, (height - 1) // 2)
+        lowest = max(0, self.count - height)
+        if self.cursor < top + margin:
+            target = max(0, self.cursor - margin)
+        elif self.cursor >= top + height - margin:
+            target = min(lowest, self.cursor - height + 1 + margin)
+        else:
+            target = min(top, lowest)
+        if target != top or force:
+            self.scroll_to(y=target, animate=False, force=True, immediate=True)
+
+    # Drawing and the mouse
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        place = y + self.scroll_offset.y
+        base = self.rich_style
+        if not 0 <= place < self.count:
+            return Strip.blank(width, base)
+        row = self.row_class(place)
+        if row:
+            base += self._background(row)
+        if place == self.cursor:
+            base += self._background("rows--cursor" if self.has_focus else "rows--here")
+        segments = [
+            Segment(text, base + self._foreground(component)) for text, component in self.parts(place, width)
+        ]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def _foreground(self, component: str) -> Style:
+        return self.get_component_rich_style(component, partial=True) if component else Style.null()
+
+    def _background(self, component: str) -> Style:
+        return self.get_component_rich_style(component, partial=True)
+
+    def on_resize(self) -> None:
+        self.virtual_size = Size(self.size.width, self.count)
+        self._keep_in_sight()
+
+    def on_click(self, event: events.Click) -> None:
+        place = event.y + self.scroll_offset.y
+        if 0 <= place < self.count:
+            self.move(place)
+            self.post_message(self.Picked(self, place))
+        event.stop()
