@@ -1,0 +1,75 @@
+"""Answer type prediction on the real data: nothing is wrong with it, quality, and the same bytes on both engines."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from searchapp.formats.problems import Problems
+from searchapp.tasks.smart_types_dbpedia import TASK as DBPEDIA
+from searchapp.tasks.smart_types_wikidata import TASK as WIKIDATA
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.data
+
+EVERY = 4
+"""One in so many questions of the train file is taken: enough for the figures, few enough to be quick."""
+
+
+@pytest.fixture
+def smart_data() -> Path:
+    root = os.environ.get("SEARCHAPP_TEST_DATA")
+    if not root:
+        pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
+    return Path(root) / "smart"
+
+
+@pytest.fixture
+def fewer(smart_data: Path, tmp_path: Path) -> Path:
+    """A folder with a part of the real questions, and all types of DBpedia."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in ("task1_dbpedia_train.json", "task1_wikidata_train.json"):
+        questions = json.loads((smart_data / name).read_text(encoding="utf-8"))
+        (folder / name).write_text(json.dumps(questions[::EVERY]), encoding="utf-8")
+    (folder / "dbpedia_types.tsv").write_bytes((smart_data / "dbpedia_types.tsv").read_bytes())
+    return folder
+
+
+@pytest.mark.parametrize(("task", "questions"), [(DBPEDIA, 17_254), (WIKIDATA, 18_208)])
+def test_the_official_files_have_no_problem(smart_data: Path, task: object, questions: int) -> None:
+    assert isinstance(task, type(DBPEDIA) | type(WIKIDATA))
+    problems = Problems()
+    documents = list(task.documents(smart_data, problems))
+    assert task.check_split(smart_data, "fold0", problems) == questions
+    problems.raise_if_any()
+    assert len(documents) == len({document.id for document in documents}) > 700
+
+
+@pytest.mark.parametrize(
+    ("task", "recipe", "at_least"),
+    [
+        ("smart-types-dbpedia", "bm25", {"Accuracy": 0.78, "NDCG@5": 0.43}),
+        ("smart-types-dbpedia", "neighbours", {"Accuracy": 0.86, "NDCG@5": 0.63}),
+        ("smart-types-wikidata", "bm25", {"accuracy": 0.80, "MRR (whole labels)": 0.36}),
+        ("smart-types-wikidata", "neighbours", {"accuracy": 0.86, "MRR (whole labels)": 0.50}),
+    ],
+)
+def test_a_fold_is_ranked_well_and_the_same_on_both_engines(
+    server: Cli, fewer: Path, tmp_path: Path, task: str, recipe: str, at_least: dict[str, float]
+) -> None:
+    runs = []
+    for engine in ("embedded", "elasticsearch"):
+        options = ["--data", fewer, "--engine", engine]
+        assert server("index", task, *options).code == 0
+        out = tmp_path / engine
+        ranked = server("rank", task, *options, "--split", "fold1", "--recipe", recipe, "--out", out)
+        assert ranked.code == 0, ranked.stderr
+        runs.append(out)
+    assert (runs[0] / "run.trec").read_bytes() == (runs[1] / "run.trec").read_bytes()
+    official = server("evaluate", runs[0], "--json", "--lenient").json["official"]
+    for measure, least in at_least.items():
+        assert official["values"][measure] >= least

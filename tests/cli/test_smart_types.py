@@ -1,0 +1,161 @@
+"""Answer type prediction from end to end on the sample collections, on both engines."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import searchapp
+from searchapp.tasks import load
+from tests.cli.conftest import Cli
+
+SAMPLES = Path(searchapp.__file__).parent / "samples"
+TASKS = ("smart-types-dbpedia", "smart-types-wikidata")
+FOLDS = [f"fold{number}" for number in range(5)]
+
+
+@pytest.fixture(params=TASKS)
+def task(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def data(task: str, tmp_path: Path) -> Path:
+    """A copy of the task's sample that a test may damage."""
+    return Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
+
+
+def train_file(task: str, data: Path) -> Path:
+    return data / f"task1_{task.rpartition('-')[2]}_train.json"
+
+
+def ranked(cli: Cli, task: str, data: Path, out: Path, *options: object) -> Path:
+    assert cli("index", task, "--data", data).code == 0
+    result = cli("rank", task, "--data", data, "--out", out, *options)
+    assert result.code == 0, result.stderr
+    return out
+
+
+@pytest.mark.parametrize("recipe", ["bm25", "neighbours"])
+@pytest.mark.parametrize("split", ["fold1", "test"])
+def test_ranking_exporting_validating_and_evaluating_agree(
+    cli: Cli, task: str, data: Path, split: str, recipe: str, tmp_path: Path
+) -> None:
+    run = ranked(cli, task, data, tmp_path / "run", "--split", split, "--recipe", recipe)
+    out = tmp_path / "answers.json"
+    assert cli("export", run, "--out", out).code == 0
+    assert out.read_bytes() == (run / load(task).official_file).read_bytes()
+    options = ["--task", task, "--data", data, "--split", split]
+    validated = cli("validate", out, *options)
+    assert validated.code == 0, validated.stderr
+    assert cli("validate", out, "--task", task).code == 0
+    reporting = ["--json", "--per-topic", "--by", "all", "--lenient"]
+    of_run = cli("evaluate", run, *reporting).json
+    of_file = cli("evaluate", out, *options, *reporting).json
+    for key in ("official", "breakdowns", "topics", "warnings"):
+        assert of_run[key] == of_file[key]
+    assert set(of_run["breakdowns"]) == {"category", "gold-types", "first-word"}
+    assert next(iter(of_run["official"]["values"].values())) >= 0.6
+
+
+def test_both_engines_rank_the_same_bytes(server: Cli, task: str, data: Path, tmp_path: Path) -> None:
+    for recipe in ("bm25", "neighbours", "words"):
+        rankings = []
+        for engine in ("embedded", "elasticsearch"):
+            out = tmp_path / f"{recipe}-{engine}"
+            assert server("index", task, "--data", data, "--engine", engine).code == 0
+            options = ["--data", data, "--split", "fold1", "--recipe", recipe, "--out", out]
+            assert server("rank", task, *options, "--engine", engine).code == 0
+            rankings.append((out / "run.trec").read_bytes())
+        assert rankings[0] == rankings[1] != b""
+
+
+def test_every_fold_is_scored_against_its_own_questions(
+    offline: Cli, task: str, data: Path, tmp_path: Path
+) -> None:
+    questions = [one for one in json.loads(train_file(task, data).read_text()) if one["question"]]
+    counted = 0
+    for split in FOLDS:
+        run = ranked(offline, task, data, tmp_path / split, "--split", split, "--recipe", "bm25")
+        counted += offline("evaluate", run, "--json", "--lenient").json["topics"]
+    assert counted == len(questions)
+
+
+def test_a_search_finds_types_by_their_names(cli: Cli, task: str, data: Path) -> None:
+    assert cli("index", task, "--data", data).code == 0
+    hits = cli("search", task, "Which cities are there?", "--json").json["hits"]
+    assert hits[0]["text"] == "city"
+
+
+def test_everything_wrong_with_an_official_file_is_found(
+    offline: Cli, task: str, data: Path, tmp_path: Path
+) -> None:
+    run = ranked(offline, task, data, tmp_path / "run", "--split", "test")
+    answers = json.loads((run / load(task).official_file).read_text())
+    answers[0]["type"] = ["date"] if answers[0]["category"] == "resource" else ["dbo:City"]
+    answers[1]["category"] = "place"
+    answers[2]["type"] = answers[2]["type"] * 2
+    answers[3]["id"] = 7 if "wikidata" in task else "nobody"
+    bad = tmp_path / "bad.json"
+    bad.write_text("[\n" + ",\n".join(map(json.dumps, answers)) + "\n]\n")
+    options = ["--task", task, "--data", data, "--split", "test", "--json"]
+    result = offline("validate", bad, *options)
+    assert result.code == 4
+    found = {(problem["kind"], problem["where"].split(":")[0]) for problem in result.json["problems"]}
+    assert ("contradiction", "line 2") in found
+    assert ("unknown category", "line 3") in found
+    assert ("repeated type", "line 4") in found
+    assert ("unknown question", "line 5") in found
+    assert sum(kind == "missing question" for kind, _where in found) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"category": "boolean"}, "contradiction"),
+        ({"category": "Boolean"}, "unknown category"),
+        ({"type": ["date"], "category": "resource"}, "contradiction"),
+        ({"question": " "}, "blank text"),
+    ],
+)
+def test_train_files_are_checked_once_and_with_lines(
+    offline: Cli, task: str, data: Path, changes: dict[str, Any], kind: str
+) -> None:
+    path = train_file(task, data)
+    questions = json.loads(path.read_text())
+    questions[2] = {**questions[2], "type": ["date"], "category": "literal", **changes}
+    path.write_text("[\n" + ",\n".join(map(json.dumps, questions)) + "\n]\n")
+    result = offline("index", task, "--data", data)
+    assert result.code == 4
+    assert result.stderr.count(kind) == 1
+    assert "_train.json: line 4: question" in result.stderr
+
+
+def test_missing_files_are_told_once(offline: Cli, task: str, data: Path) -> None:
+    (needed,) = load(task).document_files(data)
+    needed.unlink()
+    result = offline("index", task, "--data", data)
+    assert result.code == 4
+    assert result.stderr.count("missing file") == 1 and needed.name in result.stderr
+
+
+def test_masked_gold_is_not_scored(offline: Cli, task: str, data: Path, tmp_path: Path) -> None:
+    path = data / f"task1_{task.rpartition('-')[2]}_test.json"
+    questions = [{"id": one["id"], "question": one["question"]} for one in json.loads(path.read_text())]
+    path.write_text(json.dumps(questions))
+    run = ranked(offline, task, data, tmp_path / "run", "--split", "test")
+    assert (run / load(task).official_file).is_file()
+    result = offline("evaluate", run)
+    assert result.code == 4 and "masked" in result.stderr
+
+
+def test_a_split_that_is_not_there_is_a_usage_error(
+    offline: Cli, task: str, data: Path, tmp_path: Path
+) -> None:
+    result = offline("rank", task, "--data", data, "--split", "dev", "--out", tmp_path / "run")
+    assert result.code == 2 and "fold0 or fold1" in result.stderr
