@@ -7,7 +7,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -90,6 +90,25 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         if isinstance(error, OSError):
             raise SearchappError(_failed(path, error)) from error
         raise
+
+
+def write_files(
+    out: Path, writers: Mapping[str, Callable[[BinaryIO], object]], *, replace: bool = False
+) -> None:
+    """Write one file as `out`, or several into a folder of that name, whole or not at all.
+
+    Raises:
+        UsageError: something stands there already, and `replace` is not set.
+    """
+    if len(writers) == 1:
+        (writer,) = writers.values()
+        with whole_file(out, replace=replace) as file:
+            writer(file)
+        return
+    with whole_folder(out, replace=replace) as folder:
+        for name, writer in writers.items():
+            with (folder / name).open("wb") as file:
+                writer(file)
 
 
 def require_writable(folder: Path) -> None:

@@ -73,7 +73,7 @@ def register(app: typer.Typer) -> None:
         """
         from searchapp.evaluation.base import ScorerOptions
         from searchapp.evaluation.evaluate import task_of
-        from searchapp.files import whole_file, whole_folder
+        from searchapp.files import write_files
         from searchapp.formats import rankings, trec
         from searchapp.runs import directory
 
@@ -91,13 +91,5 @@ def register(app: typer.Typer) -> None:
             writers = loaded.official_files(stored.run, Path(stored.manifest.data))
         else:
             writers = {"run": lambda file: write[format_](file, stored.run)}
-        if len(writers) == 1:
-            (writer,) = writers.values()
-            with whole_file(out, replace=overwrite) as file:
-                writer(file)
-        else:
-            with whole_folder(out, replace=overwrite) as folder:
-                for name, writer in writers.items():
-                    with (folder / name).open("wb") as file:
-                        writer(file)
+        write_files(out, writers, replace=overwrite)
         say(settings, f"{len(stored.run):,} rankings of {run} are written to {out}")

@@ -313,3 +313,30 @@ def test_a_run_is_scored_against_a_qrels_file(
 def indexed_offline(offline: Cli) -> Cli:
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
     return offline
+
+
+def test_the_official_gold_file_of_judgments_scores_as_the_gold(
+    indexed_offline: Cli, gold: dict[str, list[str]], tmp_path: Path
+) -> None:
+    run, log, out = tmp_path / "run", tmp_path / "log.sqlite", tmp_path / "gold.json"
+    indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run)
+    judge_like_gold(log, gold, ranked(run))
+    export = (
+        "judgments",
+        "export",
+        "nlps",
+        "--format",
+        "official",
+        "--data",
+        SAMPLE,
+        "--log",
+        log,
+        "--out",
+        out,
+    )
+    assert indexed_offline(*export, "--split", "dev").code == 0
+    own = indexed_offline("evaluate", run, "--nearest", 50, "--gold", out, "--json").json["official"]
+    official = indexed_offline("evaluate", run, "--nearest", 50, "--json").json["official"]
+    assert own["value"] == pytest.approx(official["value"], abs=1e-12)
+    assert indexed_offline(*export, "--split", "dev").code == 2  # the file is there
+    assert indexed_offline(*export, "--overwrite").code == 2  # which split?

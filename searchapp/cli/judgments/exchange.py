@@ -30,6 +30,7 @@ class Format(StrEnum):
     jsonl = "jsonl"
     qrels = "qrels"
     trec = "trec"
+    official = "official"
 
 
 def register(group: typer.Typer) -> None:
@@ -44,35 +45,56 @@ def register(group: typer.Typer) -> None:
             Format,
             typer.Option(
                 "--format",
-                help="jsonl: every event; qrels: the grade that holds; trec: every annotator's grade.",
+                help="jsonl: every event; qrels: the grade that holds; trec: every annotator's grade; "
+                "official: the task's own gold file.",
             ),
         ] = Format.jsonl,
+        data: Annotated[
+            Path | None,
+            typer.Option(help="official: folder with the task's official files.", show_default=False),
+        ] = None,
+        split: Annotated[
+            str | None, typer.Option(help="official: the split that the topics are of.", show_default=False)
+        ] = None,
         rule: Annotated[
-            Rule, typer.Option(help="qrels: how several opinions become one, where nobody has decided.")
+            Rule,
+            typer.Option(help="qrels, official: how several opinions become one, where nobody has decided."),
         ] = Rule.majority,
         annotator: AnnotatorsOption = None,
         log: LogOption = None,
         overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     ) -> None:
         """Write the judgments of a task as a file."""
-        from searchapp.files import whole_file
+        from searchapp.files import whole_file, write_files
         from searchapp.formats import trec
+        from searchapp.formats.problems import Problems
         from searchapp.judging import exchange
         from searchapp.judging.fold import Folding, judged
+        from searchapp.tasks import data_folder, load
 
-        task = name_of(task)
+        loaded = load(task)
+        task = loaded.name
         with open_log(settings, log) as opened:
             events, view = of_task(opened, task)
         require_known(annotator, view, task)
         if annotator and format_ is Format.jsonl:
             raise UsageError("jsonl holds every event: leave out --annotator, or choose another format")
+        grades = judged(view, Folding(rule, annotator)).grades
+        if format_ is Format.official:
+            if split is None:
+                raise UsageError("say which split the judged topics are of with --split")
+            folder = data_folder(loaded, settings.home, data)
+            own = {topic.id for topic in loaded.topics(folder, split, Problems(lenient=True))}
+            of_split = {topic: given for topic, given in grades.items() if topic in own}
+            write_files(out, loaded.judged_gold(of_split, folder, split), replace=overwrite)
+            say(settings, f"the gold of {len(of_split):,} topics is written to {out}")
+            return
         with whole_file(out, replace=overwrite) as file:
             if format_ is Format.jsonl:
                 written = exchange.write_jsonl(file, events)
             elif format_ is Format.trec:
                 written = exchange.write_annotators(file, view)
             else:
-                grades = judged(view, Folding(rule, annotator)).grades
                 trec.write_qrels(file, grades)
                 written = sum(map(len, grades.values()))
         say(settings, f"{written:,} lines are written to {out}")
@@ -98,8 +120,8 @@ def register(group: typer.Typer) -> None:
         """
         from searchapp.judging import exchange
 
-        if format_ is Format.trec:
-            raise UsageError("the format trec can only be written: import jsonl or qrels")
+        if format_ in (Format.trec, Format.official):
+            raise UsageError(f"the format {format_.value} can only be written: import jsonl or qrels")
         if (annotator is None) == (format_ is Format.qrels):
             needs = (
                 "say whose grades these are"
