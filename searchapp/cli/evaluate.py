@@ -80,7 +80,8 @@ def register(app: typer.Typer) -> None:
             bool,
             typer.Option(
                 "--lenient",
-                help="checkthat: leave out debates that the official scorer stops on, for they are too short.",
+                help="Go on where the official scorer stops: checkthat leaves out debates that are too short, "
+                "smart-types-wikidata compares whole labels.",
             ),
         ] = False,
         judgments: Annotated[

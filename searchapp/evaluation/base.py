@@ -83,7 +83,8 @@ class ScorerOptions:
     `nearest`: the cut-off of nlps. `hierarchy`: the type hierarchy of smart-types-dbpedia, when it is not in the
     data. `knowledge_base`: the option `--kb` of the relation scorers. `split`: which questions of the gold files
     count where a file holds several splits, such as the folds of a train file; None means all of them.
-    `lenient`: leave out what their script stops on, where the rest has a figure, and say so in a warning.
+    `lenient`: go on where their script stops, by leaving something out or comparing otherwise, and say so in a
+    warning.
     """
 
     nearest: int | None = None
