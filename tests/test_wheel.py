@@ -66,6 +66,11 @@ def test_an_installed_wheel_knows_its_tasks(installed: Path) -> None:
     assert "bm25" in described["tasks"][0]["recipes"]
 
 
+def test_an_installed_wheel_knows_where_the_official_data_is(installed: Path) -> None:
+    listed = json.loads(run(installed, "-m", "searchapp", "data", "list", "nlps", "--json"))
+    assert listed["tasks"][0]["files"][0]["path"] == "knowledge_base.json"
+
+
 def test_an_installed_wheel_finds_its_mapping_inside_itself(installed: Path) -> None:
     code = (
         "from searchapp import resources\n"

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from searchapp.errors import InvalidFiles, SearchappError
+from searchapp.errors import DataError, InvalidFiles, SearchappError
 from searchapp.settings import Settings, resolve
 
 if TYPE_CHECKING:
     from rich.console import Console
     from typer.core import TyperCommand
+
+    from searchapp.tasks.base import Task
 
 _PANEL = "Global options"
 
@@ -205,6 +207,24 @@ def stdout_console() -> Console:
 
     width = None if sys.stdout.isatty() else 100_000
     return PlainConsole(highlight=False, markup=False, emoji=False, width=width)
+
+
+def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
+    """The folder of a task's files: the given one, else the one that they are kept in.
+
+    Raises:
+        DataError: no folder is given, and none of the files have been fetched.
+    """
+    from searchapp.fetching.folder import has_data
+    from searchapp.tasks import data_folder
+
+    folder = data_folder(task, settings.home, data)
+    if data is None and task.file is None and not has_data(folder):
+        raise DataError(
+            f"there is no data of {task.name} in {folder}: fetch it with `searchapp data get {task.name}`, "
+            "or name the folder that it is in with --data"
+        )
+    return folder
 
 
 def _unwrapped(docstring: str) -> str:

@@ -21,7 +21,7 @@ from searchapp.cli.common import (
     stdout_console,
     warn,
 )
-from searchapp.errors import InvalidFiles, Problem, SearchappError, UsageError
+from searchapp.errors import DataError, InvalidFiles, Problem, SearchappError, UsageError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
@@ -133,7 +133,9 @@ def register(app: typer.Typer) -> None:
 
         source, folder = load(task), data if data is not None else _folder(settings, task)
         if not has_data(folder):
-            raise UsageError(f"there is no data in {folder}: fetch it with `searchapp data get {task}`")
+            raise DataError(
+                f"there is no data of {task} in {folder}: fetch it with `searchapp data get {task}`"
+            )
         found = check(source, folder)
         others = strangers(folder, found)
         if as_json:
@@ -175,11 +177,12 @@ def _fetch(
 
 
 def _confirmed() -> bool:
-    try:
-        return typer.confirm("Fetch them, and accept these terms?", default=False, err=True)
-    except typer.Abort:  # the end of the input, or Ctrl-C
+    # Not Typer's: it writes to stdout as well, which is for results.
+    print("Fetch them, and accept these terms? [y/N] ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
         print(file=sys.stderr)
-        raise SearchappError("nothing was fetched") from None
+    return answer.strip().lower() in ("y", "yes")
 
 
 def _say_what_is_kept(plan: Plan) -> None:

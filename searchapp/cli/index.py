@@ -12,6 +12,7 @@ from searchapp.cli.common import (
     JsonOption,
     TaskArgument,
     command,
+    data_of,
     print_json,
     say,
     warn_of_notes,
@@ -47,14 +48,14 @@ def register(app: typer.Typer) -> None:
         from searchapp.cli.progress import for_person
         from searchapp.engines import open_engine
         from searchapp.indexing import index_task
-        from searchapp.tasks import data_folder, load
+        from searchapp.tasks import load
 
         loaded = load(task)
         with closing(open_engine(settings)) as engine:
             outcome = index_task(
                 loaded,
                 engine,
-                data_folder(loaded, settings.home, data),
+                data_of(settings, loaded, data),
                 for_person(settings),
                 shards=shards,
                 rebuild=rebuild,

@@ -12,6 +12,7 @@ from searchapp.cli.common import (
     JsonOption,
     TaskArgument,
     command,
+    data_of,
     print_json,
     say,
     warn,
@@ -82,12 +83,12 @@ def register(app: typer.Typer) -> None:
         from searchapp.ranking import recipes
         from searchapp.runs import directory
         from searchapp.runs.make import RunRequest, make_run
-        from searchapp.tasks import data_folder, load
+        from searchapp.tasks import load
 
         loaded = load(task)
         directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
         chosen = recipes.load(loaded.recipe_book(), recipe or loaded.default_recipe, _parameters(set_ or []))
-        folder = data_folder(loaded, settings.home, data)
+        folder = data_of(settings, loaded, data)
         judged: tuple[Example, ...] = ()
         if with_judgments:
             judged = _judged(settings, loaded, folder, split, Folding(rule, annotator), log)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, print_json, say
+from searchapp.cli.common import JsonOption, command, data_of, print_json, say
 from searchapp.settings import Settings
 
 
@@ -36,11 +36,11 @@ def register(app: typer.Typer) -> None:
         """Find everything in an official file that the organisers would not accept, with line numbers."""
         from searchapp.evaluation.base import ScorerOptions
         from searchapp.formats.problems import Problems
-        from searchapp.tasks import data_folder, load
+        from searchapp.tasks import load
 
         problems = Problems()
         loaded = load(task)
-        folder = None if split is None and data is None else data_folder(loaded, settings.home, data)
+        folder = None if split is None and data is None else data_of(settings, loaded, data)
         loaded.validate_official(file, folder, split, ScorerOptions(nearest), problems)
         if as_json:
             found = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import lzma
 import os
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from searchapp.errors import DataError
 from searchapp.fetching.sources import Member
 
 MOST_ENTRIES = 100_000
-"""An archive with more entries than this is refused; the largest official one has a few thousand."""
+"""An archive with more entries than this is refused."""
 
 HIGHEST_RATIO = 200
 """An entry that grows by more than this factor is refused as a bomb; text shrinks to a tenth, rarely a fiftieth."""
@@ -31,6 +32,7 @@ _PIECE = 1 << 18
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What the library raises on a damaged archive, besides its own error.
 _DAMAGED = (
+    struct.error,
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,

@@ -145,7 +145,7 @@ class Downloader:
             stop=lambda _state: patience.is_over,
             wait=lambda _state: patience.seconds,
             before_sleep=lambda _state: self._notify(
-                f"{url} {patience.reason}: trying again in {patience.seconds:.0f} s"
+                f"{url} {patience.reason}: trying again in {patience.seconds:.3g} s"
             ),
             reraise=True,
         )
@@ -363,4 +363,6 @@ def _sentence(error: httpx.TransportError) -> str:
         return f"can't be reached through the proxy ({error})"
     if isinstance(error, httpx.ConnectError):
         return f"can't be reached ({error})"
+    if isinstance(error, httpx.RemoteProtocolError) and "peer closed connection" in str(error):
+        return "broke off before the end"
     return f"broke off ({str(error) or type(error).__name__})"

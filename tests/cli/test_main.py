@@ -12,6 +12,7 @@ from tests.cli.conftest import SAMPLE, Cli
 
 COMMANDS = [
     "analyze",
+    "data",
     "demo",
     "doctor",
     "evaluate",

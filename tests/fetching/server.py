@@ -88,10 +88,10 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *_: Any) -> None:  # noqa: A002
         """Say nothing."""
 
-    def do_HEAD(self) -> None:  # noqa: N802
+    def do_HEAD(self) -> None:
         self._answer(Fault() if self.path in self.owner.files else Fault(status=404), with_body=False)
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         self.owner.requests[self.path].append({name.lower(): value for name, value in self.headers.items()})
         fault = self.owner.fault(self.path)
         if self.path not in self.owner.files and fault.status is None:

@@ -1,0 +1,382 @@
+"""`searchapp data` against a server on loopback that holds the sample collection as if it were the official data."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from searchapp.fetching import download, sources
+from searchapp.fetching.staging import NAME
+from tests.cli.conftest import SAMPLE, Cli
+from tests.fetching.server import Fault, FileServer
+
+BASE = "/data.example/nlps/"
+NAMES = ("knowledge_base.json", "train_set.json", "dev_set.json")
+
+
+def toml() -> str:
+    """The sample collection as a source, and the same in an archive under another name."""
+    rows = [
+        f'{{ path = "{name}", size = {len(content)}, git_blob = "{blob}" }},'
+        for name in NAMES
+        for content in [(SAMPLE / name).read_bytes()]
+        for blob in [hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()]
+    ]
+    return f"""
+[nlps]
+page = "https://data.example/"
+terms = "To be used with care."
+[[nlps.groups]]
+base = "https:/{BASE}"
+files = [
+{chr(10).join(rows)}
+]
+
+[checkthat]
+page = "https://data.example/"
+terms = "To be used with care."
+[[checkthat.archives]]
+url = "http://data.example/speeches.zip"
+sha256 = "{hashlib.sha256(archive()).hexdigest()}"
+at_most = 100_000
+unpacked_at_most = 1_000_000
+top = "speeches/"
+members = [{{ from = "training/*.tsv", to = "training/" }}]
+"""
+
+
+def archive() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as opened:
+        for number in range(12):
+            opened.writestr(zipfile.ZipInfo(f"speeches/training/{number}.tsv"), f"{number}\tA\tB\t0\n")
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file that stands for the list of sources."""
+    path = tmp_path / "sources.toml"
+    path.write_text(toml())
+    monkeypatch.setattr(sources, "_FILE", path)
+    sources._read.cache_clear()
+    yield path
+    sources._read.cache_clear()
+
+
+@pytest.fixture
+def web(listed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    """The server, which is named as the mirror."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(download, "FIRST_WAIT_SECONDS", 0.01)
+    with FileServer() as web:
+        web.files.update({BASE + name: (SAMPLE / name).read_bytes() for name in NAMES})
+        web.files["/data.example/speeches.zip"] = archive()
+        monkeypatch.setenv("SEARCHAPP_DATA_MIRROR", web.url)
+        yield web
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "data" / "nlps"
+
+
+def test_fetched_data_is_found_by_index_and_rank(
+    web: FileServer, cli: Cli, home: Path, tmp_path: Path
+) -> None:
+    got = cli("data", "get", "nlps", "--accept-terms")
+    assert got.code == 0, got.stderr
+    assert got.stdout == ""
+    for told in (
+        "nlps",
+        "To be used with care.",
+        f"{web.url}{BASE}",
+        "3 files, ",
+        str(home),
+        "dev_set.json",
+    ):
+        assert told in got.stderr
+    assert cli("index", "nlps").code == 0
+    ranked = cli("rank", "nlps", "--split", "dev", "--depth", "10", "--out", tmp_path / "run")
+    assert ranked.code == 0, ranked.stderr
+    verified = cli("data", "verify", "nlps")
+    assert verified.code == 0
+    assert "3 files in" in verified.stderr and "byte for byte" in verified.stderr
+
+
+def test_the_result_as_json(web: FileServer, offline: Cli, home: Path) -> None:
+    got = offline("data", "get", "nlps", "--accept-terms", "--json", "--quiet")
+    assert got.stderr == ""
+    assert (got.json["task"], got.json["folder"], got.json["present"]) == ("nlps", str(home), [])
+    for entry in got.json["fetched"]:
+        content = (home / entry["path"]).read_bytes()
+        assert entry["sha256"] == hashlib.sha256(content).hexdigest()
+        assert entry["from"] == f"https:/{BASE}{entry['path']}"
+    again = offline("data", "get", "nlps", "--json")
+    assert again.code == 0  # nothing is fetched, so there is nothing to accept
+    assert again.json["fetched"] == []
+    assert sorted(again.json["present"]) == sorted(NAMES)
+    assert "every official file is in" in again.stderr
+
+
+def test_without_somebody_to_ask_terms_are_not_accepted(web: FileServer, offline: Cli, home: Path) -> None:
+    result = offline("data", "get", "nlps")
+    assert result.code == 2
+    assert result.stderr == (
+        "searchapp: nobody is there to accept the terms of the data of nlps: read them with "
+        "`searchapp data list nlps`, and say --accept-terms\n"
+    )
+    assert not web.requests and not home.exists()
+
+
+def test_another_folder_can_be_named(web: FileServer, offline: Cli, home: Path, tmp_path: Path) -> None:
+    assert offline("data", "get", "nlps", "--accept-terms", "--into", tmp_path / "mine").code == 0
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == {*NAMES, "fetched.json"}
+    assert not home.exists()
+    assert offline("data", "verify", "nlps", "--data", tmp_path / "mine").code == 0
+
+
+def test_an_archive_of_many_files_is_fetched_and_listed(web: FileServer, offline: Cli) -> None:
+    before = offline("data", "list", "checkthat")
+    assert "checkthat  nothing yet" in before.stdout
+    assert "training/*.tsv" in before.stdout and "size unknown" in before.stdout
+    got = offline("data", "get", "checkthat", "--accept-terms")
+    assert got.code == 0, got.stderr
+    assert "speeches.zip" in got.stderr and "12 files fetched" in got.stderr
+    after = offline("data", "list", "checkthat")
+    assert "checkthat  complete" in after.stdout and "training/11.tsv" in after.stdout
+    assert offline("data", "verify", "checkthat").code == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "message"),
+    [
+        (Fault(status=404), 1, "answers 404 Not Found: nothing was fetched from it; the file may have moved"),
+        (Fault(status=429), 1, "answers 429 Too Many Requests: try again later"),
+        (Fault(status=503), 1, "answers 503 Service Unavailable: try again later"),
+        (Fault(cut_after=10), 1, "60 bytes are kept, and the same command goes on from there"),
+        (Fault(corrupt=True), 4, "is not the file that is meant, git-blob:"),
+        (Fault(body=b"<html>"), 4, "has 6 bytes, and the file that is meant has"),
+    ],
+)
+def test_what_goes_wrong_is_one_sentence_and_an_exit_code(
+    web: FileServer, offline: Cli, home: Path, fault: Fault, code: int, message: str
+) -> None:
+    web.faults[BASE + "train_set.json"] = fault
+    result = offline("data", "get", "nlps", "--accept-terms", "--quiet")
+    assert result.code == code
+    error = result.stderr.splitlines()[-1]
+    assert error.startswith("searchapp: ") and f"{BASE}train_set.json" in error and message in error
+    assert not any((home / name).exists() for name in NAMES)
+
+
+def test_an_unreachable_source_fails_with_1(
+    web: FileServer, offline: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_DATA_MIRROR", "http://127.0.0.1:9")
+    result = offline("data", "get", "nlps", "--accept-terms", "--quiet")
+    assert result.code == 1
+    assert "can't be reached" in result.stderr.splitlines()[-1]
+
+
+def test_a_mirror_that_is_no_address_is_a_usage_error(
+    web: FileServer, offline: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_DATA_MIRROR", "mirror")
+    assert offline("data", "get", "nlps", "--accept-terms").code == 2
+
+
+def test_verify_tells_what_is_not_official(web: FileServer, offline: Cli, home: Path) -> None:
+    nothing = offline("data", "verify", "nlps")
+    assert nothing.code == 4 and "fetch it with `searchapp data get nlps`" in nothing.stderr
+    offline("data", "get", "nlps", "--accept-terms")
+    (home / "dev_set.json").write_text("{}")
+    (home / "train_set.json").unlink()
+    result = offline("data", "verify", "nlps", "--json")
+    assert result.code == 4
+    assert "changed file: dev_set.json" in result.stderr and "missing file: train_set.json" in result.stderr
+    states = {one["path"]: one["state"] for one in result.json["files"]}
+    assert states == {"knowledge_base.json": "intact", "train_set.json": "missing", "dev_set.json": "changed"}
+    assert result.json["complete"] is False
+    refused = offline("data", "get", "nlps", "--accept-terms")
+    assert refused.code == 2 and "or replace them with --overwrite" in refused.stderr
+    assert offline("data", "get", "nlps", "--accept-terms", "--overwrite").code == 0
+    assert offline("data", "verify", "nlps").code == 0
+
+
+def test_a_stranger_among_the_official_files_is_a_warning(
+    web: FileServer, offline: Cli, tmp_path: Path
+) -> None:
+    offline("data", "get", "checkthat", "--accept-terms", "--into", tmp_path / "c")
+    (tmp_path / "c" / "training" / "mine.tsv").write_text("x")
+    result = offline("data", "verify", "checkthat", "--data", tmp_path / "c", "--json")
+    assert result.code == 0
+    assert "mine.tsv is not one of the official files" in result.stderr
+    assert result.json["strangers"] == ["training/mine.tsv"]
+
+
+def test_the_list_tells_sizes_sources_terms_and_what_is_there(
+    web: FileServer, offline: Cli, home: Path
+) -> None:
+    offline("data", "get", "nlps", "--accept-terms")
+    (home / "dev_set.json").unlink()
+    listed = offline("data", "list", "--json").json["tasks"]
+    assert [task["task"] for task in listed] == ["nlps", "checkthat"]
+    nlps = listed[0]
+    assert (nlps["terms"], nlps["complete"], nlps["folder"]) == ("To be used with care.", False, str(home))
+    assert {one["path"]: (one["expected"], one["state"]) for one in nlps["files"]} == {
+        name: ((SAMPLE / name).stat().st_size, "missing" if name == "dev_set.json" else "there")
+        for name in NAMES
+    }
+    shown = offline("data", "list").stdout
+    assert "nlps  2 of 3 files" in shown and "checkthat  nothing yet" in shown
+    assert "To be used with care." in shown and f"https:/{BASE}" in shown
+
+
+def test_an_unfinished_download_is_no_data(web: FileServer, offline: Cli, home: Path) -> None:
+    web.faults[BASE + "dev_set.json"] = Fault(status=404)
+    assert offline("data", "get", "nlps", "--accept-terms").code == 1
+    assert (home / NAME).is_dir()
+    described = {task["task"]: task for task in offline("tasks", "--json").json["tasks"]}
+    assert described["nlps"]["data_found"] is False
+    assert offline("data", "verify", "nlps").code == 4
+    indexed = offline("index", "nlps")
+    assert indexed.code == 4
+    assert indexed.stderr == (
+        f"searchapp: there is no data of nlps in {home}: fetch it with `searchapp data get nlps`, "
+        "or name the folder that it is in with --data\n"
+    )
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from searchapp.fetching import sources
+sources._FILE = Path(sys.argv.pop(1))
+from searchapp.cli import main
+main()
+"""
+
+
+class Terminal:
+    """A command in a terminal of its own."""
+
+    def __init__(self, listed: Path, *arguments: object) -> None:
+        self._master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, str(listed), *map(str, arguments)],
+            stdin=slave,
+            stdout=subprocess.PIPE,
+            stderr=slave,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+            start_new_session=True,
+        )
+        os.close(slave)
+        self.shown = ""
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+        os.close(self._master)
+
+    def wait_for(self, text: str) -> None:
+        """Read on until a text has been shown."""
+        while text not in self.shown:
+            assert self._read(), self.shown
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    def end(self) -> int:
+        """The exit code, once everything that was shown has been read."""
+        while self._read():
+            pass
+        return self.process.wait(30)
+
+    def _read(self) -> bool:
+        ready, _, _ = select.select([self._master], [], [], 30)
+        assert ready, f"nothing more is shown after {self.shown!r}"
+        try:
+            piece = os.read(self._master, 4096)
+        except OSError:  # the other end has gone
+            return False
+        self.shown += piece.decode("utf-8", "replace")
+        return bool(piece)
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "\x04"])
+def test_a_person_may_say_no(web: FileServer, listed: Path, tmp_path: Path, answer: str) -> None:
+    with Terminal(listed, "data", "get", "nlps", "--home", tmp_path / "home") as terminal:
+        terminal.wait_for("accept these terms? [y/N] ")
+        terminal.type(answer)
+        assert terminal.end() == 1
+    assert terminal.shown.rstrip().endswith("searchapp: the terms were not accepted: nothing was fetched")
+    assert not web.requests and not (tmp_path / "home").exists()
+
+
+def test_a_person_may_break_off(web: FileServer, listed: Path, tmp_path: Path) -> None:
+    with Terminal(listed, "data", "get", "nlps", "--home", tmp_path / "home") as terminal:
+        terminal.wait_for("accept these terms? [y/N] ")
+        time.sleep(0.5)  # a signal that comes just before the program begins to wait is not heard
+        terminal.process.send_signal(2)
+        assert terminal.end() == 130
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_person_who_says_yes_gets_the_data(
+    web: FileServer, listed: Path, home: Path, tmp_path: Path
+) -> None:
+    with Terminal(listed, "data", "get", "nlps", "--json", "--home", tmp_path / "home") as terminal:
+        terminal.wait_for("accept these terms? [y/N] ")
+        assert "To be used with care." in terminal.shown
+        terminal.type("y\n")
+        assert terminal.end() == 0
+        assert terminal.process.stdout is not None
+        printed = terminal.process.stdout.read()
+    assert "3 files fetched into" in terminal.shown
+    assert printed.startswith(b"{") and json.loads(printed)["folder"] == str(home)
+    assert json.loads((home / "fetched.json").read_text())["terms"] == "To be used with care."
+
+
+def test_an_interrupted_download_says_what_is_kept_and_goes_on_from_there(
+    web: FileServer, listed: Path, offline: Cli, tmp_path: Path
+) -> None:
+    web.files["/data.example/speeches.zip"] = content = os.urandom(200_000)
+    listed.write_text(
+        listed.read_text().replace(hashlib.sha256(archive()).hexdigest(), hashlib.sha256(content).hexdigest())
+    )
+    listed.write_text(listed.read_text().replace("at_most = 100_000", "at_most = 200_000"))
+    web.faults["/data.example/speeches.zip"] = [Fault(pause=0.2)]
+    folder = tmp_path / "home" / "data" / "checkthat"
+    with Terminal(
+        listed, "data", "get", "checkthat", "--accept-terms", "--home", tmp_path / "home"
+    ) as terminal:
+        while not any(part.stat().st_size for part in folder.glob(f"{NAME}/downloads/*.part")):
+            assert terminal.process.poll() is None
+            time.sleep(0.01)
+        terminal.process.send_signal(2)
+        assert terminal.end() == 130
+    assert "have arrived and are kept: the same command goes on from there" in terminal.shown
+    assert terminal.shown.rstrip().endswith("searchapp: interrupted")
+    assert "Traceback" not in terminal.shown
+    sources._read.cache_clear()
+    result = offline("data", "get", "checkthat", "--accept-terms")
+    assert "from an earlier attempt" in result.stderr
+    assert web.ranges("/data.example/speeches.zip")[-1] not in (None, "bytes=0-")
+    assert result.code == 4 and "speeches.zip is damaged" in result.stderr  # these bytes are no archive

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import io
+import stat
+import warnings
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from searchapp.errors import DataError
+from searchapp.fetching import archive as module
+from searchapp.fetching.archive import unpack, unpacked_bytes
+from searchapp.fetching.sources import Member
+
+MEMBERS = (
+    Member("top/tables/*.tsv", "tables/"),
+    Member("top/ratings.json", ""),
+    Member("*EULA*", "terms/", optional=True),
+)
+GOOD = {
+    "top/tables/A.tsv": b"a\tb\n",
+    "top/tables/B.tsv": b"c\td\n" * 1000,
+    "top/ratings.json": b"{}",
+    "top/tables/deeper/C.tsv": b"not wanted",
+    "top/README.txt": b"not wanted",
+}
+
+
+def packed(path: Path, entries: dict[str, bytes] | list[tuple[zipfile.ZipInfo, bytes]]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that occur twice
+        for entry, content in entries.items() if isinstance(entries, dict) else entries:
+            archive.writestr(entry, content, compress_type=zipfile.ZIP_DEFLATED)
+    return path
+
+
+def unpacked(archive: Path, into: Path, at_most: int = 10**6) -> list[str]:
+    return unpack(archive, MEMBERS, into, at_most=at_most, shown="http://x/a.zip")
+
+
+def everything(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_only_what_is_wanted_is_unpacked(tmp_path: Path) -> None:
+    path = packed(tmp_path / "a.zip", {**GOOD, "EULA 2018.docx": b"terms"})
+    told: list[int] = []
+    names = unpack(path, MEMBERS, tmp_path / "out", at_most=10**6, advance=told.append)
+    assert names == ["ratings.json", "tables/A.tsv", "tables/B.tsv", "terms/EULA 2018.docx"]
+    assert everything(tmp_path / "out") == set(names)
+    assert (tmp_path / "out/tables/B.tsv").read_bytes() == GOOD["top/tables/B.tsv"]
+    assert sum(told) == unpacked_bytes(path, MEMBERS) == 4 + 4000 + 2 + 5
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    path = packed(tmp_path / "a.zip", {"top/ratings.json": b"{}"})
+    with pytest.raises(DataError, match=r"does not hold top/tables/\*\.tsv"):
+        unpacked(path, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../evil.tsv",
+        "top/tables/../../../evil.tsv",
+        "/etc/evil.tsv",
+        "..\\evil.tsv",
+        "C:\\evil.tsv",
+        "C:evil",
+        "a\nb",
+    ],
+)
+def test_a_path_that_leads_outside_is_refused_before_anything_is_written(tmp_path: Path, name: str) -> None:
+    path = packed(tmp_path / "a.zip", {**GOOD, name: b"evil"})
+    with pytest.raises(DataError, match="leads out of its folder"):
+        unpacked(path, tmp_path / "out")
+    assert everything(tmp_path) == {"a.zip"}
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
+def test_links_and_devices_are_refused(tmp_path: Path, kind: int) -> None:
+    link = zipfile.ZipInfo("top/tables/L.tsv")
+    link.external_attr = (kind | 0o777) << 16
+    path = packed(
+        tmp_path / "a.zip", [*((zipfile.ZipInfo(k), v) for k, v in GOOD.items()), (link, b"/etc/passwd")]
+    )
+    with pytest.raises(DataError, match=r"L\.tsv is a link or a device"):
+        unpacked(path, tmp_path / "out")
+    assert everything(tmp_path) == {"a.zip"}
+
+
+@pytest.mark.parametrize("twin", ["top/tables/A.tsv", "top/tables/a.tsv"])
+def test_two_entries_for_one_place_are_refused(tmp_path: Path, twin: str) -> None:
+    entries = [*((zipfile.ZipInfo(k), v) for k, v in GOOD.items()), (zipfile.ZipInfo(twin), b"other")]
+    path = packed(tmp_path / "a.zip", entries)
+    with pytest.raises(DataError, match="twice"):
+        unpacked(path, tmp_path / "out")
+
+
+def test_a_bomb_is_refused(tmp_path: Path) -> None:
+    path = packed(tmp_path / "a.zip", {**GOOD, "top/tables/Z.tsv": bytes(5_000_000)})
+    with pytest.raises(
+        DataError, match=r"Z\.tsv would grow from 4,\d\d\d to 5,000,000 bytes, as a bomb does"
+    ):
+        unpacked(path, tmp_path / "out", at_most=10**8)
+    assert everything(tmp_path) == {"a.zip"}
+
+
+def test_more_than_the_stated_bytes_are_refused(tmp_path: Path) -> None:
+    path = packed(tmp_path / "a.zip", GOOD)
+    assert unpacked(path, tmp_path / "out", at_most=4006)
+    with pytest.raises(DataError, match="would unpack to 4,006 bytes, more than 4,005"):
+        unpacked(path, tmp_path / "other", at_most=4005)
+
+
+def test_an_entry_that_understates_its_size_is_refused(tmp_path: Path) -> None:
+    raw = packed(tmp_path / "a.zip", {**GOOD, "top/tables/Z.tsv": b"x" * 1234}).read_bytes()
+    lied = raw.replace((1234).to_bytes(4, "little"), (1000).to_bytes(4, "little"))
+    assert lied != raw
+    (tmp_path / "a.zip").write_bytes(lied)
+    with pytest.raises(DataError, match="damaged|larger"):
+        unpacked(tmp_path / "a.zip", tmp_path / "out")
+
+
+def test_too_many_entries_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_ENTRIES", 3)
+    with pytest.raises(DataError, match="has 5 entries, more than 3"):
+        unpacked(packed(tmp_path / "a.zip", GOOD), tmp_path / "out")
+
+
+def test_an_encrypted_entry_is_refused(tmp_path: Path) -> None:
+    raw = bytearray(packed(tmp_path / "a.zip", GOOD).read_bytes())
+    for signature, offset in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+        at = raw.find(signature)
+        while at >= 0:
+            raw[at + offset] |= 1
+            at = raw.find(signature, at + 1)
+    (tmp_path / "a.zip").write_bytes(raw)
+    with pytest.raises(DataError, match="is encrypted"):
+        unpacked(tmp_path / "a.zip", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"<html>not found</html>", b"PK\x05\x06" + bytes(18), b"PK\x03\x04"]
+)
+def test_what_is_no_archive_is_told(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(DataError, match=r"http://x/a\.zip (is damaged|does not hold)"):
+        unpacked(tmp_path / "a.zip", tmp_path / "out")
+    assert unpacked_bytes(tmp_path / "a.zip", MEMBERS) in (None, 0)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_no_damage_to_an_archive_is_anything_but_an_error_of_the_data(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in GOOD.items():
+            archive.writestr(name, content)
+    raw = bytearray(buffer.getvalue())
+    for _ in range(data.draw(st.integers(1, 4))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    raw = raw[: data.draw(st.integers(len(raw) // 2, len(raw)))]
+    path = tmp_path / "damaged.zip"
+    path.write_bytes(raw)
+    try:
+        names = unpacked(path, tmp_path / "out")
+    except DataError:
+        return
+    assert everything(tmp_path / "out") >= set(names)

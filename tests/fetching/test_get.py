@@ -1,0 +1,394 @@
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.errors import DataError, SearchappError, UsageError
+from searchapp.fetching import get
+from searchapp.fetching.download import Downloader
+from searchapp.fetching.folder import RECEIPT, check, has_data, look, strangers
+from searchapp.fetching.get import Fetched, fetch, kept_bytes, make_plan
+from searchapp.fetching.sources import Source, parse
+from searchapp.fetching.staging import NAME, locked
+from searchapp.progress import Silent
+from tests.fetching.server import Fault, FileServer
+
+SINGLE = {"base.json": b'{"1": "a"}', "training/1.tsv": b"1\tx\n" * 40_000, "training/2.tsv": b"2\ty\n"}
+PACKED = {"top/tables/A.tsv": b"a\n", "top/tables/B.tsv": b"b\n", "top/ratings.json": b"[]"}
+UNPACKED = {"tables/A.tsv": b"a\n", "tables/B.tsv": b"b\n", "ratings.json": b"[]"}
+EVERYTHING = {**SINGLE, **UNPACKED}
+
+
+def git_blob(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def zipped() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in PACKED.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def table(files: FileServer) -> Any:
+    """Three files and an archive of three more, which the server holds."""
+    archive = zipped()
+    files.files.update({f"/{path}": content for path, content in SINGLE.items()}, **{"/a.zip": archive})
+    return {
+        "page": "http://page.example",
+        "terms": "Be kind.",
+        "groups": [
+            {
+                "base": f"{files.url}/",
+                "files": [
+                    {"path": path, "size": len(content), "git_blob": git_blob(content)}
+                    for path, content in SINGLE.items()
+                ],
+            }
+        ],
+        "archives": [
+            {
+                "url": f"{files.url}/a.zip",
+                "sha256": hashlib.sha256(archive).hexdigest(),
+                "at_most": 10_000,
+                "unpacked_at_most": 10_000,
+                "top": "top/",
+                "members": [
+                    {"from": "tables/*.tsv", "to": "tables/"},
+                    {"from": "ratings.json", "to": ""},
+                ],
+            }
+        ],
+    }
+
+
+@pytest.fixture
+def source(table: Any) -> Source:
+    return parse("sample", table)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "data" / "sample"
+
+
+@pytest.fixture
+def run(source: Source, folder: Path) -> Callable[..., Fetched]:
+    """Fetches what is missing."""
+
+    def run(**options: Any) -> Fetched:
+        plan = make_plan(source, folder, **options)
+        with closing(Downloader()) as downloader:
+            return fetch(plan, downloader, downloader.sizes(plan.downloads), Silent(), **options)
+
+    return run
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def states(source: Source, folder: Path) -> dict[str, str]:
+    return {one.path: one.state for one in check(source, folder)}
+
+
+def test_everything_is_fetched_unpacked_and_written_down(
+    source: Source, folder: Path, run: Callable[..., Fetched]
+) -> None:
+    fetched = run()
+    receipt = json.loads((folder / RECEIPT).read_text())
+    assert content(folder) == {**EVERYTHING, RECEIPT: (folder / RECEIPT).read_bytes()}
+    assert set(fetched.files) == set(receipt["files"]) == set(EVERYTHING)
+    assert receipt["terms"] == "Be kind."
+    for path, entry in receipt["files"].items():
+        assert entry["sha256"] == hashlib.sha256(EVERYTHING[path]).hexdigest()
+        assert entry["size"] == len(EVERYTHING[path])
+    assert set(states(source, folder).values()) == {"intact"}
+    assert {one.state for one in look(source, folder)} == {"there"}
+
+
+def test_a_second_time_nothing_is_fetched(source: Source, folder: Path, run: Callable[..., Fetched]) -> None:
+    run()
+    plan = make_plan(source, folder)
+    assert plan.downloads == []
+    assert sorted(plan.present) == sorted(EVERYTHING)
+
+
+def test_only_what_is_missing_is_fetched(
+    files: FileServer, source: Source, folder: Path, run: Callable[..., Fetched]
+) -> None:
+    run()
+    (folder / "training/2.tsv").unlink()
+    files.requests.clear()
+    fetched = run()
+    assert list(fetched.files) == ["training/2.tsv"]
+    assert list(files.requests) == ["/training/2.tsv"]
+    assert set(json.loads((folder / RECEIPT).read_text())["files"]) == set(EVERYTHING)
+    assert set(states(source, folder).values()) == {"intact"}
+
+
+def test_an_archive_is_fetched_again_when_one_of_its_files_is_gone(
+    source: Source, folder: Path, run: Callable[..., Fetched]
+) -> None:
+    run()
+    shutil.rmtree(folder / "tables")
+    assert states(source, folder)["tables/A.tsv"] == "missing"
+    run()
+    assert set(states(source, folder).values()) == {"intact"}
+
+
+def test_no_file_is_in_place_before_all_have_arrived(
+    files: FileServer, source: Source, folder: Path, run: Callable[..., Fetched]
+) -> None:
+    files.faults["/a.zip"] = Fault(status=404)
+    with pytest.raises(SearchappError, match="answers 404"):
+        run()
+    assert not has_data(folder)
+    assert [path.name for path in folder.iterdir()] == [NAME]
+    assert kept_bytes(folder) == sum(map(len, SINGLE.values()))
+    files.faults.clear()
+    files.requests.clear()
+    run()
+    assert list(files.requests) == ["/a.zip"]
+    assert set(states(source, folder).values()) == {"intact"}
+
+
+def test_a_failure_before_anything_arrived_leaves_nothing(
+    files: FileServer, folder: Path, run: Callable[..., Fetched]
+) -> None:
+    files.faults["/base.json"] = Fault(status=404)
+    with pytest.raises(SearchappError):
+        run()
+    assert not folder.exists()
+
+
+def test_an_archive_that_arrived_is_not_fetched_twice(
+    files: FileServer, folder: Path, run: Callable[..., Fetched], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(get, "unpack", fails)
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    files.requests.clear()
+    run()
+    assert not files.requests
+
+
+def test_half_an_archive_is_never_put_in_place(folder: Path, run: Callable[..., Fetched]) -> None:
+    (folder / NAME / "files" / "tables").mkdir(parents=True)
+    (folder / NAME / "files" / "tables" / "OLD.tsv").write_text("of an attempt that was killed")
+    (folder / NAME / "downloads").mkdir()
+    (folder / NAME / "downloads" / ("0" * 40 + ".part")).write_text("of another version of the sources")
+    run()
+    assert "tables/OLD.tsv" not in content(folder)
+    assert not (folder / NAME).exists()
+
+
+def test_other_files_in_place_of_the_official_ones_are_not_touched(
+    files: FileServer, source: Source, folder: Path, run: Callable[..., Fetched]
+) -> None:
+    folder.mkdir(parents=True)
+    (folder / "base.json").write_bytes(b"mine")
+    with pytest.raises(
+        UsageError, match=r"other files in the place of official ones \(base.json\): move them"
+    ):
+        run()
+    assert not files.requests
+    (folder / "base.json").unlink()
+    (folder / "tables").mkdir()
+    (folder / "tables" / "A.tsv").write_bytes(b"mine")
+    with pytest.raises(UsageError, match=r"\(tables/A.tsv\)"):
+        run()
+    assert (folder / "tables" / "A.tsv").read_bytes() == b"mine"
+    assert not (folder / "ratings.json").exists()
+    files.requests.clear()
+    run(overwrite=True)  # what has arrived need not be fetched again
+    assert not files.requests
+    assert set(states(source, folder).values()) == {"intact"}
+
+
+def test_what_was_changed_later_is_replaced_only_when_asked(
+    source: Source, folder: Path, run: Callable[..., Fetched]
+) -> None:
+    run()
+    for path in ("base.json", "tables/B.tsv"):
+        (folder / path).write_bytes(b"mine")
+    assert {path for path, state in states(source, folder).items() if state == "changed"} == {
+        "base.json",
+        "tables/B.tsv",
+    }
+    with pytest.raises(UsageError, match=r"base.json, tables/B.tsv"):
+        run()
+    run(overwrite=True)
+    assert set(states(source, folder).values()) == {"intact"}
+
+
+def test_what_lies_beside_the_official_files_stays(
+    source: Source, folder: Path, run: Callable[..., Fetched]
+) -> None:
+    for path in ("notes.txt", "training/9.tsv"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("mine")
+    run()
+    assert content(folder).items() >= {"notes.txt": b"mine", "training/9.tsv": b"mine", **EVERYTHING}.items()
+    assert strangers(folder, check(source, folder)) == ["training/9.tsv"]
+
+
+def test_files_of_an_archive_that_somebody_else_unpacked_can_be_compared_by_fetching(
+    source: Source, folder: Path, run: Callable[..., Fetched]
+) -> None:
+    for path, file in EVERYTHING.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(file)
+    assert states(source, folder)["tables/*.tsv"] == "unknown"
+    assert states(source, folder)["base.json"] == "intact"
+    assert set(run().files) == set(UNPACKED)
+    assert set(states(source, folder).values()) == {"intact"}
+
+
+def test_a_corrupted_source_is_an_error_of_the_data(
+    files: FileServer, folder: Path, run: Callable[..., Fetched]
+) -> None:
+    files.faults["/a.zip"] = Fault(corrupt=True)
+    with pytest.raises(DataError, match="is not the file that is meant"):
+        run()
+    assert not has_data(folder)
+
+
+def test_a_full_disk_is_told_and_what_arrived_is_kept(
+    files: FileServer, source: Source, folder: Path, run: Callable[..., Fetched]
+) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    part = folder / NAME / "downloads" / f"{source.files[1].download.name}.part"
+    part.parent.mkdir(parents=True)
+    part.symlink_to(full)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("searchapp.fetching.part.Part.begin", lambda *_: None)  # which would remove the link
+        with pytest.raises(
+            SearchappError, match=r"no space left on device; what has arrived is kept"
+        ) as caught:
+            run()
+    assert caught.value.exit_code == 1
+    part.unlink()
+    files.requests.clear()
+    run()
+    assert "/base.json" not in files.requests
+
+
+def test_too_little_room_is_told_before_anything_is_fetched(
+    files: FileServer, run: Callable[..., Fetched], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1000))
+    with pytest.raises(SearchappError, match=r"has room for 1,000 bytes, and 160,\d\d\d are needed"):
+        run()
+    assert not files.requests
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, source: Source) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageError, match="is a file: name a folder"):
+        make_plan(source, tmp_path / "file")
+    with (
+        pytest.raises(UsageError, match="can't be used: not a directory"),
+        locked(tmp_path / "file" / "deeper"),
+    ):
+        pass
+
+
+def test_a_damaged_receipt_is_told(folder: Path, source: Source, run: Callable[..., Fetched]) -> None:
+    run()
+    for damage in ("", "{}", '{"files": [1]}', '{"files": {"a": {}}}', '{"files": {"a": 1}}', "\xff"):
+        (folder / RECEIPT).write_text(damage, encoding="latin-1")
+        with pytest.raises(DataError, match=f"{RECEIPT} can't be read"):
+            make_plan(source, folder)
+
+
+def test_one_process_at_a_time(folder: Path) -> None:
+    hold = (
+        "import sys; from pathlib import Path; from searchapp.fetching.staging import locked\n"
+        "with locked(Path(sys.argv[1])):\n    print('locked', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None and other.stdin is not None
+        assert other.stdout.readline() == "locked\n"
+        with pytest.raises(SearchappError, match=f"process {other.pid} is fetching into {folder}"):
+            with locked(folder):
+                pass
+        other.kill()  # the system gives the lock back
+        other.wait(30)
+    with locked(folder):
+        pass
+    assert list(folder.iterdir()) == []
+
+
+CHILD = """
+import json, sys
+from contextlib import closing
+from pathlib import Path
+from searchapp.errors import SearchappError
+from searchapp.fetching.download import Downloader
+from searchapp.fetching.get import fetch, make_plan
+from searchapp.fetching.sources import parse
+from searchapp.progress import Silent
+
+source, folder = parse("sample", json.loads(sys.argv[1])), Path(sys.argv[2])
+try:
+    with closing(Downloader()) as downloader:
+        fetch(make_plan(source, folder), downloader, {}, Silent())
+except SearchappError as error:
+    assert "is fetching into" in str(error), error
+    sys.exit(error.exit_code)
+"""
+
+
+def fetching(table: Any, folder: Path) -> subprocess.Popen[bytes]:
+    """Another process that fetches."""
+    return subprocess.Popen([sys.executable, "-c", CHILD, json.dumps(table), str(folder)])
+
+
+def test_two_at_once_leave_everything_whole(table: Any, folder: Path, files: FileServer) -> None:
+    files.faults["/training/1.tsv"] = Fault(pause=0.02)
+    both = [fetching(table, folder) for _ in range(2)]
+    codes = sorted(process.wait(60) for process in both)
+    assert codes in ([0, 0], [0, 1])
+    assert {path: file for path, file in content(folder).items() if path != RECEIPT} == EVERYTHING
+
+
+def test_a_killed_process_is_taken_up_where_it_was(
+    files: FileServer, table: Any, source: Source, folder: Path, run: Callable[..., Fetched]
+) -> None:
+    files.faults["/training/1.tsv"] = [Fault(pause=0.2)]
+    part = folder / NAME / "downloads" / f"{source.files[1].download.name}.part"
+    with fetching(table, folder) as other:
+        while not (part.exists() and part.stat().st_size):
+            assert other.poll() is None
+            time.sleep(0.01)
+        other.kill()
+    run()
+    start = files.ranges("/training/1.tsv")[-1]
+    assert start is not None and int(start.removeprefix("bytes=").removesuffix("-")) >= 1 << 14
+    assert set(states(source, folder).values()) == {"intact"}

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from searchapp.errors import DataError, UsageError
+from searchapp.fetching import sources
+from searchapp.fetching.sources import Digest, Member
+from searchapp.tasks import load, names
+
+
+@pytest.mark.parametrize("task", sources.names())
+def test_a_source_is_complete(task: str) -> None:
+    source = sources.load(task)
+    assert source.terms and "\n" not in source.terms
+    assert urlsplit(source.page).netloc
+    assert source.files or source.archives
+    for download in source.downloads():
+        address = urlsplit(download.url)
+        assert address.scheme in ("http", "https") and address.netloc and "//" not in address.path
+        assert re.fullmatch(
+            r"[0-9a-f]{64}" if download.digest.kind == "sha256" else r"[0-9a-f]{40}", download.name
+        )
+        assert 0 < (download.size or download.at_most) <= download.at_most
+    paths = [file.path for file in source.files]
+    assert len(set(paths)) == len(paths)
+    assert len({download.name for download in source.downloads()}) == len(source.downloads())
+    for path in paths:
+        assert not path.startswith("/") and ".." not in path.split("/")
+    for archive in source.archives:
+        assert all(member.folder == "" or member.folder.endswith("/") for member in archive.members)
+
+
+def test_files_of_a_repository_are_fetched_by_commit() -> None:
+    for task in sources.names():
+        for file in sources.load(task).files:
+            assert re.match(
+                r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/", file.download.url
+            )
+
+
+def test_every_task_can_be_fetched() -> None:
+    assert set(names()) <= set(sources.names())
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_is_fetched_has_the_names_that_the_task_reads(name: str, tmp_path: Path) -> None:
+    """Every file that the task asks for by name is one of those that are fetched, in the same place."""
+    task, source = load(name), sources.load(name)
+    for file in source.files:
+        (tmp_path / file.path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file.path).touch()
+    asked = list(task.document_files(tmp_path))
+    for split in task.splits:
+        asked += task.split_files(tmp_path, split)
+    assert asked
+    for path in asked:
+        place = path.relative_to(tmp_path).as_posix()
+        fetched = place in {file.path for file in source.files} or any(
+            Member(member.folder + member.pattern.rpartition("/")[2], "").destination(place)
+            for archive in source.archives
+            for member in archive.members
+        )
+        assert fetched, f"{name} reads {place}, which is not fetched"
+
+
+def test_an_unknown_task_is_named_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match="no official data is known for 'chess': choose nlps or"):
+        sources.load("chess")
+
+
+def test_a_digest_is_what_git_and_sha256_say(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"what is up, doc?")
+    # The example of the book Pro Git, chapter 10.2.
+    assert Digest("git-blob", "bd9dbf5aae1a3862dd1526723246b20206e5fc37").matches(path)
+    assert Digest("sha256", hashlib.sha256(b"what is up, doc?").hexdigest()).matches(path)
+    path.write_bytes(b"what is up, Doc?")
+    assert not Digest("git-blob", "bd9dbf5aae1a3862dd1526723246b20206e5fc37").matches(path)
+    with pytest.raises(DataError, match="none can't be read: no such file"):
+        Digest("sha256", "0" * 64).matches(tmp_path / "none")
+
+
+def test_a_large_file_has_the_digest_that_git_gives_it(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(256)) * 9000)  # more than one piece
+    told = subprocess.run(["git", "hash-object", str(path)], capture_output=True, text=True, check=True)
+    assert Digest("git-blob", told.stdout.strip()).matches(path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "destination"),
+    [
+        ("top/tables/A.tsv", "tables/A.tsv"),
+        ("top/tables/x/A.tsv", None),
+        ("top/tables/A.txt", None),
+        ("tables/A.tsv", None),
+        ("x/top/tables/A.tsv", None),
+    ],
+)
+def test_a_pattern_does_not_reach_across_a_slash(entry: str, destination: str | None) -> None:
+    assert Member("top/tables/*.tsv", "tables/").destination(entry) == destination
