@@ -19,16 +19,19 @@ import searchapp
 from searchapp import tasks
 from searchapp.engines import open_engine
 from searchapp.engines.base import Engine
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded.storage.layout import Damaged
 from searchapp.errors import EngineError, SearchappError
 from searchapp.formats.problems import Problems
 from searchapp.indexing import index_task
 from searchapp.model import Ranking
-from searchapp.progress import Silent
+from searchapp.progress import Progress, Silent
 from searchapp.ranking import recipes
 from searchapp.ranking.rank import rank
 from searchapp.settings import Settings
 from searchapp.tasks.base import Task
 
+SILENT = Silent()
 LEAST_FREE_BYTES = 1 << 30
 SAMPLES = Path(__file__).parent / "samples"
 LIBRARIES = ("elasticsearch", "ijson", "ir-measures", "numpy", "regex", "rich", "typer")
@@ -51,14 +54,18 @@ class Check:
     finding: str
 
 
-def examine(settings: Settings) -> Iterator[Check]:
-    """Every check in turn; none stops the others, and what is tried out is removed again."""
+def examine(settings: Settings, progress: Progress = SILENT) -> Iterator[Check]:
+    """Every check in turn; none stops the others, and what is tried out is removed again.
+
+    To verify the embedded indexes reads all of their bytes: `progress` shows how far that is.
+    """
     yield _versions()
     yield _folder(settings)
     yield _disk(settings)
     yield Check("engine", Verdict.ok, _choice(settings))
     yield _reachable(settings)
     yield from _indexes(settings)
+    yield from _files(settings, progress)
     yield _agreement(settings)
 
 
@@ -121,9 +128,42 @@ def _index(engine: Engine, name: str) -> Check:
         info = engine.index_info(name)
     except SearchappError as error:
         return Check(f"index {name}", Verdict.failed, str(error))
+    if info is None and isinstance(engine, EmbeddedEngine) and name in engine.names():
+        return Check(f"index {name}", Verdict.warning, "none that can be used, see its files below")
     if info is None:
         return Check(f"index {name}", Verdict.ok, f"none yet: `searchapp index {name} --data DIR` makes one")
     return Check(f"index {name}", Verdict.ok, f"{info.documents:,} documents, built {info.created}")
+
+
+def _files(settings: Settings, progress: Progress) -> Iterator[Check]:
+    """Whether the files of the embedded indexes are what they were; only a warning where Elasticsearch ranks."""
+    in_use = settings.engine == "embedded"
+    with closing(EmbeddedEngine.at(settings)) as engine:
+        try:
+            names = engine.names()
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            yield Check("files", Verdict.failed, f"the indexes in {settings.home} can't be listed: {reason}")
+            return
+        for name in names:
+            check = _file_check(engine, name, progress)
+            if check is not None and not in_use and check.verdict is Verdict.failed:
+                check = dataclasses.replace(check, verdict=Verdict.warning)
+            if check is not None:
+                yield check
+
+
+def _file_check(engine: EmbeddedEngine, name: str, progress: Progress) -> Check | None:
+    try:
+        info = engine.verify(name, progress)
+    except Damaged as error:
+        finding = f"damaged ({error.problem}): build it again with `searchapp index {name} --data DIR`"
+        return Check(f"files of {name}", Verdict.failed, finding)
+    except SearchappError as error:
+        return Check(f"files of {name}", Verdict.failed, str(error))
+    if info is None:
+        return None  # removed a moment ago
+    return Check(f"files of {name}", Verdict.ok, "sound, every file has the digest it was written with")
 
 
 def _agreement(settings: Settings) -> Check:

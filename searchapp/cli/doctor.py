@@ -14,9 +14,10 @@ def register(app: typer.Typer) -> None:
 
     @command(app)
     def doctor(settings: Settings, as_json: JsonOption = False) -> None:
-        """Check versions, folder, disk and engine, and that both engines agree where a server is reachable."""
+        """Check versions, folder, disk, engine, the files of indexes, and that both engines agree where a server is."""
         from rich.text import Text
 
+        from searchapp.cli.progress import for_person
         from searchapp.doctor import Verdict, examine
 
         marks = {
@@ -26,7 +27,7 @@ def register(app: typer.Typer) -> None:
         }
         console = stdout_console()
         checks = []
-        for check in examine(settings):
+        for check in examine(settings, for_person(settings)):
             checks.append(check)
             if not as_json:
                 mark, style = marks[check.verdict]

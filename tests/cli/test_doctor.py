@@ -19,6 +19,54 @@ def test_an_index_is_told_with_its_size(offline: Cli) -> None:
     assert "index nlps: 70 documents, built 2" in offline("doctor").stdout
 
 
+def index_file(home: Path, name: str) -> Path:
+    (file,) = home.glob(f"indexes/searchapp-nlps/*/{name}")
+    return file
+
+
+def test_the_files_of_an_index_are_verified(offline: Cli) -> None:
+    offline("index", "nlps", "--data", SAMPLE)
+    checks = {check["name"]: check for check in offline("doctor", "--json").json["checks"]}
+    assert checks["files of nlps"]["verdict"] == "ok"
+    assert checks["files of nlps"]["finding"].startswith("sound")
+
+
+def test_an_altered_file_fails_the_examination(offline: Cli, tmp_path: Path) -> None:
+    offline("index", "nlps", "--data", SAMPLE)
+    file = index_file(tmp_path / "home", "documents.sqlite")
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1  # the size stays, so only the digest tells
+    file.write_bytes(content)
+    result = offline("doctor")
+    assert result.code == 1
+    expected = "damaged (documents.sqlite was altered): build it again with `searchapp index nlps --data DIR`"
+    assert expected in result.stdout
+    assert "checks failed: files of nlps" in result.stderr
+    offline("index", "nlps", "--data", SAMPLE, "--rebuild")
+    assert offline("doctor").code == 0
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "ids.ranks.npy"])
+def test_an_index_that_lacks_a_file_is_not_taken_for_none(offline: Cli, tmp_path: Path, name: str) -> None:
+    offline("index", "nlps", "--data", SAMPLE)
+    index_file(tmp_path / "home", name).unlink()
+    result = offline("doctor")
+    assert result.code == 1
+    assert "index nlps: none yet" not in result.stdout
+    assert name in result.stdout and "build it again with `searchapp index nlps --data DIR`" in result.stdout
+
+
+def test_a_damaged_index_of_the_other_engine_is_a_warning(
+    offline: Cli, server: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    offline("--engine", "embedded", "index", "nlps", "--data", SAMPLE)
+    (file,) = (tmp_path / "home").glob("indexes/*/*/manifest.json")
+    file.unlink()
+    result = server("doctor", "--json")
+    (check,) = [check for check in result.json["checks"] if check["name"] == "files of nlps"]
+    assert result.code == 0 and check["verdict"] == "warning"
+
+
 def test_with_a_server_both_engines_agree_and_nothing_is_left(
     server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,10 +16,11 @@ from searchapp.engines.embedded.refusals import unsupported
 from searchapp.engines.embedded.schema import Analyzers, Schema
 from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.reader import IndexReader
-from searchapp.engines.embedded.storage.versions import Versions
+from searchapp.engines.embedded.storage.versions import CURRENT, Versions
 from searchapp.engines.embedded.storage.writer import IndexWriter
 from searchapp.errors import DataError, EngineRefused, SearchappError
 from searchapp.model import Document
+from searchapp.progress import Progress
 from searchapp.settings import Settings
 
 FOLDER = "indexes"
@@ -52,6 +54,32 @@ class EmbeddedEngine:
             return Manifest.read(folder).info if folder else None
         except DataError:
             return None
+
+    def names(self) -> list[str]:
+        """The indexes that have a version to serve, sound or not, in order."""
+        start = f"{self._prefix}-"
+        folders = self._folder.glob(f"{glob.escape(start)}*") if self._folder.is_dir() else ()
+        return sorted(folder.name.removeprefix(start) for folder in folders if (folder / CURRENT).exists())
+
+    def verify(self, name: str, progress: Progress) -> IndexInfo | None:
+        """Read every file of the version that serves and compare it with its digest; None if none serves.
+
+        Raises:
+            DataError: a file is missing, altered or can't be read.
+            EngineRefused: it is another searchapp's.
+        """
+        versions = self._versions(name)
+        while (folder := versions.serving()) is not None:
+            try:
+                manifest = Manifest.read(folder)
+                with progress.stage(f"verifying {name}", manifest.bytes, in_bytes=True) as advance:
+                    manifest.verify(folder, advance)
+            except DataError:
+                if versions.serving() == folder:
+                    raise
+                continue  # a newer version has taken its place, and this one was removed
+            return manifest.info
+        return None
 
     def build(
         self, name: str, spec: IndexSpec, documents: Iterable[Document], advance: Advance = no_progress

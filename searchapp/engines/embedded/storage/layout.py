@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.digests import digest_file
-from searchapp.engines.base import IndexInfo
+from searchapp.engines.base import Advance, IndexInfo, no_progress
 from searchapp.errors import DataError, EngineRefused
 
 FORMAT = 1
@@ -91,14 +91,30 @@ class Manifest:
             if found != size:
                 raise damaged(folder, f"{name} has {found} bytes instead of {size}")
 
-    def verify(self, folder: Path) -> None:
-        """Read every file and compare its digest."""
+    def verify(self, folder: Path, advance: Advance = no_progress) -> None:
+        """Read every file and compare its digest; `advance` is called with the bytes read."""
         self.check_sizes(folder)
-        for name, (_size, digest) in self.files.items():
+        for name, (size, digest) in self.files.items():
             if digest_file(folder / name) != digest:
                 raise damaged(folder, f"{name} was altered")
+            advance(size)
+
+    @property
+    def bytes(self) -> int:
+        """How much there is to read, in bytes."""
+        return sum(size for size, _digest in self.files.values())
 
 
-def damaged(folder: Path, problem: str) -> DataError:
+class Damaged(DataError):
+    """A version's files are not what they were; `problem` says what is wrong with them."""
+
+    def __init__(self, folder: Path, problem: str) -> None:
+        self.problem = problem
+        super().__init__(
+            f"the index in {folder} is damaged ({problem}): build it again with `searchapp index`"
+        )
+
+
+def damaged(folder: Path, problem: str) -> Damaged:
     """The error for a version whose files are not what they were."""
-    return DataError(f"the index in {folder} is damaged ({problem}): build it again with `searchapp index`")
+    return Damaged(folder, problem)
