@@ -124,6 +124,7 @@ BASELINES = ("tfidf",)
 _KEYS = {"about", "template", "parameters", "neighbours", "labelled", "baseline"}
 _NEIGHBOURS = {"k": int, "power": float, "direct": float}
 _LABELLED = {"k": int, "power": float, "rank_constant": float}
+_TEXTS = {"about", "template", "baseline"}
 _SIGNALS = {"neighbours": _NEIGHBOURS, "labelled": _LABELLED}
 
 
@@ -150,6 +151,10 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
     if unknown or "template" not in described:
         wrong = f"has the unknown key {unknown[0]!r}" if unknown else "names no template"
         raise DataError(f"the recipe {label} {wrong}: correct {book.file.name}")
+    for key, value in described.items():
+        if not isinstance(value, str if key in _TEXTS else Mapping):
+            kind = "text in quotes" if key in _TEXTS else "a table"
+            raise DataError(f"the recipe {label}: {key} must be {kind}: correct {book.file.name}")
     parameters = dict(described.get("parameters", {}))
     signals = {kind: dict(described.get(kind, {})) for kind in _SIGNALS}
     for key, value in (overrides or {}).items():
@@ -197,8 +202,15 @@ def _signal(
 
 
 def _template(book: RecipeBook, name: str) -> tuple[Template, str]:
+    if not isinstance(name, str):
+        raise DataError(f"{book.file}: a template must be named by text in quotes, not by {name!r}")
     body = book.template(name)
-    return Template(body, f"{book.task}/{name}"), digest_json(body)
+    template = Template(body, f"{book.task}/{name}")
+    if body.get("size") != "{{depth}}":
+        raise DataError(
+            f'{template.name}: a template must have "size": "{{{{depth}}}}", or --depth means nothing'
+        )
+    return template, digest_json(body)
 
 
 def _book(task: str | RecipeBook) -> RecipeBook:

@@ -130,10 +130,7 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
         root.wrong("unknown split", f"examples names {examples!r}: choose {known}", "examples")
     elif examples is not None and topics[examples].gold is None:
         root.wrong("missing gold", f"the split {examples} can't be solved examples without gold", "examples")
-    recipes = root.raw("recipes") or {}
-    if not isinstance(recipes, dict) or not all(isinstance(one, dict) for one in recipes.values()):
-        root.wrong("wrong value", "recipes must be tables [recipes.NAME]", "recipes")
-        recipes = {}
+    recipes = {table.name: table.held for table in root.tables("recipes")}
     alike = root.raw("topics_are_documents")
     if not isinstance(alike, bool | None):
         root.wrong("wrong value", "topics_are_documents must be true or false", "topics_are_documents")

@@ -37,6 +37,11 @@ class TomlTable:
         """The last part of its place."""
         return self._place[-1]
 
+    @property
+    def held(self) -> Mapping[str, Any]:
+        """What stands in it, unchecked."""
+        return self._held
+
     def keys(self) -> list[str]:
         return list(self._held)
 

@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 import pytest
 
+from searchapp.digests import digest_file
 from searchapp.errors import DataError, UsageError
 from searchapp.model import Hit, Hits, Ranking, Run, float32
 from searchapp.runs import directory
@@ -161,3 +162,29 @@ def test_a_manifest_that_is_none_is_a_sentence(stored: Path, text: str, told: st
 
 def test_the_manifest_is_readable_json(stored: Path) -> None:
     assert json.loads((stored / "run.json").read_text())["task"] == "nlps"
+
+
+def test_a_run_from_before_task_files_were_recorded_is_intact(stored: Path) -> None:
+    described = json.loads((stored / directory.MANIFEST).read_text())
+    del described["task_file"]
+    (stored / directory.MANIFEST).write_text(json.dumps(described))
+    assert directory.verify(stored) == Verification((), ())
+
+
+def test_a_task_file_is_compared_as_the_data_is(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("x")
+    described = {"path": str(file), "digest": digest_file(file)}
+    directory.write(tmp_path / "run", manifest(task_file=described), RUN, {})
+    assert directory.verify(tmp_path / "run") == Verification((), ())
+    file.write_text("y")
+    (problem,) = directory.verify(tmp_path / "run").problems
+    assert problem == f"{file}: changed since the run was made from it"
+    file.unlink()
+    assert directory.verify(tmp_path / "run").notes == (f"{file}: not there any more, so not compared",)
+
+
+def test_a_manifest_with_half_a_task_file_is_refused(tmp_path: Path) -> None:
+    directory.write(tmp_path / "run", manifest(task_file={"path": "mine.toml"}), RUN, {})
+    with pytest.raises(DataError, match="task_file lacks path or digest"):
+        directory.read_manifest(tmp_path / "run")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -123,12 +124,23 @@ def test_a_task_has_the_shipped_recipes_and_its_own(sample: Task, tmp_path: Path
     [
         ('template = "bm26"', "there is no template 'bm26': choose bm25 or similar or words"),
         ('template = "none.json"', "none.json: there is no such file"),
+        ("template = 3", "the recipe mine/own: template must be text in quotes: correct mine.toml"),
+        (
+            'template = "bm25"\nparameters = 3',
+            "the recipe mine/own: parameters must be a table: correct mine.toml",
+        ),
+        (
+            'template = "bm25"\nneighbours = { template = 3, k = 1, power = 1.0, direct = 1.0 }',
+            "a template must be named by text in quotes, not by 3",
+        ),
+        ('template = "whole.json"', 'mine/whole.json: a template must have "size": "{{depth}}"'),
         ('templat = "bm25"', "the recipe mine/own has the unknown key 'templat': correct mine.toml"),
     ],
 )
 def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> None:
+    (tmp_path / "whole.json").write_text('{"query": {"match_all": {}}}')
     task = task_of(tmp_path, f"{LEAST}[recipes.own]\n{recipe}\n")
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=re.escape(message)):
         recipes.load(task.recipe_book(), "own")
 
 
@@ -182,7 +194,7 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
             LEAST + '[topics.a]\nfile = "t.csv"\ngold = { file = "g.csv", rade = "x" }\n',
             "line 6: unknown key: [topics.a.gold] has 'rade': there are file, format, topic, document, grade, columns",
         ),
-        ("recipes = 3\n" + LEAST, "line 1: wrong value: recipes must be tables [recipes.NAME]"),
+        ("recipes = 3\n" + LEAST, "line 1: wrong value: recipes must be a table [recipes]"),
         (LEAST + 'x = "\n', "line 4 column 6: not TOML: illegal character '\\n'"),
         ("\udcff", "line 1: not UTF-8: byte 0xff; save the file as UTF-8"),
     ],
