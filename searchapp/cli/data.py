@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import textwrap
 from collections import Counter
@@ -323,13 +324,16 @@ def _judge(
     settings: Settings, task: str, folder: Path, found: Sequence[Found], others: Sequence[str]
 ) -> None:
     """Say what `data verify` has found; files that are not as they should be are an error."""
+    again = f"searchapp data get {task}"
+    if folder != _folder(settings, task):
+        again += f" --into {shlex.quote(str(folder))}"
     for path in others:
         warn(f"{folder / path} is not one of the official files, but may be read with them")
     unknown = [one.path for one in found if one.state == "unknown"]
     if unknown:
         warn(
             f"{', '.join(unknown)}: not unpacked by searchapp, so there is nothing to compare with: "
-            f"`searchapp data get {task}` fetches the archive and compares"
+            f"`{again}` fetches the archive and compares"
         )
     problems = [
         Problem(str(folder), f"{one.state} file", detail=one.path)

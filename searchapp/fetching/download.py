@@ -362,7 +362,8 @@ def _sentence(error: httpx.TransportError) -> str:
     if isinstance(error, httpx.ProxyError):
         return f"can't be reached through the proxy ({error})"
     if isinstance(error, httpx.ConnectError):
-        return f"can't be reached ({error})"
+        reason = re.sub(r"^\[Errno -?\d+\] ", "", str(error)).lower()
+        return f"can't be reached ({reason}; is there a network, and does it need a proxy?)"
     if isinstance(error, httpx.RemoteProtocolError) and "peer closed connection" in str(error):
         return "broke off before the end"
     return f"broke off ({str(error) or type(error).__name__})"

@@ -92,7 +92,7 @@ def locked(target: Path) -> Iterator[Staging]:
         UsageError: the folder can't be made or written to.
     """
     staging = Staging(target)
-    made = not target.exists()
+    made = [folder for folder in (target, *target.parents) if not folder.exists()]
     try:
         staging.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -107,8 +107,9 @@ def locked(target: Path) -> Iterator[Staging]:
     finally:
         if not any(file.is_file() and file.name != LOCK for file in staging.folder.rglob("*")):
             staging.remove()
-            if made and target.is_dir() and not any(target.iterdir()):
-                target.rmdir()
+            with suppress(OSError):  # one that holds something stays, and so do those above it
+                for folder in made:
+                    folder.rmdir()
         os.close(descriptor)
 
 

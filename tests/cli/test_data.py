@@ -147,6 +147,9 @@ def test_another_folder_can_be_named(web: FileServer, offline: Cli, home: Path, 
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {*NAMES, "fetched.json"}
     assert not home.exists()
     assert offline("data", "verify", "nlps", "--data", tmp_path / "mine").code == 0
+    (tmp_path / "mine" / "dev_set.json").unlink()
+    missing = offline("data", "verify", "nlps", "--data", tmp_path / "mine")
+    assert f"`searchapp data get nlps --into {tmp_path / 'mine'}` fetches what is missing" in missing.stderr
 
 
 def test_an_archive_of_many_files_is_fetched_and_listed(web: FileServer, offline: Cli) -> None:
@@ -184,12 +187,13 @@ def test_what_goes_wrong_is_one_sentence_and_an_exit_code(
 
 
 def test_an_unreachable_source_fails_with_1(
-    web: FileServer, offline: Cli, monkeypatch: pytest.MonkeyPatch
+    web: FileServer, offline: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEARCHAPP_DATA_MIRROR", "http://127.0.0.1:9")
     result = offline("data", "get", "nlps", "--accept-terms", "--quiet")
     assert result.code == 1
-    assert "can't be reached" in result.stderr.splitlines()[-1]
+    assert "can't be reached (connection refused; is there a network" in result.stderr.splitlines()[-1]
+    assert not home.exists() and not home.parent.exists()
 
 
 def test_a_mirror_that_is_no_address_is_a_usage_error(

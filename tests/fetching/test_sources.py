@@ -105,3 +105,20 @@ def test_a_large_file_has_the_digest_that_git_gives_it(tmp_path: Path) -> None:
 )
 def test_a_pattern_does_not_reach_across_a_slash(entry: str, destination: str | None) -> None:
     assert Member("top/tables/*.tsv", "tables/").destination(entry) == destination
+
+
+def test_the_real_files_are_the_ones_that_are_listed(nlps_data: Path) -> None:
+    """The digests in the list are those of files that have come from the same places by other means."""
+    training = [file for file in sources.load("checkthat").files if file.path.startswith("training/")]
+    smart = [
+        file
+        for task in ("smart-types-dbpedia", "smart-relations-dbpedia", "smart-relations-wikidata")
+        for file in sources.load(task).files
+        if file.path == "dbpedia_types.tsv" or file.path.endswith("-relation-vocabulary.json")
+    ]
+    assert (len(training), len(smart)) == (19, 3)
+    for folder, files in (("checkthat", training), ("smart", smart)):
+        for file in files:
+            path = nlps_data.parent / folder / file.path
+            assert path.stat().st_size == file.download.size
+            assert file.download.digest.matches(path)
