@@ -136,7 +136,12 @@ class SmartTypes(ShippedTask):
     def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
         texts = {topic.id: topic.text for topic in self.topics(data, split, Problems(lenient=True))}
         gold = [
-            {"id": question, "question": texts.get(question, question), **_answer(of_topic)}
+            # The scorer tells 7 from "7".
+            {
+                "id": int(question) if self._layout.integer_ids else question,
+                "question": texts.get(question, question),
+                **_answer(of_topic),
+            }
             for question, of_topic in grades.items()
         ]
         text = json.dumps(gold, ensure_ascii=False, indent=1) + "\n"

@@ -79,5 +79,5 @@ def test_the_vocabulary_of_wikidata_is_that_of_the_train_file() -> None:
 
 
 def test_the_tasks_are_found_by_their_names() -> None:
-    assert load("smart-types-dbpedia") is DBPEDIA
-    assert load("smart-types-wikidata") is WIKIDATA
+    assert load("smart-types-dbpedia").title == DBPEDIA.title
+    assert load("smart-types-wikidata").title == WIKIDATA.title
