@@ -341,9 +341,7 @@ def _judge(
         if one.state in ("missing", "changed")
     ]
     if problems:
-        advice = (
-            f"`searchapp data get {task}` fetches what is missing, with --overwrite also what has changed"
-        )
+        advice = f"`{again}` fetches what is missing, with --overwrite also what has changed"
         raise InvalidFiles(problems, advice)
     intact = sum(one.state == "intact" for one in found)
     say(settings, f"{task}: {_count(intact, 'file')} in {folder}, byte for byte the official ones")
