@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from searchapp.engines.base import Advance, no_progress
+Advance = Callable[[int], None]
+"""Called with the number of further items done, for a progress bar."""
+
+
+def no_progress(_done: int) -> None:
+    """The `Advance` of a caller that shows no progress."""
 
 
 class Progress(Protocol):

@@ -7,19 +7,15 @@ and half on a new index. Bodies are Elasticsearch search bodies, whichever engin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from searchapp.model import AnalysisStep, Document, Hit, Hits
+from searchapp.progress import Advance as Advance
+from searchapp.progress import no_progress as no_progress
 
 Body = Mapping[str, Any]
-Advance = Callable[[int], None]
-"""Called with the number of further items done, for a progress bar."""
-
-
-def no_progress(_done: int) -> None:
-    """The `Advance` of a caller that shows no progress."""
 
 
 @dataclass(frozen=True, slots=True)
