@@ -361,16 +361,3 @@ def test_masked_gold_cannot_be_scored(indexed: Cli, data: Path, tmp_path: Path) 
     assert indexed("rank", "nlps", "--data", data, "--split", "test", "--out", out).code == 0
     result = indexed("evaluate", out, "--nearest", 50)
     assert result.code == 4 and "masked" in result.stderr
-
-
-def test_the_demo_tells_the_whole_story(cli: Cli) -> None:
-    result = cli("demo")
-    assert result.code == 0
-    for part in (
-        "70 documents",
-        "Hausdorff",
-        "MAP@50   bm25        0.778119",
-        "judged 5 topics",
-        "searchapp data get nlps",
-    ):
-        assert part in result.stdout

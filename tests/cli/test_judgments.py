@@ -254,7 +254,7 @@ def test_what_nobody_has_judged_is_treated_as_stated(
     run, log = tmp_path / "run", tmp_path / "log.sqlite"
     indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run)
     topic = next(iter(gold))
-    first, second, third = ranked(run)[topic][:3]
+    first, _, third = ranked(run)[topic][:3]
     with JudgmentLog(log) as opened:
         session = Session(opened, "nlps", Author("ann"))
         session.grade([Place(topic, first)], 0)
