@@ -44,13 +44,31 @@ def measure(
     if not parsed:
         return Measures({}, {})
     results: dict[Measure, dict[str, float]] = {kind: {} for kind in parsed.values()}
-    for result in _provider().evaluator(list(results), qrels).iter_calc(_scored(rankings)):
-        results[result.measure][result.query_id] = result.value
+    topics = {_safe(topic): topic for topic in qrels}
+    known = {
+        safe: {_safe(document): grade for document, grade in qrels[topic].items()}
+        for safe, topic in topics.items()
+    }
+    for result in _provider().evaluator(list(results), known).iter_calc(_scored(rankings)):
+        results[result.measure][topics[result.query_id]] = result.value
     per_topic = {
         name: {topic: results[kind].get(topic, 0.0) for topic in qrels} for name, kind in parsed.items()
     }
     values = {name: _aggregate(kind, per_topic[name]) for name, kind in parsed.items()}
     return Measures(values, per_topic)
+
+
+def _safe(id_: str) -> str:
+    """Another id in place of one that trec_eval, which is written in C, cannot hold: it ends ids at a NUL
+    character, and takes the process down at half a surrogate pair. Different ids stay different."""
+    if "\0" not in id_ and not id_.startswith("\1"):
+        try:
+            id_.encode()
+        except UnicodeEncodeError:
+            pass
+        else:
+            return id_
+    return "\1" + id_.encode("utf-8", "surrogatepass").hex()
 
 
 def _scored(rankings: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]]:
@@ -62,8 +80,10 @@ def _scored(rankings: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]
     """
     scored = {}
     for topic, documents in rankings.items():
-        distinct = list(dict.fromkeys(documents))
-        scored[topic] = {document: float(len(distinct) - rank) for rank, document in enumerate(distinct)}
+        distinct = list(dict.fromkeys(map(_safe, documents)))
+        scored[_safe(topic)] = {
+            document: float(len(distinct) - rank) for rank, document in enumerate(distinct)
+        }
     return scored
 
 

@@ -137,3 +137,9 @@ def test_it_agrees_with_the_definitions(
         expected = {topic: by_definition(rankings.get(topic, []), qrels[topic])[name] for topic in qrels}
         assert dict(figures.per_topic[name]) == pytest.approx(expected, abs=1e-9)
         assert figures.values[name] == pytest.approx(sum(expected.values()) / len(expected), abs=1e-9)
+
+
+@pytest.mark.parametrize("id_", ["d\0", "\ud800", "\1d", "\0"])
+def test_ids_that_trec_eval_cannot_hold_are_measured(id_: str) -> None:
+    assert measure({id_: [id_, "d"]}, {id_: {id_: 1}}, ["RR"]).per_topic == {"RR": {id_: 1.0}}
+    assert measure({"q": [id_]}, {"q": {"d": 1}}, ["RR"]).values == {"RR": 0.0}
