@@ -92,17 +92,21 @@ def _line(path: Path, place: int, row: str, problems: Problems) -> Line | None:
     if "\r" in row:
         problems.add(path, "stray carriage return", where, "end lines with LF or CRLF alone")
         return None
+    if "\0" in row:
+        problems.add(path, "NUL character", where, "remove it, for no text has one")
+        return None
     cells = row.split("\t")
     if len(cells) != 4:
         problems.add(path, "wrong number of columns", where, f"{len(cells)}, not 4: {_COLUMNS}")
         return None
     number, speaker, text, label = cells
-    if not (number.isascii() and number.isdigit() and number == str(int(number)) and number != "0"):
+    if not (number.isascii() and number.isdigit() and not number.startswith("0")):
         detail = f"{shown(number)} is no whole number from 1 on"
         problems.add(path, "wrong line number", where, detail)
         return None
-    if int(number) > MOST_LINES:
-        detail = f"{number}, and the official result file ends at {MOST_LINES}: split the debate"
+    # Python converts no more than 4300 digits.
+    if len(number) > len(str(MOST_LINES)) or int(number) > MOST_LINES:
+        detail = f"{shown(number)}, and the official result file ends at {MOST_LINES}: split the debate"
         problems.add(path, "too many lines", where, detail)
         return None
     if label not in ("0", "1"):

@@ -21,7 +21,9 @@ from pathlib import Path
 from searchapp.errors import DataError, NotScorable
 from searchapp.formats.problems import Problems, shown
 
-COLUMNS = 3
+HEADER = ["type", "depth", "parent"]
+COLUMNS = len(HEADER)
+_MOST_DIGITS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,17 @@ def read_as_scored(path: Path) -> Hierarchy:
     depths: dict[str, int] = {}
     parents: dict[str, str] = {}
     greatest = 0
-    for line, text in list(_lines(path))[1:]:
+    try:
+        lines = list(_lines(path))
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: there is no such file") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(10) + 1
+        message = f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8"
+        raise DataError(f"{message}; save the file as UTF-8") from error
+    except OSError as error:
+        raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
+    for line, text in lines[1:]:
         cells = text.rstrip().split("\t")
         if len(cells) < COLUMNS:
             message = f"{path}: line {line} has {len(cells)} of the {COLUMNS} cells type, depth, parent"
@@ -98,16 +110,21 @@ def read(path: Path, problems: Problems) -> Hierarchy:
     parents: dict[str, str] = {}
     try:
         lines = list(_lines(path))
-    except FileNotFoundError as error:
-        problems.add_unopened(path, error)
+    except UnicodeDecodeError as error:
+        where = f"line {error.object[: error.start].count(10) + 1}"
+        detail = f"byte 0x{error.object[error.start]:02x} is not valid there; save the file as UTF-8"
+        problems.add(path, "not UTF-8", where, detail, skippable=False)
         return Hierarchy({}, {}, 0)
-    except DataError as error:
-        problems.add(path, "unreadable file", detail=str(error), skippable=False)
+    except OSError as error:
+        problems.add_unopened(path, error)
         return Hierarchy({}, {}, 0)
     if len(lines) < 2:
         problems.add(
             path, "empty file", detail="a header row and rows of types are expected", skippable=False
         )
+    elif (header := lines[0][1].lower().removeprefix("\ufeff").split("\t")) != HEADER:
+        detail = f"{shown(' '.join(header))}, where {', '.join(HEADER)} are expected, with tabs between them"
+        problems.add(path, "wrong header row", "line 1", detail, skippable=False)
     for number, text in lines[1:]:
         cells, where = text.split("\t"), f"line {number}"
         if len(cells) != COLUMNS:
@@ -115,7 +132,7 @@ def read(path: Path, problems: Problems) -> Hierarchy:
             problems.add(path, "wrong number of columns", where, detail)
         elif any(cell.split() != [cell] for cell in cells):
             problems.add(path, "blank or spaced cell", where, "a name is one word without white space")
-        elif not (cells[1].isascii() and cells[1].isdigit()):
+        elif not (cells[1].isascii() and cells[1].isdigit() and len(cells[1]) <= _MOST_DIGITS):
             problems.add(path, "wrong depth", where, f"{shown(cells[1])} is no whole number")
         elif cells[0] in depths:
             problems.add(path, "duplicate type", where, f"{shown(cells[0])} has a row already")
@@ -142,20 +159,8 @@ def _contradictions(hierarchy: Hierarchy) -> Iterator[str]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Number and text of each line, without its end.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        DataError: it cannot be opened, or is not UTF-8.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")  # whose universal newlines are those of the scorer
-    except FileNotFoundError:
-        raise
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 at byte {error.start}: save it as UTF-8") from error
-    except OSError as error:
-        raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
+    """Number and text of each line, without its end; raises what opening and decoding raise."""
+    text = path.read_text(encoding="utf-8")  # whose universal newlines are those of the scorer
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()

@@ -53,6 +53,8 @@ def test_what_is_odd_but_harmless_passes(tmp_path: Path, content: bytes) -> None
         (b"4\tA\tY.\t0", "wrong line number"),
         (b"1\tA\tY.\t0", "duplicate line number"),
         (b"10000\tA\tY.\t0", "too many lines"),
+        (b"9" * 5000 + b"\tA\tY.\t0", "too many lines"),
+        (b"2\tA\tY\0.\t0", "NUL character"),
         (b"2\tA\tY.\t2", "unknown label"),
         (b"2\tA\tY.\t", "unknown label"),
         (b"2\tA\tY.\t1.0", "unknown label"),

@@ -42,6 +42,7 @@ def test_both_readers_agree_on_a_good_file(tmp_path: Path) -> None:
         ("a Place\t1\ta:Thing", "blank or spaced cell"),
         ("a:Place\t-1\ta:Thing", "wrong depth"),
         ("a:Place\t٣\ta:Thing", "wrong depth"),
+        (f"a:Place\t{'9' * 5000}\ta:Thing", "wrong depth"),
         ("a:Poet\t3\ta:Person", "duplicate type"),
     ],
 )
@@ -81,7 +82,16 @@ def test_bytes_that_are_not_utf_8_are_told(tmp_path: Path) -> None:
     path = tmp_path / "types.tsv"
     path.write_bytes(GOOD.encode() + b"\xff\t1\ta\n")
     read(path, problems)
-    assert told(problems) == [("unreadable file", "")]
+    assert told(problems) == [("not UTF-8", "line 5")]
+    with pytest.raises(DataError, match="line 5: byte 0xff"):
+        read_as_scored(path)
+
+
+@pytest.mark.parametrize("header", ["PK\x03Type\tDepth\tParent", "a:Agent\t1\ta:Thing"])
+def test_another_header_row_is_told(tmp_path: Path, header: str) -> None:
+    problems = Problems()
+    read(put(tmp_path, "\n".join([header, *GOOD.split("\n")[1:]])), problems)
+    assert told(problems) == [("wrong header row", "line 1")]
 
 
 def test_types_in_a_circle_have_no_path(tmp_path: Path) -> None:
