@@ -188,7 +188,7 @@ def warn_of_skipped(problems: InvalidFiles | None) -> None:
 def warn_of_notes(notes: InvalidFiles | None) -> None:
     """Report what is odd about files, and what was made of it."""
     if notes is not None:
-        warn(f"worth knowing: {notes}")
+        warn(f"odd, but no reason to stop: {notes}")
 
 
 def print_json(value: Any) -> None:

@@ -239,9 +239,9 @@ def usable_id(id_: str) -> bool:
 
 
 def explained(path: Path, problems: Problems) -> dict[str, bool]:
-    """The ids of a file's questions in lower case, and whether each has an explanation; nothing else is checked."""
+    """The ids of a file's questions, and whether each has an explanation; nothing else is checked."""
     table = read_table(path, problems, ["questionID", "explanation"])
     if table is None:
         return {}
     question, explanation = table.columns.index("questionID"), table.columns.index("explanation")
-    return {row.cells[question].lower(): bool(row.cells[explanation].strip()) for row in table.rows}
+    return {row.cells[question]: bool(row.cells[explanation].strip()) for row in table.rows}

@@ -74,10 +74,7 @@ def _with_votes(
     assert signal is not None
     nearest = signals.searched(solved.index, topics, recipe.examples_body, no_progress)
     for topic, hits, examples in zip(topics, answers, nearest, strict=True):
-        scores = signals.added(
-            [
-                (1.0, signals.votes(examples, solved.gold, signal.power, without=topic.id)),
-                (signal.direct, signals.as_shares(hits)),
-            ]
-        )
+        votes = signals.votes(examples, solved.gold, signal.power, without=topic.id, scale=signal.scale)
+        direct = dict(hits) if signal.scale == "scores" else signals.as_shares(hits)
+        scores = signals.added([(1.0, votes), (signal.direct, direct)])
         yield signals.ranked(scores, depth, without=topic.id if topics_are_documents else None)

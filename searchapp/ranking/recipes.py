@@ -21,7 +21,9 @@ from searchapp.resources import RecipeBook
 class Neighbours:
     """The signal of solved topics: `template` finds the nearest `k`, whose answers vote (see `signals.votes`).
 
-    `direct` is the weight of the recipe's own template beside the votes, both as shares of their greatest.
+    `direct` is the weight of the recipe's own template beside the votes. With the `scale` "shares" both are shares of
+    their greatest, so that every topic's votes weigh the same. With "scores" both are as they come: votes weigh
+    more for a topic that is much like solved ones, or whose neighbours agree.
     """
 
     template: Template
@@ -29,6 +31,7 @@ class Neighbours:
     k: int
     power: float
     direct: float
+    scale: str = "shares"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,7 @@ class Recipe:
                 "k": signal.k,
                 "power": signal.power,
                 "direct": signal.direct,
+                "scale": signal.scale,
             }
         if self.labelled is not None:
             described["labelled"] = {
@@ -120,6 +124,9 @@ class Recipe:
 
 BASELINES = ("tfidf",)
 """Methods for comparison that use no engine; see the modules of these names."""
+
+SCALES = ("shares", "scores")
+"""On what scale votes and the recipe's own template are added, see `Neighbours`."""
 
 _KEYS = {"about", "template", "parameters", "neighbours", "labelled", "baseline"}
 _NEIGHBOURS = {"k": int, "power": float, "direct": float}
@@ -166,7 +173,14 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
             raise UsageError(f"the recipe {label} has no parameter {key!r}: it has {known}")
         where[key] = value
     template, digest = _template(book, described["template"])
-    neighbours = Neighbours(**_signal(book, name, "neighbours", signals)) if signals["neighbours"] else None
+    scale = signals["neighbours"].pop("scale", SCALES[0])
+    if scale not in SCALES:
+        raise DataError(f"the recipe {label} has no scale {scale!r}: choose {' or '.join(SCALES)}")
+    neighbours = (
+        Neighbours(**_signal(book, name, "neighbours", signals), scale=scale)
+        if signals["neighbours"]
+        else None
+    )
     labelled = Labelled(**_signal(book, name, "labelled", signals)) if signals["labelled"] else None
     used = template.variables.union(*(one.template.variables for one in (neighbours, labelled) if one))
     for key in sorted({f"recipe.{key}" for key in parameters} - used):

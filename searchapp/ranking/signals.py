@@ -37,13 +37,19 @@ def searched(
 
 
 def votes(
-    nearest: Hits, gold: Mapping[str, Mapping[str, float]], power: float, without: str | None = None
+    nearest: Hits,
+    gold: Mapping[str, Mapping[str, float]],
+    power: float,
+    without: str | None = None,
+    *,
+    scale: str = "shares",
 ) -> dict[str, float]:
     """What the answers of solved topics come to, as shares of the greatest; empty without a vote.
 
     `nearest` are solved topics, best first, `gold` has the graded answers of each. A solved topic's answer gets
     grade * (s / s1) ** power, where s is the topic's score and s1 that of the first. The solved topic `without`
-    has no vote: a topic must not be ranked by its own answers.
+    has no vote: a topic must not be ranked by its own answers. With the `scale` "scores" votes are not made shares
+    but counted in scores, of which the first solved topic has s1.
     """
     if without in nearest.document_ids:
         nearest = Hits.of(*(hit for hit in nearest if hit.document_id != without))
@@ -55,6 +61,8 @@ def votes(
         vote = (score / best) ** power
         for document, grade in gold.get(example, {}).items():
             summed[document] = summed.get(document, 0.0) + grade * vote
+    if scale == "scores":
+        return {document: best * vote for document, vote in summed.items()}
     greatest = max(summed.values(), default=0.0)
     return {document: vote / greatest for document, vote in summed.items()} if greatest > 0 else {}
 

@@ -73,13 +73,14 @@ class ExplanationTask(ShippedTask):
         if data is None or split is None:
             raise UsageError(f"say which split {path} answers with --split: {' or '.join(self.splits)}")
         own = Problems(lenient=True)
-        questions = self._asked(data, split, own)
+        asked = self._asked(data, split, own)
         facts = self._known(data, own)
         own.raise_if_any()
-        seen = self._valid_rows(path, split, questions, facts, problems)
-        for question, must_answer in questions.items():
+        seen = self._valid_rows(path, split, set(map(self._folded, asked)), facts, problems)
+        for id_, must_answer in asked.items():
+            question = self._folded(id_)
             count = len(seen.get(question, ()))
-            where = f"question {shown(question)}"
+            where = f"question {shown(id_)}"
             if question in seen and self.needs_every_fact and count < len(facts):
                 detail = f"{count:,} of {len(facts):,} facts are ranked: rank every one"
                 problems.add(path.name, "too few facts", where, detail)
@@ -98,7 +99,7 @@ class ExplanationTask(ShippedTask):
                 detail = f"the {noun} is empty or reads as a missing value"
                 problems.add(path.name, "missing value", where, detail)
                 continue
-            question = row.topic_id.lower() if self.folds_questions else row.topic_id
+            question = self._folded(row.topic_id)
             fact = row.document_id.lower()
             if question not in questions:
                 detail = f"{shown(row.topic_id)} is not in the split {split}"
@@ -124,8 +125,12 @@ class ExplanationTask(ShippedTask):
         return frozenset(document.id for document in self.documents(data, Problems(lenient=True)))
 
     def _asked(self, data: Path, split: str, problems: Problems) -> dict[str, bool]:
-        """The ids of a split's questions, folded as the scorer does, and whether each must be answered."""
+        """The ids of a split's questions, and whether each must be answered."""
         raise NotImplementedError
+
+    def _folded(self, question: str) -> str:
+        """The id of a question as the official scorer compares it."""
+        return question.lower() if self.folds_questions else question
 
     def _split_file(self, data: Path, split: str) -> Path:
         raise NotImplementedError

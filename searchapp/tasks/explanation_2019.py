@@ -70,15 +70,13 @@ class Explanation2019(ExplanationTask):
     def is_masked(self, data: Path, split: str) -> bool:
         if split != "test":
             return False
-        explained = self._asked(data, split, Problems(lenient=True))
+        explained = worldtree.explained(self._split_file(data, split), Problems(lenient=True))
         return bool(explained) and not any(explained.values())
 
     def _asked(self, data: Path, split: str, problems: Problems) -> dict[str, bool]:
-        path = self._split_file(data, split)
-        explained = worldtree.explained(path, problems)
-        if split == "test" and not any(explained.values()):
-            return dict.fromkeys(explained, True)
-        return explained
+        explained = worldtree.explained(self._split_file(data, split), problems)
+        masked = split == "test" and not any(explained.values())
+        return {question: masked or has_explanation for question, has_explanation in explained.items()}
 
     def _split_file(self, data: Path, split: str) -> Path:
         return data / "questions" / f"ARC-Elementary+EXPL-{_FILES[self._require_split(split)]}.tsv"

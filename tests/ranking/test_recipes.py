@@ -65,3 +65,16 @@ def test_every_shipped_recipe_loads_and_says_what_it_is() -> None:
     for folder in sorted(resources.folder("query_templates").iterdir()):
         for name in recipes.names(folder.name):
             assert recipes.load(folder.name, name).about
+
+
+def test_votes_are_added_on_the_scale_that_the_recipe_names() -> None:
+    for task, scale in (("nlps", "shares"), ("explanation-2019", "scores")):
+        assert recipes.load(task, "neighbours").manifest()["neighbours"]["scale"] == scale
+
+
+def test_an_unknown_scale_is_refused(my_recipes: Path) -> None:
+    described = "{ template = 'plain', k = 1, power = 1.0, direct = 1.0, scale = 'ranks' }"
+    text = f'[scaled]\ntemplate = "plain"\nparameters = {{ boost = 1.0 }}\nneighbours = {described}\n'
+    (my_recipes / "recipes.toml").write_text(text)
+    with pytest.raises(DataError, match=r"has no scale 'ranks': choose shares or scores"):
+        recipes.load("mine", "scaled")

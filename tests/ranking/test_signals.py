@@ -20,6 +20,12 @@ def test_power_0_gives_each_solved_topic_the_same_vote() -> None:
     assert signals.votes(nearest, GOLD, power=0.0) == {"a": 0.5, "b": 1.0}
 
 
+def test_votes_can_be_counted_in_scores_so_that_near_topics_weigh_more() -> None:
+    nearest = Hits.of(Hit("q1", 4.0), Hit("q2", 2.0), Hit("q3", 1.0))
+    votes = signals.votes(nearest, GOLD, power=2.0, scale="scores")
+    assert votes == {"a": 4.0, "b": 4.0 + 1.0, "c": 0.5}
+
+
 @pytest.mark.parametrize("nearest", [Hits(), Hits.of(Hit("q1", 0.0)), Hits.of(Hit("unknown", 1.0))])
 def test_there_may_be_no_votes(nearest: Hits) -> None:
     assert signals.votes(nearest, GOLD, power=1.0) == {}

@@ -1,0 +1,239 @@
+"""The tasks of explanation regeneration from end to end on their sample collections."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import searchapp
+from tests.cli.conftest import Cli
+
+SAMPLES = Path(searchapp.__file__).parent / "samples"
+FACTS, TOPICS = 59, 7
+TASKS = {"explanation-2019": ("MAP", 0.8), "explanation-2021": ("mean NDCG", 0.75)}
+"""The official measure, and what every recipe for topics reaches on the sample at least."""
+
+RECIPES = ["bm25", "neighbours"]
+IN_2019 = "questions/ARC-Elementary+EXPL-Dev.tsv"
+IN_2021 = "wt-expert-ratings.dev.json"
+GOLD = {"explanation-2019": IN_2019, "explanation-2021": IN_2021}
+
+
+@pytest.fixture(params=list(TASKS))
+def task(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def data(task: str, tmp_path: Path) -> Path:
+    """A copy of the sample that a test may damage."""
+    return Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
+
+
+def rank(cli: Cli, task: str, data: Path, out: Path, *options: object, split: str = "dev") -> Path:
+    assert cli("index", task, "--data", data).code == 0
+    ranked = cli("rank", task, "--data", data, "--split", split, "--out", out, *options)
+    assert ranked.code == 0, ranked.stderr
+    return out
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_fact_is_ranked_well_for_every_question(
+    cli: Cli, task: str, recipe: str, tmp_path: Path
+) -> None:
+    run = rank(cli, task, SAMPLES / task, tmp_path / "run", "--recipe", recipe)
+    rows = (run / "predict.txt").read_text().splitlines()
+    assert len(rows) == len(set(rows)) == FACTS * TOPICS
+    scored = cli("evaluate", run, "--json").json
+    measure, least = TASKS[task]
+    assert scored["official"]["measure"] == measure
+    assert scored["official"]["value"] >= least
+    assert scored["warnings"] == [] and scored["official"]["honest"] == {}
+    assert scored["topics"] == TOPICS
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_both_engines_give_the_same_bytes(server: Cli, task: str, recipe: str, tmp_path: Path) -> None:
+    made = [
+        rank(server, task, SAMPLES / task, tmp_path / engine, "--recipe", recipe, "--engine", engine)
+        for engine in ("embedded", "elasticsearch")
+        if server("index", task, "--data", SAMPLES / task, "--engine", engine).code == 0
+    ]
+    assert len(made) == 2
+    for name in ("run.trec", "predict.txt"):
+        assert (made[0] / name).read_bytes() == (made[1] / name).read_bytes()
+
+
+def test_a_solved_question_does_not_vote_for_its_own_facts(offline: Cli, task: str, tmp_path: Path) -> None:
+    run = rank(offline, task, SAMPLES / task, tmp_path / "run", "--recipe", "neighbours", split="train")
+    assert offline("evaluate", run, "--json").json["official"]["value"] < 0.999
+
+
+def test_the_exported_file_is_valid_and_scores_as_the_run_does(cli: Cli, task: str, tmp_path: Path) -> None:
+    folder = SAMPLES / task
+    run = rank(cli, task, folder, tmp_path / "run")
+    out = tmp_path / "predict.txt"
+    assert cli("export", run, "--out", out).code == 0
+    where = ["--task", task, "--data", folder, "--split", "dev"]
+    assert cli("validate", out, *where, "--json").json["valid"]
+    options = ["--json", "--per-topic"]
+    of_run = cli("evaluate", run, *options, "--by", "all").json
+    of_file = cli("evaluate", out, *where, *options, "--by", "all").json
+    of_gold = cli("evaluate", out, "--task", task, "--gold", folder / GOLD[task], *options).json
+    assert of_run["official"] == of_file["official"] == of_gold["official"]
+    assert of_run["measures"] == of_file["measures"] == of_gold["measures"]
+    assert of_run["breakdowns"] == of_file["breakdowns"] != {}
+
+
+def test_the_breakdowns_of_2019(offline: Cli, tmp_path: Path) -> None:
+    run = rank(offline, "explanation-2019", SAMPLES / "explanation-2019", tmp_path / "run")
+    told = offline("evaluate", run, "--by", "all", "--json").json
+    breakdowns = told["breakdowns"]
+    assert list(breakdowns) == ["role", "overlap", "precision", "length"]
+    roles = {row["group"]: row["topics"] for row in breakdowns["role"]["rows"]}
+    assert roles == {"CENTRAL": 7, "GROUNDING": 5, "LEXGLUE": 4, "BACKGROUND": 2}
+    lengths = breakdowns["length"]["rows"]
+    assert {row["group"]: row["topics"] for row in lengths} == {"3": 2, "4": 4, "5": 1}
+    by_length = sum(row["topics"] * row["MAP"] for row in lengths) / TOPICS
+    assert by_length == pytest.approx(told["official"]["value"])
+    assert breakdowns["precision"]["rows"][0]["precision"] == told["measures"]["P@1"]
+
+
+def test_the_histogram_is_drawn(offline: Cli, tmp_path: Path) -> None:
+    run = rank(offline, "explanation-2019", SAMPLES / "explanation-2019", tmp_path / "run")
+    rows = offline("evaluate", run, "--by", "length").stdout.splitlines()[-3:]
+    for row in rows:
+        length, count, figure, bar = row.split()
+        assert (length, count) in {("3", "2"), ("4", "4"), ("5", "1")}
+        assert bar == "█" * round(40 * float(figure))
+
+
+def test_the_breakdowns_of_2021(offline: Cli, tmp_path: Path) -> None:
+    run = rank(offline, "explanation-2021", SAMPLES / "explanation-2021", tmp_path / "run")
+    told = offline("evaluate", run, "--by", "all", "--json").json
+    breakdowns = told["breakdowns"]
+    assert list(breakdowns) == ["type", "rating", "precision", "overlap"]
+    groups = {name: [row["group"] for row in made["rows"]] for name, made in breakdowns.items()}
+    assert groups["type"] == ["retrieval", "inference-supporting", "complex inference"]
+    assert groups["rating"] == ["> 0", "> 2", "> 4"]
+    assert groups["precision"] == ["P@1", "P@3", "P@5", "P@10", "P@20", "P@50"]
+    assert groups["overlap"][0] == "<= 100%" and groups["overlap"][-1] == "<= 0%"
+    everything = [breakdowns[name]["rows"][0]["NDCG"] for name in ("rating", "overlap")]
+    assert everything == pytest.approx([told["official"]["value"]] * 2)
+
+
+def test_a_breakdown_needs_the_file_of_types(offline: Cli, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(SAMPLES / "explanation-2021", tmp_path / "data"))
+    run = rank(offline, "explanation-2021", data, tmp_path / "run")
+    (data / "WorldTree-V2.1-TableKnowledgeTypes.tsv").unlink()
+    assert offline("evaluate", run, "--by", "rating").code == 0
+    result = offline("evaluate", run, "--by", "type")
+    assert result.code == 4 and "missing file: WorldTree-V2.1-TableKnowledgeTypes.tsv" in result.stderr
+
+
+def test_everything_wrong_with_an_official_file_is_found(offline: Cli, task: str, tmp_path: Path) -> None:
+    out = tmp_path / "predict.txt"
+    run = rank(offline, task, SAMPLES / task, tmp_path / "run")
+    rows = (run / "predict.txt").read_text().splitlines()
+    question, first = rows[0].split("\t")
+    rows[1] = f"{question}\t{first.upper()}"
+    rows[2] = f"{question}\tnothing"
+    rows[3] = f"nobody\t{first}"
+    rows[4] = f"{question}\tNA"
+    last = rows[-1].split("\t")[0]
+    out.write_text("\n".join(row for row in rows if not row.startswith(f"{last}\t")) + "\n")
+    result = offline("validate", out, "--task", task, "--data", SAMPLES / task, "--split", "dev", "--json")
+    assert result.code == 4
+    told = {problem["kind"]: problem["where"] for problem in result.json["problems"]}
+    assert told["repeated fact"] == "line 2"
+    assert told["unknown fact"] == "line 3"
+    assert told["unknown question"] == "line 4"
+    assert told["missing value"] == "line 5"
+    assert told["missing question"] == f"question {last}"
+    assert ("too few facts" in told) is (task == "explanation-2019")
+
+
+def test_letter_case_of_questions_matters_only_where_the_scorer_says_so(
+    offline: Cli, task: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "predict.txt"
+    run = rank(offline, task, SAMPLES / task, tmp_path / "run")
+    out.write_text((run / "predict.txt").read_text().replace("D_", "d_"))
+    code = offline("validate", out, "--task", task, "--data", SAMPLES / task, "--split", "dev").code
+    assert code == (0 if task == "explanation-2019" else 4)
+
+
+def test_what_is_odd_about_tables_is_told_and_stops_nothing(offline: Cli, task: str, data: Path) -> None:
+    table = data / "tables" / "KINDOF.tsv"
+    table.write_text(table.read_text() + table.read_text().splitlines()[-1] + "\n")
+    result = offline("index", task, "--data", data, "--json")
+    assert result.code == 0 and result.json["documents"] == FACTS
+    assert "warning: odd, but no reason to stop: " in result.stderr
+    assert "KINDOF.tsv: line 21: repeated id" in result.stderr
+
+
+def test_a_broken_table_stops_the_indexing(offline: Cli, task: str, data: Path) -> None:
+    table = data / "tables" / "KINDOF.tsv"
+    table.write_text(table.read_text() + "a\tkettle\n")
+    result = offline("index", task, "--data", data)
+    assert result.code == 4 and "KINDOF.tsv: line 21: wrong number of cells" in result.stderr
+    assert offline("index", task, "--data", data, "--lenient").code == 0
+
+
+def test_an_explanation_of_unknown_facts_is_a_problem_unless_it_is_solved(
+    offline: Cli, data: Path, task: str
+) -> None:
+    def spoil(split: str) -> None:
+        path = data / GOLD[task].replace("Dev", split).replace("dev", split.lower())
+        text = path.read_text()
+        if task == "explanation-2019":
+            lines = text.splitlines()
+            cells = lines[1].split("\t")
+            cells[3] = "0000-0000|CENTRAL " + cells[3]
+            lines[1] = "\t".join(cells)
+            path.write_text("\n".join(lines) + "\n")
+        else:
+            held = json.loads(text)
+            held["rankingProblems"][0]["documents"].append({"uuid": "0000-0000", "relevance": 1})
+            path.write_text(json.dumps(held))
+
+    spoil("Train")
+    solved = offline("index", task, "--data", data)
+    assert solved.code == 0 and "unknown fact: no table has the fact 0000-0000" in solved.stderr
+    spoil("Dev")
+    result = offline("index", task, "--data", data)
+    assert result.code == 4 and "unknown fact: no table has the fact 0000-0000" in result.stderr
+
+
+def test_masked_gold_cannot_be_scored(offline: Cli, task: str, data: Path, tmp_path: Path) -> None:
+    if task == "explanation-2019":
+        rows = [line.split("\t") for line in (data / IN_2019).read_text().splitlines()]
+        masked = [rows[0], *([*row[:3], "", row[4]] for row in rows[1:])]
+        text = "".join("\t".join(row) + "\n" for row in masked)
+        (data / "questions" / "ARC-Elementary+EXPL-Test-Masked.tsv").write_text(text)
+    else:
+        held = json.loads((data / IN_2021).read_text())
+        for question in held["rankingProblems"]:
+            question["documents"] = []
+        (data / "wt-expert-ratings.test.json").write_text(json.dumps(held))
+    run = rank(offline, task, data, tmp_path / "run", split="test")
+    result = offline("evaluate", run)
+    assert result.code == 4 and "the gold is masked" in result.stderr
+    where = ["--task", task, "--data", data, "--split", "test"]
+    assert offline("validate", run / "predict.txt", *where).code == 0
+    (run / "predict.txt").write_text((run / "predict.txt").read_text().replace("D_1\t", "D_2\t"))
+    told = offline("validate", run / "predict.txt", *where)
+    assert told.code == 4 and "question" in told.stderr and "missing question" in told.stderr
+
+
+def test_a_person_finds_facts_by_words(cli: Cli, task: str) -> None:
+    assert cli("index", task, "--data", SAMPLES / task).code == 0
+    (hit,) = cli("search", task, "vibrating object", "--size", 1, "--json").json["hits"]
+    assert hit["text"] == "a vibrating object causes sound"
+    analysed = cli("analyze", task, "Water froze at 32F, 0 °C", "--field", "text", "--json").json
+    terms = [token["term"] for token in analysed["analyses"][0]["steps"][-1]["tokens"]]
+    assert terms == ["water", "freez", "32", "fahrenheit", "0", "celsius"]

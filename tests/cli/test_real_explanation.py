@@ -1,0 +1,65 @@
+"""The main job on the real data of explanation regeneration: what is promised of its quality and bytes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from searchapp import tasks
+from searchapp.formats.problems import Problems
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.data
+
+FOLDERS = {"explanation-2019": "worldtree2019", "explanation-2021": "worldtree2021"}
+
+
+@pytest.fixture(params=list(FOLDERS))
+def task(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def data(task: str) -> Path:
+    """The folder of the real data."""
+    root = os.environ.get("SEARCHAPP_TEST_DATA")
+    if not root:
+        pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
+    return Path(root) / FOLDERS[task]
+
+
+def test_the_real_files_are_read_without_a_problem(task: str, data: Path) -> None:
+    loaded, problems = tasks.load(task), Problems()
+    facts = sum(1 for _ in loaded.documents(data, problems))
+    questions = [loaded.check_split(data, split, problems) for split in ("train", "dev")]
+    expected = {"explanation-2019": (4_947, [616, 121]), "explanation-2021": (9_720, [965, 210])}
+    assert (facts, questions) == expected[task]
+    assert not list(problems)
+    noted = {"explanation-2019": {"repeated id": 3, "repeated fact": 11, "unknown fact": 1}}
+    assert problems.notes is not None
+    assert problems.notes.counts() == noted.get(task, {"repeated id": 7})
+
+
+def test_the_dev_split_is_ranked_well(offline: Cli, task: str, data: Path, tmp_path: Path) -> None:
+    assert offline("index", task, "--data", data).code == 0
+    least = {"explanation-2019": (0.43, 0.49), "explanation-2021": (0.64, 0.70)}
+    for recipe, value in zip(("bm25", "neighbours"), least[task], strict=True):
+        out = tmp_path / recipe
+        options = ["--data", data, "--split", "dev", "--recipe", recipe, "--out", out]
+        assert offline("rank", task, *options).code == 0
+        assert offline("evaluate", out, "--json").json["official"]["value"] >= value
+
+
+def test_both_engines_rank_to_the_same_bytes(server: Cli, task: str, data: Path, tmp_path: Path) -> None:
+    made = []
+    for engine in ("embedded", "elasticsearch"):
+        options = ["--data", data, "--engine", engine]
+        assert server("index", task, *options).code == 0
+        # Not to full depth, which would take a minute: the votes still reach behind it.
+        options += ["--split", "dev", "--recipe", "neighbours", "--depth", 300, "--out", tmp_path / engine]
+        assert server("rank", task, *options).code == 0
+        made.append((tmp_path / engine / "run.trec").read_bytes())
+    assert made[0] == made[1]

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.errors import DataError, NotScorable
+from searchapp.evaluation.explanation_2019 import folded, read_gold, score
+from searchapp.evaluation.explanation_2019_breakdowns import ALL_QUESTIONS, BREAKDOWNS, Material, breakdown
+
+C, G, L = ("CENTRAL",), ("GROUNDING",), ("LEXGLUE",)
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def figures(name: str, material: Material) -> dict[str, Any]:
+    return {row.group: (row.count, dict(row.values)) for row in breakdown(name, material).rows}
+
+
+# The worked example of the task's description: ranks and roles of the facts that explain one question.
+EXAMPLE = {
+    1: C,
+    7: G,
+    18: C,
+    53: G,
+    102: C,
+    384: C,
+    408: L,
+    858: C,
+    860: C,
+    3778: L,
+    3956: L,
+}
+NO_OVERLAP = {860: 165, 3778: 751, 3956: 878}
+"""The facts without a word of the question, and their ranks among all facts without one.
+
+The description gives two averages, 0.2026... and 0.0040..., of which these ranks are the only whole-numbered
+solution: the 164 other facts without overlap before rank 860 stand between ranks 408 and 858.
+"""
+
+
+@pytest.fixture
+def example() -> Material:
+    """4,947 facts in the order of their ranks; a fact with overlap has the question's word."""
+    without = set(range(500, 664)) | {860}
+    without |= set(range(1000, 1585)) | {3778}  # 585 others between the ranks 165 and 751
+    without |= set(range(3800, 3926)) | {3956}  # and 126 between 751 and 878
+    ranked = [f"f{rank}" for rank in range(1, 4948)]
+    texts = {f"f{rank}": "other" if rank in without else "ice" for rank in range(1, 4948)}
+    gold = {"q": {f"f{rank}": roles for rank, roles in EXAMPLE.items()}}
+    assert [sum(no <= rank for no in without) for rank in NO_OVERLAP] == list(NO_OVERLAP.values())
+    return Material({"q": ranked}, gold, texts, {"q": "ice"}, words)
+
+
+def test_the_worked_example_has_the_averages_of_its_description(example: Material) -> None:
+    official = score(example.rankings, example.gold)
+    assert official.value == pytest.approx(0.14862461238725275, abs=1e-16)
+    assert official.warnings == ()
+    by_role = {role: values["MAP"] for role, (_count, values) in figures("role", example).items()}
+    assert by_role == pytest.approx(
+        {"CENTRAL": 0.19516123051492149, "GROUNDING": 0.10294117647058823, "LEXGLUE": 0.0012593148624291516},
+        abs=1e-16,
+    )
+    by_overlap = {group: values["MAP"] for group, (_count, values) in figures("overlap", example).items()}
+    assert by_overlap == pytest.approx(
+        {"LEXOVERLAP": 0.20264768732550112, "NOLEXOVERLAP": 0.004046859466057559}, abs=1e-16
+    )
+
+
+def test_the_worked_example_has_the_precisions_of_its_description(example: Material) -> None:
+    precisions = {
+        k: round(values["precision"], 3) for k, (_, values) in figures("precision", example).items()
+    }
+    assert precisions == {"P@1": 1.0, "P@2": 0.5, "P@3": 0.333, "P@4": 0.25, "P@5": 0.2}
+
+
+SMALL = Material(
+    rankings={"q1": ["a", "x", "b", None, "c"], "q2": ["x", "d"], "q3": ["y"]},
+    gold={
+        "q1": {"a": C, "b": (*G, *L), "c": C},
+        "q2": {"d": C},
+        "q3": {},
+        "q4": {"a": C},
+    },
+    texts={"a": "ice melts", "b": "heat", "c": "cold", "d": "sun", "x": "ice", "y": "sun"},
+    asked={"q1": "ice", "q2": "the moon"},
+    terms=words,
+)
+
+
+def test_a_fact_of_two_roles_counts_in_both_and_others_are_taken_out() -> None:
+    by_role = figures("role", SMALL)
+    # q1 CENTRAL: a and c without b: a x - c, (1/1 + 2/4) / 2; q2: 1/2
+    assert by_role["CENTRAL"] == (
+        2,
+        pytest.approx({"MAP": (0.75 + 0.5) / 2, ALL_QUESTIONS: (0.75 + 0.5) / 2}),
+    )
+    # GROUNDING and LEXGLUE of q1: b without a and c stands behind x alone
+    assert by_role["GROUNDING"] == by_role["LEXGLUE"] == (1, {"MAP": 0.5, ALL_QUESTIONS: 0.25})
+
+
+def test_facts_with_and_without_overlap_are_ranked_apart() -> None:
+    by_overlap = figures("overlap", SMALL)
+    # q1: a and x have `ice`; b, a missing value and c have not: (1/1 + 2/3) / 2. q2: x and d have nothing of it: 1/2
+    assert by_overlap["LEXOVERLAP"] == (1, {"MAP": 1.0, ALL_QUESTIONS: 0.5})
+    expected = ((1 + 2 / 3) / 2 + 1 / 2) / 2
+    assert by_overlap["NOLEXOVERLAP"] == (2, pytest.approx({"MAP": expected, ALL_QUESTIONS: expected}))
+
+
+def test_precision_divides_by_a_short_explanation() -> None:
+    precisions = figures("precision", SMALL)
+    assert precisions["P@1"] == (2, {"precision": (1 + 0) / 2})
+    assert precisions["P@3"] == (2, pytest.approx({"precision": (2 / 3 + 1 / 1) / 2}))
+    assert precisions["P@5"] == (2, pytest.approx({"precision": (3 / 3 + 1 / 1) / 2}))
+
+
+def test_map_by_length_and_its_histogram() -> None:
+    made = breakdown("length", SMALL)
+    assert made.histogram == "MAP"
+    # q1: 1/1, 2/3, 3/5
+    expected = {"1": (1, {"MAP": 0.5}), "3": (1, {"MAP": pytest.approx((1 + 2 / 3 + 3 / 5) / 3)})}
+    assert figures("length", SMALL) == expected
+
+
+def test_no_answered_question_is_no_figure_and_no_error() -> None:
+    nothing = Material({}, SMALL.gold, SMALL.texts, SMALL.asked, words)
+    for name in BREAKDOWNS:
+        assert all(row.count == 0 for row in breakdown(name, nothing).rows)
+
+
+def test_average_precision_divides_by_all_facts() -> None:
+    assert score({"q": ["x", "a", "b"]}, {"q": {"a": C, "b": C}}).value == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+
+def test_one_missing_fact_costs_the_whole_question_and_the_honest_figure_says_what_it_would_be() -> None:
+    result = score({"q": ["a"]}, {"q": {"a": C, "b": C}})
+    assert (result.value, result.honest) == (0.0, {"MAP": 0.5})
+    assert "1 of 1 questions lack a fact" in result.warnings[0] and "0.500000" in result.warnings[0]
+
+
+def test_a_question_that_is_not_answered_is_left_out() -> None:
+    result = score({"q": ["a"]}, {"q": {"a": C}, "r": {"b": C}})
+    assert (result.value, result.per_topic, result.honest) == (1.0, {"q": 1.0}, {"MAP": 0.5})
+    assert "leaves out 1 of 2 questions" in result.warnings[0]
+
+
+def test_nothing_answered_and_no_gold() -> None:
+    assert score({"x": ["a"]}, {"q": {"a": C}}).value == 0
+    empty = score({"x": ["a"]}, {})
+    assert empty.value == 0 and math.isnan(empty.honest["MAP"]) and len(empty.warnings) == 1
+
+
+def test_of_several_spellings_of_a_question_the_last_by_code_point_counts() -> None:
+    rankings = {"q": ["a"], "Q": ["b"]}
+    assert folded(rankings) == {"q": ["a"]}
+    assert any("another spelling" in warning for warning in score(rankings, {"q": {"a": C}}).warnings)
+
+
+def test_an_explanation_of_blanks_scores_0_and_counts() -> None:
+    result = score({"q": ["a"], "r": ["a"]}, {"q": {"a": C}, "r": {}})
+    assert result.value == 0.5 and result.honest == {"MAP": 1.0}
+
+
+def put(folder: Path, text: str) -> Path:
+    path = folder / "gold.tsv"
+    path.write_bytes(text.encode())
+    return path
+
+
+def test_gold_is_folded_and_keeps_the_last_row_of_a_question(tmp_path: Path) -> None:
+    text = "\n explanation\texplanation\tquestionID\n\tA|X\tQ\n\t\tR\n\tB|CENTRAL b|NEG C|\tq\n\tNA\ts\n"
+    assert read_gold(put(tmp_path, text)) == {"q": {"b": ("CENTRAL", "NEG"), "c": ("",)}}
+
+
+@pytest.mark.parametrize(
+    ("text", "official"),
+    [
+        ("questionID\n", "KeyError: \"['explanation'] not in index\""),
+        ("a\tb\n", "KeyError: \"None of [Index(['questionID', 'explanation'], dtype='object')]"),
+        (
+            "questionID\texplanation\nq\ta|C\tx\n",
+            "pandas.errors.ParserError: Error tokenizing data. C error: Exp",
+        ),
+        (
+            "questionID\texplanation\nq\ta\nq\ta|C\n",
+            "ValueError: not enough values to unpack (expected 2, got 1)",
+        ),
+        ("", "pandas.errors.EmptyDataError: No columns to parse from file"),
+    ],
+)
+def test_gold_that_stops_the_official_scorer(tmp_path: Path, text: str, official: str) -> None:
+    with pytest.raises(NotScorable) as raised:
+        read_gold(put(tmp_path, text))
+    assert raised.value.official.startswith(official)
+
+
+def test_missing_gold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no such file"):
+        read_gold(tmp_path / "gold.tsv")
+
+
+@given(st.permutations([f"f{number}" for number in range(8)]), st.sets(st.integers(0, 7), min_size=1))
+def test_it_agrees_with_the_definition(ranked: list[str], wanted: set[int]) -> None:
+    facts = {f"f{number}": C for number in wanted}
+    precisions = [
+        sum(fact in facts for fact in ranked[:rank]) / rank
+        for rank in range(1, 9)
+        if ranked[rank - 1] in facts
+    ]
+    expected = sum(precisions) / len(facts)
+    assert score({"q": ranked}, {"q": facts}).value == pytest.approx(expected, abs=1e-12)

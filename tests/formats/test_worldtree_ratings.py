@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.formats.problems import Problems
+from searchapp.formats.worldtree_ratings import RatedQuestion, read_ratings
+
+
+def read(
+    folder: Path, value: Any, known: set[str] | None = None, **options: bool
+) -> tuple[list[RatedQuestion], list[tuple[str, str]], Problems]:
+    path = folder / "ratings.json"
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    problems = Problems()
+    found = list(read_ratings(path, problems, known, **options))
+    return found, [(problem.kind, problem.where) for problem in problems], problems
+
+
+def listed(*questions: Any) -> dict[str, Any]:
+    return {"rankingProblems": list(questions), "other": 1}
+
+
+def question(**changes: Any) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "qid": "Q",
+        "queryText": "Hot? [ANSWER] fire",
+        "documents": [{"uuid": "u", "relevance": 6, "goldRole": "CENTRAL"}, {"uuid": "v", "relevance": 2.5}],
+        **changes,
+    }
+    return {key: value for key, value in made.items() if value is not ...}
+
+
+def test_a_question_with_its_answer_and_its_ratings(tmp_path: Path) -> None:
+    found, problems, _ = read(tmp_path, listed(question()), {"u", "v"})
+    assert found == [RatedQuestion("Q", "Hot?", "fire", {"u": 6.0, "v": 2.5})]
+    assert not problems
+
+
+def test_question_and_answer_may_be_given_apart(tmp_path: Path) -> None:
+    apart = question(questionText="Hot?", answerText="fire")
+    assert read(tmp_path, listed(apart))[0] == [RatedQuestion("Q", "Hot?", "fire", {})]
+    alone = question(questionText="Hot?", answerText="fire", queryText=...)
+    assert read(tmp_path, listed(alone))[0] == [RatedQuestion("Q", "Hot?", "fire", {})]
+
+
+@pytest.mark.parametrize("documents", [..., None, []])
+def test_masked_questions_have_no_ratings(tmp_path: Path, documents: Any) -> None:
+    value = listed(question(documents=documents))
+    assert read(tmp_path, value, {"u"}, masked=True)[0] == [RatedQuestion("Q", "Hot?", "fire", {})]
+
+
+def test_outside_a_masked_file_only_an_empty_list_is_right(tmp_path: Path) -> None:
+    assert read(tmp_path, listed(question(documents=[])), {"u"})[1] == []
+    assert read(tmp_path, listed(question(documents=...)), {"u"})[1] == [("missing key", "question Q")]
+    assert read(tmp_path, listed(question(documents=None)), {"u"})[1] == [("wrong type", "question Q")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"queryText": "Hot? fire"}, "no answer"),
+        ({"queryText": "[ANSWER] fire"}, "no answer"),
+        ({"queryText": ...}, "missing key"),
+        ({"queryText": 7}, "wrong type"),
+        ({"questionText": "Cold?", "answerText": "fire"}, "contradiction"),
+        ({"questionText": "Hot?", "answerText": " "}, "blank text"),
+        ({"questionText": "Hot?"}, "missing key"),
+        ({"documents": [{"uuid": "u", "relevance": 7}]}, "rating out of range"),
+        ({"documents": [{"uuid": "u", "relevance": -1}]}, "rating out of range"),
+        ({"documents": [{"uuid": "u", "relevance": "6"}]}, "wrong type"),
+        ({"documents": [{"uuid": "u", "relevance": True}]}, "wrong type"),
+        ({"documents": [{"uuid": "u"}]}, "missing key"),
+        ({"documents": [{"relevance": 1}]}, "missing key"),
+        ({"documents": ["u"]}, "wrong type"),
+        ({"documents": [{"uuid": "w", "relevance": 1}]}, "unknown fact"),
+        ({"documents": [{"uuid": "u", "relevance": 1}] * 2}, "duplicate rating"),
+    ],
+)
+def test_a_broken_question_is_told_and_left_out(tmp_path: Path, changes: dict[str, Any], kind: str) -> None:
+    value = listed(question(), question(qid="R", **changes))
+    found, problems, _ = read(tmp_path, value, {"u", "v"})
+    assert [each.id for each in found] == ["Q"]
+    assert problems == [(kind, "question R")]
+
+
+@pytest.mark.parametrize(
+    ("entry", "kind", "where"),
+    [
+        (7, "wrong type", "entry 2"),
+        (question(qid=...), "missing key", "entry 2"),
+        (question(qid="a b"), "unusable id", "entry 2"),
+        (question(), "duplicate id", "question Q"),
+    ],
+)
+def test_an_entry_without_an_id_of_its_own(tmp_path: Path, entry: Any, kind: str, where: str) -> None:
+    found, problems, _ = read(tmp_path, listed(question(), entry), {"u", "v"})
+    assert len(found) == 1 and problems == [(kind, where)]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ({}, "missing key"),
+        ([], "wrong shape"),
+        ({"rankingProblems": {}}, "wrong type"),
+        ('{"rankingProblems": [', "not JSON"),
+        ('{"rankingProblems": [], "rankingProblems": []}', "duplicate key"),
+    ],
+)
+def test_a_file_of_another_shape_is_told_once(tmp_path: Path, value: Any, kind: str) -> None:
+    found, problems, _ = read(tmp_path, value)
+    assert found == [] and [each for each, _ in problems] == [kind]
+
+
+def test_an_unknown_fact_of_a_solved_question_is_noted(tmp_path: Path) -> None:
+    found, told, problems = read(tmp_path, listed(question()), {"u"}, solved=True)
+    assert found[0].ratings == {"u": 6.0} and not told
+    assert problems.notes is not None
+    assert [note.kind for note in problems.notes.problems] == ["unknown fact"]
