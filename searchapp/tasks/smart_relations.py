@@ -63,7 +63,7 @@ class SmartRelations(ShippedTask):
     def _split_file(self, data: Path, split: str) -> Path:
         if split not in self.splits:
             raise UsageError(f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)}")
-        return data / f"{self._files}-{TEST if split == TEST else 'train'}.json"
+        return data / f"{self._files}-{'test-questions' if split == TEST else 'train'}.json"
 
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
         return self._read_vocabulary(self._vocabulary_file(data), problems)

@@ -50,7 +50,7 @@ def test_both_engines_rank_the_real_vocabulary_the_same(
     shutil.copy(data / f"smart-2021-rl-{kb}-relation-vocabulary.json", folder)
     train = json.loads((data / "smart-2021-rl-dbpedia-train.json").read_text())
     questions = [{"id": one["id"], "question": one["question"]} for one in train[:40]]
-    (folder / f"smart-2021-rl-{kb}-test.json").write_text(json.dumps(questions))
+    (folder / f"smart-2021-rl-{kb}-test-questions.json").write_text(json.dumps(questions))
     rankings = []
     for engine in ("embedded", "elasticsearch"):
         assert server("index", task, "--data", folder, "--engine", engine).code == 0

@@ -1,0 +1,234 @@
+"""Files that are damaged in every way that we could think of, through the commands that read them.
+
+A damaged file must be told with its name and, where it has lines or entries, with the place; never with a
+traceback. What passes is listed here with the reason why it is harmless.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import zlib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+import searchapp
+from searchapp import tasks
+from searchapp.evaluation.base import ScorerOptions
+from searchapp.runs import directory
+from tests.cli.conftest import Cli, Result
+from tests.cli.mutations import mutations
+
+SAMPLES = Path(searchapp.__file__).parent / "samples"
+
+SAME_LAYOUT = {
+    "nlps/train_set.json": "nlps/dev_set.json",
+    "explanation-2021/tables": "explanation-2019/tables",
+    "explanation-2021/wt-expert-ratings.train.json": "explanation-2021/wt-expert-ratings.dev.json",
+    "checkthat/training": "checkthat/test_annotated",
+    "smart-types-wikidata/task1_wikidata_test.json": "smart-types-dbpedia/task1_dbpedia_test.json",
+    "smart-relations-wikidata/smart-2021-rl-wikidata-test-questions.json": "smart-relations-dbpedia",
+}
+"""Files and folders that one and the same code reads as others do: those others are damaged."""
+
+NOT_INDEXED = {"explanation-2021/WorldTree-V2.1-TableKnowledgeTypes.tsv"}
+"""Files that only a breakdown reads."""
+
+
+def _inputs() -> Iterator[tuple[str, str]]:
+    """Task and name of a file of each layout that a task reads: in a folder of many, the first."""
+    for task in tasks.names():
+        folders = set()
+        for path in sorted((SAMPLES / task).rglob("*")):
+            name = path.relative_to(SAMPLES / task).as_posix()
+            folder, _slash, _file = name.rpartition("/")
+            if not path.is_file() or (folder and folder in folders) or f"{task}/{name}" in NOT_INDEXED:
+                continue
+            folders.add(folder)
+            if f"{task}/{name}" not in SAME_LAYOUT and f"{task}/{folder}" not in SAME_LAYOUT:
+                yield task, name
+
+
+LINE_ENDS = "line ends and white space between values say nothing"
+FEWER = "a shorter collection is a collection, as long as nothing refers to what is missing"
+HARMLESS = [
+    ("*.json", "CRLF", LINE_ENDS),
+    ("*.json", "CR", LINE_ENDS),
+    ("*", "no final newline", LINE_ENDS),
+    ("*.json", "blank line at the end", LINE_ENDS),
+    ("*.json", "extra key", "keys that a task does not know say nothing to it"),
+    ("*.json", "first entry removed", FEWER),
+    ("*.json", "an empty list", "a split without topics: ranking it says so"),
+    ("nlps/*_set.json", "an empty object", "a split without topics: ranking it says so"),
+    ("nlps/*.json", "byte-order mark", "the official scorer accepts it"),
+    ("nlps/knowledge_base.json", "entry: another text", "any text is a statement"),
+    ("nlps/*_set.json", "key 0: another text", "any text is a statement"),
+    ("nlps/*_set.json", "unknown id", "a topic may have any id"),
+    ("nlps/*_set.json", "key 1: an empty list", "a statement may have no premises"),
+    ("nlps/*_set.json", "key 1: twice in a list", "a premise counts once"),
+    ("explanation-*.json", "byte-order mark", "JSON is read the same without it"),
+    ("explanation-2021/*.json", "key 0: another text", "a question may have any id"),
+    ("explanation-2021/*.json", "key 1 re*", "what the organisers searched with is read from the question"),
+    ("explanation-*.tsv", "CRLF", "told as worth knowing"),
+    ("explanation-*.tsv", "CR", "told as worth knowing"),
+    ("explanation-*.tsv", "*byte-order mark*", "told as worth knowing"),
+    ("explanation-*.tsv", "last byte cut", "told as worth knowing: the last line has no end"),
+    ("explanation-*.tsv", "blank line*", "the organisers' tables have blank rows"),
+    ("explanation-*.tsv", "line of blanks", "the organisers' tables have blank rows"),
+    ("explanation-*.tsv", "lines reversed", "rows may stand in any order"),
+    ("explanation-*.tsv", "columns swapped", "columns are found by the header row"),
+    ("explanation-*.tsv", "tabs doubled", "columns without a name are ignored"),
+    ("explanation-*.tsv", "extra column everywhere", "a column of another name is ignored"),
+    ("explanation-*.tsv", "a line removed", FEWER),
+    ("explanation-*/tables/*", "a line twice", "told as worth knowing"),
+    ("explanation-*/tables/*", "first cell *", "a word of a fact, which may be any"),
+    ("explanation-*/tables/*", "* in the first cell", "a word of a fact, which may be any"),
+    ("explanation-*/tables/*", "* last cell", "the fact's id: gold without fact is told as worth knowing"),
+    ("explanation-*/questions/*", "* in the first cell", "a question may have any id"),
+    ("explanation-*/questions/*", "* last cell", "a column that is not read"),
+    ("explanation-*/questions/*", "last cell *", "a column that is not read"),
+    ("checkthat/*", "CRLF", "a checkout on Windows makes them"),
+    ("smart-types-*", "*byte-order mark*", "accepted where the official scorer accepts or skips it"),
+    ("smart-types-*.tsv", "CR*", "every line end is one to the official scorer"),
+    ("smart-types-*.tsv", "lines reversed", "rows may stand in any order"),
+    ("smart-types-*.json", "entry repeated", "the official files have entries twice: they are read once"),
+    ("smart-types-*.json", "unknown id", "a question may have any id"),
+    ("smart-types-*.json", "key 0: another text", "a question may have any id"),
+    ("smart-types-wikidata/*.json", "key 0: a*number", "the official file has ids that are numbers"),
+    ("smart-types-*.json", "key 1: another text", "any text is a question"),
+    ("smart-types-*.json", "key 1: null", "the official files have questions that are null"),
+    ("smart-types-*.json", "key 3: an empty list", "the official files have questions without types"),
+    ("smart-relations-*.json", "unknown id", "a question may have any id"),
+    ("smart-relations-*.json", "key 0: another text", "a question may have any id"),
+    ("smart-relations-*.json", "key 1: another text", "any text is a question or a label"),
+    ("smart-relations-*train.json", "key 2: twice in a list", "a relation may be needed twice"),
+    ("smart-relations-wikidata/*vocabulary.json", "byte-order mark", "the official scorer does not read it"),
+    ("smart-relations-wikidata/*vocabulary.json", "key [23]: another text", "any text is a description"),
+    ("smart-relations-wikidata/*vocabulary.json", "key [23] removed", "a property may lack them"),
+]
+"""File, mutation (both with wildcards), and why it may pass."""
+
+PLACE = re.compile(
+    r"(line|column|entry|prediction) \d|(statement|premise|property|question|fact|debate|row) \S"
+)
+WHOLE = re.compile(
+    r"empty file|wrong shape|nested too deeply|not JSON|no document|wrong header|no types?\b|must hold"
+    r"|must be an object|has no value|the file has no|has no topics|rankingProblems is|not one prediction|\d+ lines are"
+)
+"""Problems of a file as a whole, which have no place in it."""
+
+
+def faults(result: Result, files: list[str], harmless: bool, mutation: str) -> list[str]:
+    """What is wrong with how a command took a damaged file; `files` are names of which one must be told."""
+    told = f"{mutation}: {result.code} {result.stderr.strip()[:400]}"
+    if "Traceback" in result.stderr or "internal error" in result.stderr or result.code not in (0, 4):
+        return [f"CRASHED {told}"]
+    if result.code == 0:
+        return [] if harmless else [f"PASSED {told}"]
+    found = []
+    if not any(file in result.stderr for file in files):
+        found.append(f"NO FILE {told}")
+    if not PLACE.search(result.stderr) and not WHOLE.search(result.stderr):
+        found.append(f"NO PLACE {told}")
+    return found
+
+
+def is_harmless(task: str, file: str, mutation: str) -> bool:
+    return any(fnmatch(f"{task}/{file}", files) and fnmatch(mutation, name) for files, name, _why in HARMLESS)
+
+
+def sampled(mutation: str, of: int) -> bool:
+    """Whether a mutation is among the one in `of` that are tried where all would take too long."""
+    return zlib.crc32(mutation.encode()) % of == 0
+
+
+@pytest.mark.parametrize(("task", "name"), list(_inputs()), ids=lambda value: value)
+def test_a_damaged_input_is_told_with_its_place(offline: Cli, task: str, name: str, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
+    path, found = data / name, []
+    # What refers to an entry that is gone is told in its place; without any document, the folder is.
+    names = [file.name for file in data.rglob("*.*")]
+    for mutation, damaged in mutations(path, path.read_bytes()):
+        path.write_bytes(damaged)
+        result = offline("index", task, "--data", data, "--quiet")
+        shorter = mutation.startswith(("cut", "first entry", "an empty", "a line", "unknown id", "columns"))
+        expected = [*names, f"{data} has no document"] if shorter else [path.name]
+        found += faults(result, expected, is_harmless(task, name, mutation), mutation)
+    assert not found, "\n".join(found)
+
+
+def _split(task: str) -> str:
+    return next(split for split in ("dev", "fold0", "test_annotated") if split in tasks.load(task).splits)
+
+
+@pytest.mark.parametrize("task", tasks.names())
+def test_damaged_topics_and_examples_are_told_when_they_are_ranked(
+    offline: Cli, task: str, tmp_path: Path
+) -> None:
+    data = Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
+    assert offline("index", task, "--data", data).code == 0
+    loaded, split, found = tasks.load(task), _split(task), []
+    out = ["--out", tmp_path / "run", "--overwrite", "--depth", 5, "--quiet"]
+    files = {*loaded.split_files(data, split), *loaded.example_files(data, split)}
+    for path in sorted(files - set(loaded.document_files(data)))[:2]:
+        good = path.read_bytes()
+        for mutation, damaged in mutations(path, good):
+            if sampled(mutation, 6):
+                path.write_bytes(damaged)
+                ranked = offline("rank", task, "--data", data, "--split", split, *out)
+                found += faults(ranked, [path.name, str(data)], True, mutation)
+        path.write_bytes(good)
+    assert not found, "\n".join(found)
+
+
+SKIPPED = "the official scorer skips it"
+OFFICIAL_HARMLESS = [
+    ("*.json", "CRLF", LINE_ENDS),
+    ("*.json", "CR", LINE_ENDS),
+    ("*", "no final newline", LINE_ENDS),
+    ("*.json", "blank line at the end", LINE_ENDS),
+    ("*.json", "extra key", SKIPPED),
+    ("task1_wikidata*", "byte-order mark", SKIPPED),
+    ("smart-2021-rl-*", "key 1: twice in a list", "a relation may be needed twice"),
+    ("predict.txt", "byte-order mark", SKIPPED),
+    ("predict.txt", "CR*", LINE_ENDS),
+    ("predict.txt", "*blank*", SKIPPED),
+    ("predict.txt", "*line removed", "enough is left: where every fact is needed, it is told"),
+    ("predict.txt", "lines reversed", "another ranking is a ranking"),
+    ("*_debate.tsv", "CR*", LINE_ENDS),
+    ("*_debate.tsv", "* in the last cell", "any score in fixed point is one, whatever its digits"),
+]
+"""What passes `validate`; see HARMLESS."""
+
+
+@pytest.mark.parametrize("task", tasks.names())
+def test_a_damaged_official_file_is_not_valid_and_never_breaks_the_scorer(
+    offline: Cli, task: str, tmp_path: Path
+) -> None:
+    data, split, run = SAMPLES / task, _split(task), tmp_path / "run"
+    assert offline("index", task, "--data", data).code == 0
+    assert offline("rank", task, "--data", data, "--split", split, "--recipe", "bm25", "--out", run).code == 0
+    loaded = tasks.load(task)
+    # The sample of nlps is smaller than the official cut-off.
+    nearest = ["--nearest", 50] if loaded.official_shortfall(directory.read(run).run, ScorerOptions()) else []
+    if nearest:
+        assert offline("export", run, "--out", run / loaded.official_file, *nearest).code == 0
+    files = sorted(
+        file for file in run.iterdir() if file.name not in (directory.MANIFEST, directory.RANKINGS)
+    )
+    options = ["--task", task, "--data", data, "--split", split, *nearest]
+    path, others = files[0], files[1:]
+    assert offline("validate", path, *options).code == 0
+    found = []
+    for mutation, damaged in mutations(path, path.read_bytes()):
+        path.write_bytes(damaged)
+        passes = any(
+            fnmatch(path.name, file) and fnmatch(mutation, name) for file, name, _why in OFFICIAL_HARMLESS
+        )
+        found += faults(offline("validate", path, *options), [path.name], passes, f"validate, {mutation}")
+        scored = offline("evaluate", path, *others, *options)
+        found += faults(scored, [path.name], True, f"evaluate, {mutation}")
+    assert not found, "\n".join(found)
