@@ -15,7 +15,6 @@ from searchapp.analysis.built_in import BUILT_IN
 from searchapp.analysis.char_filters import CharFilter
 from searchapp.analysis.errors import BadSettings, NotSupported
 from searchapp.analysis.fronts import Fronts
-from searchapp.analysis.html_strip import html_strip_filter
 from searchapp.analysis.options import Options
 from searchapp.analysis.synonyms import synonym_filter
 from searchapp.analysis.tokenizers import Tokenizer
@@ -25,8 +24,16 @@ Piece = TypeVar("Piece")
 Makers = Mapping[str, Callable[[Options], Piece]]
 AnyFilter = TermFilter | StreamFilter
 
+
+def _html_strip_filter(options: Options) -> CharFilter:
+    """Loaded when a mapping asks for it: its patterns take longer to prepare than all others together."""
+    from searchapp.analysis.html_strip import html_strip_filter
+
+    return html_strip_filter(options)
+
+
 CHAR_FILTERS: Final[Makers[CharFilter]] = {
-    "html_strip": html_strip_filter,
+    "html_strip": _html_strip_filter,
     "mapping": char_filters.mapping_filter,
     "pattern_replace": char_filters.pattern_replace_filter,
 }
@@ -181,7 +188,7 @@ def _unconfigured(kind: str, name: str, makers: Makers[Piece]) -> Piece:
 
 
 def _built_in(name: str, type_: str, settings: Mapping[str, Any]) -> Analyzer:
-    if type_ not in BUILT_IN:
+    if not isinstance(type_, str) or type_ not in BUILT_IN:
         raise NotSupported(f"the analyzer `{name}`" + (f" of type {type_}" if type_ != name else ""))
     options = Options(f"analyzer `{name}`", settings)
     analyzer = BUILT_IN[type_](name, options)

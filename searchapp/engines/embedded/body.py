@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from searchapp.engines.base import Body
+from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.nodes import MatchAll, Query
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.rewrite import rewrite
@@ -46,7 +47,7 @@ class Frame:
             size=_count(body.get("size", _DEFAULT_SIZE), "size"),
             source=SourceFilter.of(body.get("_source", True)),
             highlight=body.get("highlight"),
-            explain=bool(body.get("explain", False)),
+            explain=parameters.flag(body.get("explain", False), "`explain`"),
         )
 
 

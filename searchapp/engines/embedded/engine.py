@@ -86,6 +86,9 @@ class EmbeddedEngine:
     ) -> IndexInfo:
         schema = Schema.of(spec.mapping)
         analyzers = self._analyzers(schema.analysis)
+        for field in schema.fields.values():
+            if field.search_analyzer is not None:
+                analyzers.analyzer(field.search_analyzer)  # refused now, not when the first query needs it
         if spec.shards != 1:
             raise unsupported(f"{spec.shards} shards, only 1")
         versions = self._versions(name)

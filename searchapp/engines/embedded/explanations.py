@@ -7,11 +7,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from searchapp.engines.base import Explanation
+from searchapp.engines.embedded.describe import printed
 
 
 def shortest(value: float | np.float32) -> float:
-    """The shortest decimal that is the same float32."""
-    return float(str(np.float32(value)))
+    """The decimal by which Java prints a float32."""
+    return float(printed(value))
 
 
 def exact(explanation: Explanation) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded.queries.nodes import FieldValue, Function, FunctionScore
-from searchapp.engines.embedded.refusals import invalid
+from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.reader import IndexReader
 
@@ -128,4 +128,6 @@ def field_value(reader: IndexReader, function: FieldValue, documents: Places) ->
         raise invalid(
             f"`field_value_factor` on {function.field} comes to a negative number for some document"
         )
+    if (np.signbit(result) & (result == 0)).any():
+        raise unsupported(f"`field_value_factor` on {function.field} that comes to -0.0 for some document")
     return result

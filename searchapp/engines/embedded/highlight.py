@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.nodes import Bag, Phrase, Prefix, Query, Synonym, Term, Terms, leaves
-from searchapp.engines.embedded.refusals import known_only, unsupported
+from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.schema import Analyzers, Field, Schema
 from searchapp.model import Token
 
@@ -62,15 +63,21 @@ class Highlighter:
         Raises:
             EngineRefused: it asks for another highlighter, for fragments, or for something else.
         """
+        described = parameters.mapping(described, "`highlight`")
         known_only(described, {*_OPTIONS, "fields", "require_field_match"}, "`highlight`")
         if described.get("require_field_match", True) is not True:
             raise unsupported("`require_field_match: false` of `highlight`")
         fields = described.get("fields", {})
         if not isinstance(fields, Mapping):
-            fields = {name: options for entry in fields for name, options in entry.items()}
+            fields = dict(
+                parameters.single(entry, "an entry of `fields` in `highlight`")
+                for entry in parameters.listed(fields, "`fields` in `highlight`")
+            )
         marks = {}
         for name, options in fields.items():
-            known_only(options, _OPTIONS, f"`highlight` for {name}")
+            known_only(
+                parameters.mapping(options, f"`highlight` for {name}"), _OPTIONS, f"`highlight` for {name}"
+            )
             if "*" in name:
                 raise unsupported(f"the pattern `{name}` for the fields of `highlight`")
             marks[name] = _marks({**described, **options})
@@ -128,9 +135,17 @@ def _marks(options: Mapping[str, Any]) -> Marks:
         raise unsupported(f"`type: {options.get('type', 'unified')}` of `highlight`, only `plain`")
     if options.get("number_of_fragments") != 0:
         raise unsupported("fragments in `highlight`, only whole values (`number_of_fragments: 0`)")
-    tags = [options.get("pre_tags", "<em>"), options.get("post_tags", "</em>")]
-    before, after = (tag if isinstance(tag, str) else tag[0] for tag in tags)
-    return Marks(before, after)
+    if ("pre_tags" in options) != ("post_tags" in options):
+        raise invalid("`highlight` needs both `pre_tags` and `post_tags`, or none of them")
+    return Marks(_tag(options.get("pre_tags", "<em>")), _tag(options.get("post_tags", "</em>")))
+
+
+def _tag(given: Any) -> str:
+    """The first of the tags: the others are for fragments that differ in how they match, which `plain` knows not."""
+    tags = [given] if isinstance(given, str) else parameters.listed(given, "the tags of `highlight`")
+    if not tags or not all(isinstance(tag, str) for tag in tags):
+        raise invalid(f"the tags of `highlight` must be text, not {given!r}")
+    return str(tags[0])
 
 
 def _wanted(query: Query) -> dict[str, Wanted]:

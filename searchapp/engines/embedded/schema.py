@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.similarity import BM25, DEFAULT_B, DEFAULT_K1
 from searchapp.model import AnalysisStep, Token
@@ -99,46 +100,59 @@ class Schema:
             EngineRefused: it has something that the embedded engine does not support, or that makes no sense.
         """
         known_only(mapping, {"settings", "mappings"}, "a mapping")
-        settings = mapping.get("settings", {})
+        settings = _object(mapping, "settings")
         known_only(settings, {"analysis", "similarity"}, "the settings of an index")
-        mappings = mapping.get("mappings", {})
+        mappings = _object(mapping, "mappings")
         known_only(mappings, {"dynamic", "_meta", "properties"}, "`mappings`")
         if mappings.get("dynamic", "strict") != "strict":
             raise unsupported(f"`dynamic: {mappings['dynamic']}`, only `strict`")
-        reader = _Reader(settings.get("analysis", {}), _similarities(settings.get("similarity", {})))
-        properties = mappings.get("properties", {})
+        _object(mappings, "_meta")
+        analysis = _object(settings, "analysis")
+        reader = _Reader(analysis, _similarities(_object(settings, "similarity")))
+        properties = _object(mappings, "properties")
         stored = frozenset(name for name, described in properties.items() if described == NOT_INDEXED)
         indexed = {name: described for name, described in properties.items() if name not in stored}
         fields = {field.name: field for field in reader.fields(indexed)}
-        return cls(fields, settings.get("analysis", {}), stored)
+        return cls(fields, analysis, stored)
+
+
+def _object(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A part of a mapping that must be an object if it is there."""
+    return parameters.mapping(given.get(name, {}), f"`{name}` of a mapping")
 
 
 class _Reader:
     def __init__(self, analysis: Mapping[str, Any], similarities: Mapping[str, BM25]) -> None:
-        self._analyzers = analysis.get("analyzer", {})
+        self._analyzers = _object(analysis, "analyzer")
         self._similarities = similarities
 
     def fields(self, properties: Mapping[str, Any]) -> Iterator[Field]:
         for name, described in properties.items():
-            yield self._field(name, name, described)
-            for inner, also in described.get("fields", {}).items():
-                if "fields" in also:
+            yield self._field(name, name, parameters.mapping(described, f"the field {name}"))
+            for inner, also in _object(described, "fields").items():
+                if "fields" in parameters.mapping(also, f"the sub-field {name}.{inner}"):
                     raise invalid(f"the sub-field {name}.{inner} has sub-fields of its own")
                 yield self._field(f"{name}.{inner}", name, also)
 
     def _field(self, name: str, source: str, described: Mapping[str, Any]) -> Field:
-        kind = described.get("type", "object")
+        if not all(name.split(".")):
+            raise invalid(f"the name of the field {name!r} has an empty part")
+        kind = str(described.get("type", "object"))
         if kind not in _PARAMETERS:
             raise unsupported(f"the type `{kind}` of the field {name}")
         known_only(described, _PARAMETERS[kind], f"the field {name}")
+        _object(described, "meta")
         if kind == KEYWORD:
             return Field(name, kind, source, similarity=self._similarities["default"])
         if kind != TEXT:
             return Field(name, kind, source)
-        similarity = described.get("similarity", "default")
+        similarity = str(described.get("similarity", "default"))
         if similarity not in self._similarities:
             raise unsupported(f"the similarity `{similarity}` of the field {name}")
         default = self._default("default", "standard")
+        for given in ("analyzer", "search_analyzer"):
+            if given in described:
+                parameters.name(described[given], f"`{given}` of the field {name}")
         analyzer = described.get("analyzer", default)
         searching = described.get("analyzer") or self._default("default_search", default)
         return Field(
@@ -156,14 +170,18 @@ class _Reader:
 
 def _similarities(described: Mapping[str, Any]) -> dict[str, BM25]:
     read = {"default": BM25(), "BM25": BM25()}
-    for name, parameters in described.items():
+    for name, options in described.items():
         place = f"the similarity {name}"
-        if parameters.get("type", "BM25") != "BM25":
-            raise unsupported(f"the type `{parameters['type']}` of {place}")
-        known_only(parameters, {"type", "k1", "b", "discount_overlaps"}, place)
-        if str(parameters.get("discount_overlaps", True)).lower() != "true":
+        given = parameters.mapping(options, place)
+        if parameters.text(given.get("type", "BM25"), f"the type of {place}") != "BM25":
+            raise unsupported(f"the type `{given['type']}` of {place}")
+        if not given:
+            raise invalid(f"{place} says nothing")
+        known_only(given, {"type", "k1", "b", "discount_overlaps"}, place)
+        if str(given.get("discount_overlaps", True)).lower() != "true":
             raise unsupported(f"`discount_overlaps: false` of {place}")
-        k1, b = float(parameters.get("k1", DEFAULT_K1)), float(parameters.get("b", DEFAULT_B))
+        k1 = float(parameters.exact(given.get("k1", DEFAULT_K1), f"k1 of {place}"))
+        b = float(parameters.exact(given.get("b", DEFAULT_B), f"b of {place}"))
         if not (0 <= k1 < float("inf") and 0 <= b <= 1):
             raise invalid(
                 f"{place} has k1 {k1:g} and b {b:g}, but k1 must not be negative and b be from 0 to 1"

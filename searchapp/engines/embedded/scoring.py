@@ -35,6 +35,7 @@ from searchapp.engines.embedded.queries.nodes import (
     Synonym,
     Term,
     Terms,
+    has_min_score,
     leaves,
 )
 from searchapp.engines.embedded.rows import NO_ROW, Row, Rows, postings
@@ -126,6 +127,10 @@ class Scorer:
             case Bool():
                 return self._matching_bool(query)
         return self._marked([self._documents(query)])
+
+    def matching_with_boosts(self, query: Query) -> Mask:
+        """The documents that a query matches where its boosts count, as they do for a `min_score` inside it."""
+        return self.scores(query).mask() if has_min_score(query) else self.matching(query)
 
     def _documents(self, query: Query) -> NDArray[Any]:
         """The documents that a query without others inside matches, in any order."""
@@ -285,7 +290,7 @@ class Scorer:
 
     def _boosting(self, query: Boosting, boost: np.float32) -> Scores:
         positive = self.scores(query.positive)
-        factors = np.where(self.matching(query.negative), query.factor, 1.0)
+        factors = np.where(self.matching_with_boosts(query.negative), query.factor, 1.0)
         values = (positive.values.astype(np.float64) * factors * float(boost)).astype(np.float32)
         return Scores(values, positive.mask())
 
@@ -294,7 +299,7 @@ class Scorer:
         mask = inner.mask()
         documents = np.flatnonzero(mask)
         applies = [
-            None if function.filter is None else self.matching(function.filter)[documents]
+            None if function.filter is None else self.matching_with_boosts(function.filter)[documents]
             for function in query.functions
         ]
         values = np.zeros(self._count, np.float32)

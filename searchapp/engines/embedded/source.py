@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class SourceFilter:
             return cls(None if given else ())
         if isinstance(given, Mapping):
             known_only(given, {"includes", "excludes"}, "`_source`")
-            return cls(_names(given.get("includes") or ()) or None, _names(given.get("excludes") or ()))
+            return cls(_names(given.get("includes", ())) or None, _names(given.get("excludes", ())))
         return cls(_names(given) or None)
 
     @property
@@ -38,10 +38,12 @@ class SourceFilter:
         }
 
 
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+def _names(given: Any) -> tuple[str, ...]:
+    if not isinstance(given, str | list | tuple):
+        raise invalid(f"`_source` must name properties, not {given!r}")
     names = (given,) if isinstance(given, str) else tuple(given)
     for name in names:
-        if not isinstance(name, str):
+        if not isinstance(name, str) or not name:
             raise invalid(f"`_source` must name properties, not {name!r}")
         if "*" in name or "." in name:
             raise unsupported(f"the pattern or path `{name}` in `_source`")

@@ -212,6 +212,38 @@ QUERIES: dict[str, dict[str, Any]] = {
         "function_score": {"query": match("a b"), "functions": [{"weight": 3}], "score_mode": "avg"}
     },
     "function minimum": {"function_score": {"query": match("a b"), "weight": 2, "min_score": 1.0}},
+    "terms fractions of integers": {"terms": {"year": [5.5, "0.1"]}},
+    "range below 0": {"range": {"weight": {"lt": 0}}},
+    "range above -0": {"range": {"weight": {"gt": -0.0, "lt": 2}}},
+    "range backwards": {"range": {"year": {"gt": 5, "lt": 3}}},
+    "range of a whole field": {
+        "bool": {"must": [match("a b")], "filter": [{"range": {"year": {"gt": -99}}}]}
+    },
+    "terms -0": {"terms": {"weight": [-0.0, 1.5]}},
+    "function filter is all": {
+        "function_score": {"functions": [{"weight": 3, "filter": {"match_all": {}}}], "score_mode": "avg"}
+    },
+    "boosting by what a boost lifts over a minimum": {
+        "boosting": {
+            "positive": match("a b"),
+            "negative": {"function_score": {"query": match("b"), "min_score": 2, "boost": 100}},
+            "negative_boost": 0.3,
+        }
+    },
+    "function filter that a boost lifts over a minimum": {
+        "function_score": {
+            "query": match("a b"),
+            "functions": [
+                {
+                    "weight": 3,
+                    "filter": {"function_score": {"query": match("b"), "min_score": 2, "boost": 100}},
+                }
+            ],
+        }
+    },
+    "function of nothing": {
+        "bool": {"should": [{"bool": {"should": [match("a b")]}}, {"function_score": {"query": match("")}}]}
+    },
     "boost zero": {"bool": {"must": [match("a b", boost=0)], "should": [match("c", boost=0)]}},
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from searchapp.analysis.errors import NotSupported
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
@@ -82,6 +83,92 @@ def test_a_query_that_makes_no_sense_is_a_sentence(index: Any, query: dict[str, 
         list(index.search([body(query)]))
 
 
+def scored(**given: Any) -> dict[str, Any]:
+    return {"function_score": {"query": MATCH, **given}}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"multi_match": {"query": "a", "fields": True}},
+        {"multi_match": {"query": "a", "fields": [1]}},
+        {"multi_match": {"query": "a", "fields": [""]}},
+        {"multi_match": {"query": "a", "fields": ["text"], "tie_breaker": 2}},
+        {"match": {"text": {"query": "a", "analyzer": ""}}},
+        {"match": {"text": {"query": "a", "boost": 1e39}}},
+        {"match": {"text": {"query": "a", "boost": float("inf")}}},
+        {"match": {"nowhere": {"query": "a", "boost": -1}}},
+        {"match_phrase": {"text": {"query": "a", "zero_terms_query": "some"}}},
+        {"match": {"": "a"}},
+        {"match_none": {"boost": -1}},
+        {"term": {"nowhere": ["a"]}},
+        {"term": {"year": "\u0661"}},
+        {"terms": {"tag": ["x", None]}},
+        {"range": {"year": 5}},
+        {"range": {"nowhere": []}},
+        {"range": {"year": {"gt": 2**40}}},
+        {"range": {"long": {"lte": 2**63}}},
+        {"ids": {"values": [""]}},
+        {"ids": {"values": 1}},
+        {"exists": {"field": ["text"]}},
+        {"bool": {"must": ""}},
+        {"bool": {"filter": {}}},
+        {"dis_max": {"queries": []}},
+        {"boosting": {"positive": MATCH, "negative": MATCH, "negative_boost": "NaN"}},
+        scored(functions=True),
+        scored(functions=[{"weight": 2, "filter": {}}]),
+        scored(field_value_factor={"field": "year", "missing": "a"}),
+        scored(field_value_factor={"field": "year", "missing": []}),
+        {"function_score": {"query": {}, "weight": 2}},
+    ],
+    ids=repr,
+)
+def test_what_the_server_refuses_is_refused_with_a_sentence(index: Any, query: dict[str, Any]) -> None:
+    with pytest.raises(EngineRefused, match="can't be searched"):
+        list(index.search([body(query)]))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        scored(weight=-0.0),
+        scored(field_value_factor={"field": "year", "missing": -0.0}),
+        scored(field_value_factor={"field": "year", "factor": "-0"}),
+    ],
+    ids=repr,
+)
+def test_scores_of_minus_zero_are_refused_for_they_rank_below_zero(index: Any, query: dict[str, Any]) -> None:
+    with pytest.raises(EngineRefused, match=re.escape("-0.0 as")):
+        list(index.search([body(query)]))
+
+
+def test_a_number_of_minus_zero_is_no_factor(embedded: EmbeddedEngine) -> None:
+    documents = [Document("1", "a", {"weight": -0.0}), Document("2", "a", {"weight": 0.0})]
+    embedded.build("zeros", spec_of(documents), documents)
+    with pytest.raises(EngineRefused, match=re.escape("comes to -0.0")):
+        list(embedded.open("zeros").search([body(scored(field_value_factor={"field": "weight"}))]))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"_source": None},
+        {"_source": 1},
+        {"_source": {"includes": True}},
+        {"_source": {"includes": ""}},
+        {"explain": "no"},
+        {"highlight": True},
+        {"highlight": {"type": "plain", "number_of_fragments": 0, "fields": ["text"]}},
+        {"highlight": {"type": "plain", "number_of_fragments": 0, "fields": {"text": None}}},
+        {"highlight": {"type": "plain", "number_of_fragments": 0, "fields": {"text": {}}, "pre_tags": ["<"]}},
+    ],
+    ids=repr,
+)
+def test_a_body_that_makes_no_sense_is_a_sentence(index: Any, more: dict[str, Any]) -> None:
+    with pytest.raises(EngineRefused, match="can't be searched"):
+        index.find(body(MATCH) | more)
+
+
 @pytest.mark.parametrize(
     ("more", "piece"),
     [
@@ -145,6 +232,59 @@ def test_a_mapping_outside_the_subset_is_refused(
         embedded.build("refused", spec_of([], mapping), [])
     assert str(refusal.value).endswith(ELSEWHERE)
     assert embedded.index_info("refused") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["settings"], None),
+        (["mappings"], []),
+        (["mappings", "properties"], ["text"]),
+        (["mappings", "properties", "text"], "text"),
+        (["mappings", "properties", "text", "fields"], ["gaps"]),
+        (["mappings", "properties", "text", "analyzer"], ""),
+        (["mappings", "properties", "text", "search_analyzer"], {}),
+        (["mappings", "properties", "tag", "meta"], 1),
+        (["mappings", "properties", ""], {"type": "keyword"}),
+        (["settings", "analysis"], "words"),
+        (["settings", "similarity", "flat"], "BM25"),
+        (["settings", "similarity", "flat"], {}),
+        (["settings", "similarity", "flat", "k1"], "much"),
+        (["settings", "similarity", "flat", "b"], True),
+    ],
+    ids=repr,
+)
+def test_a_mapping_that_makes_no_sense_is_a_sentence(
+    embedded: EmbeddedEngine, path: list[str], value: Any
+) -> None:
+    mapping = copy.deepcopy(MAPPING)
+    place = mapping
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(EngineRefused, match="can't be searched or indexed"):
+        embedded.build("refused", spec_of([], mapping), [])
+
+
+def test_an_unknown_analyzer_for_searching_is_refused_before_anything_is_indexed(
+    embedded: EmbeddedEngine,
+) -> None:
+    mapping = copy.deepcopy(MAPPING)
+    mapping["mappings"]["properties"]["text"]["search_analyzer"] = "nowhere"
+    with pytest.raises(NotSupported, match="the analyzer `nowhere`"):
+        embedded.build("refused", spec_of([], mapping), [])
+
+
+@pytest.mark.parametrize(
+    "document",
+    [Document("", "a"), Document("x" * 513, "a"), Document("1", "a", {"year": float("nan")})],
+    ids=repr,
+)
+def test_a_document_that_the_server_refuses_is_refused_with_a_sentence(
+    embedded: EmbeddedEngine, document: Document
+) -> None:
+    with pytest.raises(EngineRefused, match="nothing was changed"):
+        embedded.build("refused", spec_of([document]), [document])
 
 
 def test_several_shards_are_refused(embedded: EmbeddedEngine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from searchapp.engines.embedded.queries import parameters
@@ -34,11 +35,19 @@ def match_none(parser: Parser, content: Any) -> Query:
     return MatchNone()
 
 
+def _clauses(parser: Parser, described: Any, name: str) -> tuple[Query, ...]:
+    if described is None:
+        return ()
+    if not isinstance(described, list | tuple | Mapping):
+        raise invalid(f"`{name}` of the query `bool` must be a query or a list of them, not {described!r}")
+    return parser.queries(described)
+
+
 @reads("bool")
 def bool_(parser: Parser, content: Any) -> Query:
     """Clauses that must, should or must not match; without any, every document."""
     given = parser.options(content, "bool", (*_CLAUSES, "minimum_should_match"))
-    must, must_not, should, filters = (parser.queries(given.get(name) or ()) for name in _CLAUSES)
+    must, must_not, should, filters = (_clauses(parser, given.get(name), name) for name in _CLAUSES)
     query = Bool(must, must_not, should, filters)
     if not len(query):
         return boosted(MatchAll(), given, "bool")
@@ -53,9 +62,9 @@ def dis_max(parser: Parser, content: Any) -> Query:
     """The best of several queries."""
     given = parser.options(content, "dis_max", ("queries", "tie_breaker"))
     queries = parser.queries(required(given, "queries", "dis_max"))
-    tie_breaker = parameters.number(given.get("tie_breaker", 0), "tie_breaker")
-    if not 0 <= tie_breaker <= 1:
-        raise invalid(f"tie_breaker is {tie_breaker:g}, but must be from 0 to 1")
+    if not queries:
+        raise invalid("the query `dis_max` has no `queries`")
+    tie_breaker = parameters.share(given.get("tie_breaker", 0), "tie_breaker")
     return boosted(DisMax(queries, tie_breaker), given, "dis_max")
 
 

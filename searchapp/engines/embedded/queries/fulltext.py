@@ -44,10 +44,10 @@ class _Matching:
     def read(cls, parser: Parser, name: str, given: Mapping[str, Any], query: str) -> _Matching:
         field = parser.field(name)
         with_minimum(Bool(), given.get("minimum_should_match"))  # refused even where it plays no part
-        analyzer = given.get("analyzer") or (field.search_analyzer if field else None)
+        analyzer = _analyzer(given) or (field.search_analyzer if field else None)
         return cls(
             field,
-            None if analyzer is None else str(analyzer),
+            analyzer,
             parameters.choice(given.get("operator", "or"), ("or", "and"), f"`operator` of `{query}`"),
             given.get("minimum_should_match"),
             _zero_terms(given),
@@ -102,6 +102,7 @@ def match_phrase(parser: Parser, content: Any) -> Query:
     name, given = parser.on_field(content, "match_phrase", "query", known)
     if str(given.get("slop", 0)) != "0":
         raise unsupported(f"`slop: {given['slop']}` of the query `match_phrase`, only 0")
+    _zero_terms(given)  # refused even where it plays no part
     query = _phrase(parser, name, required(given, "query", "match_phrase"), given)
     return boosted(query, given, "match_phrase")
 
@@ -116,13 +117,13 @@ def multi_match(parser: Parser, content: Any) -> Query:
     fields = required(given, "fields", "multi_match")
     words = required(given, "query", "multi_match")
     queries = []
-    for described in [fields] if isinstance(fields, str) else fields:
-        name, caret, boost = str(described).partition("^")
+    for described in [fields] if isinstance(fields, str) else parameters.listed(fields, "`fields`"):
+        name, caret, boost = parameters.name(described, "a field of the query `multi_match`").partition("^")
         query = _Matching.read(parser, name, given, "multi_match").query(parser, words)
         queries.append(boosted(query, {"boost": boost} if caret else {}, f"multi_match` on `{name}"))
     if not queries:
         raise unsupported("the query `multi_match` without fields")
-    tie_breaker = parameters.number(given.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
+    tie_breaker = parameters.share(given.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
     best = queries[0] if len(queries) == 1 else DisMax(tuple(queries), tie_breaker)
     return boosted(best, given, "multi_match")
 
@@ -155,7 +156,7 @@ def _terms(
     if field.is_number:
         return None
     text = parameters.text(words, f"the text for {field.name}")
-    analyzer = given.get("analyzer") or field.search_analyzer
+    analyzer = _analyzer(given) or field.search_analyzer
     if analyzer is None:
         return [(0, [text])]
     if _graph(parser, str(analyzer), text) is not None:
@@ -206,6 +207,10 @@ def _stacked(field: Field, terms: list[str]) -> Query:
     if len(terms) == 1:
         return Term(field.name, terms[0])
     return Synonym(field.name, tuple(sorted(terms)))
+
+
+def _analyzer(given: Mapping[str, Any]) -> str | None:
+    return parameters.name(given["analyzer"], "`analyzer`") if "analyzer" in given else None
 
 
 def _zero_terms(given: Mapping[str, Any]) -> Query:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,9 @@ MODIFIERS = ("none", "log", "log1p", "log2p", "ln", "ln1p", "ln2p", "square", "s
 LARGEST = 3.4028234663852886e38
 """The greatest float32, `max_boost` where none is given."""
 
+_ANALYZED = ("match", "match_phrase", "multi_match")
+"""Of these, Elasticsearch finds out too late that nothing matches: the query around them stays."""
+
 _FUNCTION = ("weight", "field_value_factor")
 
 
@@ -32,12 +36,13 @@ def function_score(parser: Parser, content: Any) -> Query:
     """A query whose scores are combined with functions of the document."""
     known = ("query", "functions", "score_mode", "boost_mode", "max_boost", "min_score", *_FUNCTION)
     given = parser.options(content, "function_score", known)
-    query = parser.query(given["query"]) if given.get("query") else MatchAll()
+    query = MatchAll() if given.get("query") is None else parser.query(given["query"])
     own = {name: given[name] for name in _FUNCTION if name in given}
     if own and "functions" in given:
         raise invalid("`function_score` has both `functions` and a function of its own")
-    functions = tuple(_function(parser, one) for one in ([own] if own else given.get("functions", ())))
-    if isinstance(query, MatchNone):
+    described = [own] if own else parameters.listed(given.get("functions", ()), "`functions`")
+    functions = tuple(_function(parser, one) for one in described)
+    if isinstance(query, MatchNone) and next(iter(given["query"])) not in _ANALYZED:
         return query
     single = not functions or (len(functions) == 1 and functions[0].filter is None)
     score_mode = parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
@@ -62,7 +67,7 @@ def _function(parser: Parser, described: Any) -> Function:
         raise invalid("a function of `function_score` has neither weight nor field_value_factor")
     weight = given.get("weight")
     return Function(
-        _filter(parser, given["filter"]) if given.get("filter") else None,
+        None if given.get("filter") is None else _filter(parser, given["filter"]),
         None if weight is None else parameters.boost(weight, "a function"),
         _field_value(parser, given["field_value_factor"]) if "field_value_factor" in given else None,
     )
@@ -80,7 +85,7 @@ def _filter(parser: Parser, described: Any) -> Query | None:
 def _field_value(parser: Parser, described: Any) -> FieldValue:
     given: Mapping[str, Any] = parameters.mapping(described, "`field_value_factor`")
     known_only(given, {"field", "factor", "modifier", "missing"}, "`field_value_factor`")
-    name = str(required(given, "field", "field_value_factor"))
+    name = parameters.name(required(given, "field", "field_value_factor"), "`field` of `field_value_factor`")
     field = parser.field(name)
     if field is None or not field.is_number:
         raise unsupported(f"`field_value_factor` on {name}, which is no number of the mapping")
@@ -89,5 +94,13 @@ def _field_value(parser: Parser, described: Any) -> FieldValue:
         name,
         parameters.number(given.get("factor", 1), "factor"),
         parameters.choice(given.get("modifier", "none"), MODIFIERS, "modifier"),
-        None if missing is None else float(missing),
+        None if missing is None else _missing(missing),
     )
+
+
+def _missing(value: Any) -> float:
+    """The value of documents without one: a double, unlike the other numbers."""
+    given = float(parameters.exact(value, "`missing` of `field_value_factor`"))
+    if given == 0 and math.copysign(1, given) < 0:
+        raise unsupported("-0.0 as `missing` of `field_value_factor`")
+    return given

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from searchapp.engines.embedded.refusals import invalid
+from searchapp.engines.embedded.refusals import invalid, unsupported
+
+_INTEGER = re.compile("[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def mapping(value: Any, place: str) -> Mapping[str, Any]:
@@ -28,12 +33,53 @@ def single(value: Any, place: str) -> tuple[str, Any]:
 
 def number(value: Any, place: str) -> float:
     """A number of the DSL's, rounded to float32 as Elasticsearch keeps boosts and weights."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    given = exact(value, place)
+    with np.errstate(over="ignore"):
+        try:
+            rounded = np.float32(given)
+        except OverflowError:
+            rounded = np.float32(np.inf)
+    if not np.isfinite(rounded):
+        raise invalid(f"{place} is {value}, which is too great")
+    if rounded == 0 and np.signbit(rounded):
+        raise unsupported(f"-0.0 as {place}")  # scores of -0.0 rank below those of 0.0
+    return float(rounded)
+
+
+def exact(value: Any, place: str) -> int | float:
+    """A finite number as it stands, also as text: an int keeps all its digits."""
+    number = value
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        # "-0" is not 0 where floats are read.
+        number = int(value) if _INTEGER.fullmatch(value) and int(value) else float(value)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not _is_finite(number):
         raise invalid(f"{place} must be a number, not {value!r}")
-    try:
-        return float(np.float32(value))
-    except ValueError:
-        raise invalid(f"{place} must be a number, not {value!r}") from None
+    return number
+
+
+def _is_finite(number: int | float) -> bool:
+    return isinstance(number, int) or math.isfinite(number)
+
+
+def flag(value: Any, place: str) -> bool:
+    """Yes or no."""
+    if not isinstance(value, bool):
+        raise invalid(f"{place} must be true or false, not {value!r}")
+    return value
+
+
+def name(value: Any, place: str) -> str:
+    """The name of a field or of an analyzer, which can't be empty."""
+    if not isinstance(value, str) or not value:
+        raise invalid(f"{place} must be a name, not {value!r}")
+    return value
+
+
+def listed(value: Any, place: str) -> Sequence[Any]:
+    """A list."""
+    if not isinstance(value, list | tuple):
+        raise invalid(f"{place} must be a list, not {value!r}")
+    return value
 
 
 def boost(value: Any, place: str) -> float:
@@ -41,6 +87,14 @@ def boost(value: Any, place: str) -> float:
     given = number(value, f"the boost of {place}")
     if not given >= 0:
         raise invalid(f"the boost of {place} is {given:g}, but must not be negative")
+    return given
+
+
+def share(value: Any, place: str) -> float:
+    """A number from 0 to 1."""
+    given = number(value, place)
+    if not 0 <= given <= 1:
+        raise invalid(f"{place} is {given:g}, but must be from 0 to 1")
     return given
 
 

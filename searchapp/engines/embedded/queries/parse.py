@@ -63,6 +63,8 @@ class Parser:
 
     def field(self, name: str) -> Field | None:
         """A field; None for one that no document can have, which Elasticsearch lets match nothing."""
+        if not name:
+            raise invalid("the name of a field is empty")
         if "*" in name:
             raise unsupported(f"the pattern `{name}` for the names of fields")
         if name.startswith("_"):
@@ -113,6 +115,7 @@ class Parser:
         """The parameters of a query, all of which must be known."""
         given = parameters.mapping(content, f"the query `{name}`")
         known_only(given, {*known, "boost"}, f"the query `{name}`")
+        boosted(NONE, given, name)  # refused even where nothing matches
         return given
 
     def on_field(
@@ -141,6 +144,8 @@ def required(given: Mapping[str, Any], parameter: str, name: str) -> Any:
         raise invalid(f"the query `{name}` lacks `{parameter}`")
     return given[parameter]
 
+
+NONE = MatchNone()
 
 READERS: dict[str, Reader] = {}
 

@@ -31,6 +31,8 @@ def term(parser: Parser, content: Any) -> Query:
     """A term as it is indexed, or a number."""
     name, given = parser.on_field(content, "term", "value", ())
     value = required(given, "value", "term")
+    if isinstance(value, list | tuple | Mapping):
+        raise invalid(f"the query `term` on {name} needs one value, not {value!r}")
     field = parser.field(name)
     if field is None:
         return MatchNone()
@@ -52,6 +54,9 @@ def terms(parser: Parser, content: Any) -> Query:
         raise unsupported("the lookup of terms in another index")
     if not isinstance(values, list | tuple):
         raise invalid("the query `terms` needs a list of values")
+    boosted(MatchNone(), given, "terms")  # refused even where nothing matches
+    if any(value is None for value in values):
+        raise invalid(f"the query `terms` on {name} has a value that is null")
     field = parser.field(name)
     if field is None or not values:
         return MatchNone()
@@ -59,6 +64,8 @@ def terms(parser: Parser, content: Any) -> Query:
         numbers = [one.low for value in values if isinstance(one := of_number(field, value), Between)]
         # -0.0 is a number of its own to Lucene.
         different = {(number, math.copysign(1, number)) for number in numbers}
+        if not different:
+            return MatchNone()
         found: Query = OneOf(name, tuple(number for number, _sign in sorted(different)))
     else:
         found = Terms(name, tuple(sorted({parameters.text(value, f"a term for {name}") for value in values})))
@@ -70,8 +77,10 @@ def ids(parser: Parser, content: Any) -> Query:
     """Documents by their ids."""
     given = parser.options(content, "ids", ("values",))
     values = required(given, "values", "ids")
-    listed = values if isinstance(values, list | tuple) else [values]
+    listed = [values] if isinstance(values, str) else parameters.listed(values, "`values` of the query `ids`")
     found = tuple(sorted({parameters.text(value, "an id") for value in listed}))
+    if "" in found:
+        raise invalid("an id is empty")
     return boosted(Ids(found) if found else MatchNone(), given, "ids")
 
 
@@ -79,7 +88,7 @@ def ids(parser: Parser, content: Any) -> Query:
 def exists(parser: Parser, content: Any) -> Query:
     """Documents that have a value in a field."""
     given = parser.options(content, "exists", ("field",))
-    field = parser.field(str(required(given, "field", "exists")))
+    field = parser.field(parameters.name(required(given, "field", "exists"), "`field` of the query `exists`"))
     return boosted(Constant(Exists(field.name)) if field else MatchNone(), given, "exists")
 
 
@@ -99,7 +108,8 @@ def prefix(parser: Parser, content: Any) -> Query:
 @reads("range")
 def range_(parser: Parser, content: Any) -> Query:
     """Numbers between bounds."""
-    name, given = parser.on_field(content, "range", "gte", ("gt", "gte", "lt", "lte"))
+    name, given = parameters.single(content, "the query `range`")
+    given = parser.options(given, "range", ("gt", "gte", "lt", "lte"))
     field = parser.field(name)
     if field is None:
         return MatchNone()
@@ -109,7 +119,10 @@ def range_(parser: Parser, content: Any) -> Query:
     for bound in ("gt", "gte", "lt", "lte"):
         if given.get(bound) is None:
             continue
-        value = _exact(given[bound], f"`{bound}` for {name}")
+        value = parameters.exact(given[bound], f"`{bound}` for {name}")
+        limit = 1 << max(31, INTEGERS.get(field.type, 0))
+        if field.type in INTEGERS and not -limit <= value < limit:
+            raise invalid(f"`{bound}` for {name} is {value}, which no {field.type} can be")
         if bound.startswith("g"):
             low = max(low, _bound(field, value, bound))
         else:
@@ -121,24 +134,12 @@ def range_(parser: Parser, content: Any) -> Query:
 
 def of_number(field: Field, value: Any) -> Query:
     """The documents that have a number."""
-    exact = _exact(value, f"the number for {field.name}")
+    exact = parameters.exact(value, f"the number for {field.name}")
     if field.type in INTEGERS and exact != int(exact):
         return MatchNone()
     if field.type == "float":
         exact = _float32(exact)
     return Between(field.name, exact, exact, is_point=field.type in INTEGERS)
-
-
-def _exact(value: Any, place: str) -> float:
-    """A number as it stands: an int keeps all its digits."""
-    if isinstance(value, str):
-        try:
-            value = int(value) if value.lstrip("+-").isdecimal() else float(value)
-        except ValueError:
-            raise invalid(f"{place} must be a number, not {value!r}") from None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise invalid(f"{place} must be a number, not {value!r}")
-    return value
 
 
 def _bound(field: Field, value: float, bound: str) -> float:
@@ -153,7 +154,7 @@ def _bound(field: Field, value: float, bound: str) -> float:
     if bound in ("gte", "lte"):
         return value
     if value == 0 and up == (math.copysign(1, value) < 0):
-        return -value  # Lucene has -0.0 beside 0.0, the next smaller number
+        return -float(value)  # Lucene has -0.0 beside 0.0, the next smaller number
     direction = math.inf if up else -math.inf
     if field.type == "float":
         return float(np.nextafter(np.float32(value), np.float32(direction)))

@@ -34,6 +34,9 @@ BATCH_DOCUMENTS = 128
 Entry = Any
 """What a field keeps of a document, see `entry` of its writer; None when the document has no value."""
 
+LONGEST_ID = 512
+"""Bytes of an id, as in Elasticsearch."""
+
 LONGEST_TERM = 32766
 """Bytes of the longest term that Lucene takes; it refuses the document otherwise."""
 
@@ -98,9 +101,12 @@ class IndexWriter:
     def _add(self, document: Document, entries: list[Entry]) -> None:
         try:
             number = self._documents.add(document.id, document.source())
-            self._ids.append(document.id.encode())
+            document_id = document.id.encode()
         except UnicodeEncodeError as error:
             raise _refused(document, "it has half of a surrogate pair, which is no text") from error
+        if not 0 < len(document_id) <= LONGEST_ID:
+            raise _refused(document, f"its id has {len(document_id)} bytes, not 1 to {LONGEST_ID}")
+        self._ids.append(document_id)
         for field, entry in zip(self._fields, entries, strict=True):
             if entry is not None:
                 field.add(number, entry)
@@ -291,11 +297,12 @@ def number(value: Any, field: Field) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{field.name} is a {field.type} field, but its value is {value!r}")
     if field.type in FLOATS:
-        kept = float(np.float32(value)) if field.type == "float" else float(value)
+        with np.errstate(over="ignore"):
+            kept = float(np.float32(value)) if field.type == "float" else float(value)
         if not np.isfinite(kept):
             raise OverflowError(f"{value} does not fit into {field.name}, a {field.type} field")
         return kept
-    if value != int(value):
+    if not np.isfinite(value) or value != int(value):
         raise TypeError(f"{field.name} is a {field.type} field, but its value is {value!r}")
     limit = 1 << INTEGERS[field.type]
     if not -limit <= value < limit:
