@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from searchapp.errors import NotScorable
+from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation.base import Breakdown, OfficialScore, Row, Scored, ScorerOptions
 from searchapp.evaluation.json_files import load_list
 from searchapp.evaluation.relation_counts import MEASURES, Counts, count_multisets, count_slots, json_name
@@ -62,12 +62,14 @@ class Predictions:
     """What a prediction file holds, ids and relations as they stand there.
 
     `rankings` are the whole rankings when the predictions come from a run, from which the field's measures
-    are computed; otherwise they are computed from the answers. `warnings` say what the official script skips.
+    are computed; otherwise they are computed from the answers. `warnings` say what the official script skips,
+    `source` names the file.
     """
 
     answers: Mapping[Any, Any]
     rankings: Mapping[str, Sequence[str]] | None = None
     warnings: tuple[str, ...] = ()
+    source: str = "the run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class RelationScorer:
             warnings.append(
                 f"{path}: {repeated} predictions have an id that came before: the last one counts"
             )
-        return Predictions(answers, warnings=tuple(warnings))
+        return Predictions(answers, warnings=tuple(warnings), source=str(path))
 
     def predictions(self, run: Run) -> Predictions:
         return Predictions(
@@ -198,10 +200,14 @@ class RelationScorer:
             if name in names:
                 name = f"{name} ({type(id_).__name__})"
             names[name] = None
-            if id_ in predictions.answers:
-                counts, honest = count(
-                    predictions.answers[id_], entry["relations"], f"question {_shown(id_)}"
+            where = f"question {_shown(id_)}"
+            if id_ in predictions.answers and isinstance(predictions.answers[id_], dict):
+                # What the official script makes of an object is nothing that anybody means.
+                raise DataError(
+                    f"{predictions.source}: {where}: the predicted relations must be a list, not an object"
                 )
+            if id_ in predictions.answers:
+                counts, honest = count(predictions.answers[id_], entry["relations"], where)
             else:
                 size = len(entry["relations"]) if isinstance(entry["relations"], list) else 0
                 counts = honest = Counts(slots=size)

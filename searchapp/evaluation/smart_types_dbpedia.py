@@ -47,12 +47,13 @@ def read_gold(
         DataError: the file cannot be read.
     """
     gold = {}
-    for entry in load_list(path, "questions"):
-        if not required(entry, "question", "gold question"):
+    for number, entry in enumerate(load_list(path, "questions"), start=1):
+        what = f"{path}: entry {number}: gold question"
+        if not required(entry, "question", what):
             continue
-        id_ = smart_types.hashable_id(entry, "gold question")
-        category = required(entry, "category", "gold question")
-        types = required(entry, "type", "gold question")
+        id_ = smart_types.hashable_id(entry, what)
+        category = required(entry, "category", what)
+        types = required(entry, "type", what)
         if not belongs(str(id_)):
             continue
         if category == RESOURCE:
@@ -99,10 +100,11 @@ class SmartTypesDbpediaScorer:
     def read(self, files: Sequence[Path]) -> Predictions:
         (path,) = files
         entries = load_list(path, "predictions")
-        for entry in entries:
-            smart_types.hashable_id(entry, "prediction")
-            required(entry, "category", "prediction")
-            required(entry, "type", "prediction")
+        for number, entry in enumerate(entries, start=1):
+            what = f"{path}: entry {number}: prediction"
+            smart_types.hashable_id(entry, what)
+            required(entry, "category", what)
+            required(entry, "type", what)
         return Predictions(entries)
 
     def predictions(self, run: Run) -> Predictions:

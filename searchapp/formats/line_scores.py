@@ -78,8 +78,9 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
         raise NotScorable(
-            f"{path}: byte 0x{error.object[error.start]:02x} at offset {error.start} is not UTF-8; "
+            f"{path}: line {line}: byte 0x{error.object[error.start]:02x} at offset {error.start} is not UTF-8; "
             "save the file as UTF-8",
             f"UnicodeDecodeError: {error}",
         ) from error
