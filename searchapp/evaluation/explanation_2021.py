@@ -16,8 +16,20 @@ from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation import json_files
 from searchapp.evaluation.base import Breakdown, OfficialScore, Scored, ScorerOptions
 from searchapp.evaluation.explanation_2021_breakdowns import BREAKDOWNS, Material, breakdown
-from searchapp.evaluation.explanation_rankings import Predictions, Terms, distinct, mean
-from searchapp.evaluation.graded_gain import FURTHER_RANKS, Grades, ndcg, official_ndcg
+from searchapp.evaluation.explanation_rankings import (
+    Predictions,
+    Terms,
+    distinct,
+    mean,
+    ranks_of,
+)
+from searchapp.evaluation.graded_gain import (
+    FURTHER_RANKS,
+    Grades,
+    ndcg,
+    ndcg_at,
+    official_ndcg_at,
+)
 from searchapp.formats import knowledge_types, two_column, worldtree, worldtree_ratings
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Document, Run
@@ -78,27 +90,35 @@ def score(predictions: Predictions, gold: Gold) -> OfficialScore:
         NotScorable: a rating is not a number.
         DataError: a rating is too large to be gained.
     """
-    per_topic = {}
+    per_topic, honestly, lacking = {}, [], 0
     for question, grades in gold.items():
         ranked = predictions.get(question, ())
-        per_topic[question] = official_ndcg(ranked, _numbers(question, grades, ranked))
+        ranks = ranks_of(ranked, grades)
+        per_topic[question] = official_ndcg_at(ranks, len(ranked), _numbers(question, grades, ranks))
+        lacking += question in predictions and len(ranks) < len(grades)
+        positive = {fact.lower(): grade for fact, grade in grades.items() if grade > 0}
+        if positive:
+            in_lower_case = positive.keys() <= grades.keys()
+            found = {fact: rank for fact, rank in ranks.items() if fact in positive}
+            honestly.append(ndcg_at(found, positive) if in_lower_case else ndcg(ranked, positive))
     value = mean(list(per_topic.values())) if per_topic else -1.0
-    honest = _honest(predictions, gold)
-    warnings = tuple(_warnings(predictions, gold, honest))
+    honest = mean(honestly) if honestly else math.nan
+    warnings = tuple(_warnings(predictions, gold, lacking, honest))
     return OfficialScore(
         MEASURE, {MEASURE: value}, per_topic, warnings, {MEASURE: honest} if warnings else {}
     )
 
 
-def _numbers(question: str, grades: Mapping[str, Any], ranked: Sequence[str | None]) -> Grades:
+def _numbers(question: str, grades: Mapping[str, Any], ranks: Mapping[str, int]) -> Grades:
+    """The grades, all of which are numbers that can be gained."""
     wrong = {fact: grade for fact, grade in grades.items() if not isinstance(grade, int | float)}
     for fact, grade in grades.items():
         if fact not in wrong and not abs(grade) < LIMIT:  # not a number, too
             raise DataError(
                 f"question {shown(question)}: the rating {grade} of {shown(fact)} is out of range"
             )
-    for fact in [*(fact for fact in ranked if fact in wrong), *wrong] if wrong else ():
-        assert fact is not None, "it is the id of a rated fact"
+    # The script meets the first one that is ranked.
+    for fact in [*(fact for fact in ranks if fact in wrong), *wrong]:
         kind = type(wrong[fact]).__name__
         raise NotScorable(
             f"question {shown(question)}: the rating of {shown(fact)} is no number: {shown(str(wrong[fact]))}",
@@ -107,18 +127,12 @@ def _numbers(question: str, grades: Mapping[str, Any], ranked: Sequence[str | No
     return grades
 
 
-def _honest(predictions: Predictions, gold: Gold) -> float:
-    """Mean NDCG of the questions with a positive rating; what is not ranked gains nothing, letter case is folded."""
-    values = []
-    for question, grades in gold.items():
-        positive = {fact.lower(): grade for fact, grade in grades.items() if grade > 0}
-        if positive:
-            values.append(ndcg(predictions.get(question, ()), positive))
-    return mean(values) if values else math.nan
+def _warnings(predictions: Predictions, gold: Gold, lacking: int, honest: float) -> Iterator[str]:
+    """Where the official figure misleads, as sentences; `lacking` counts questions with rated facts not ranked.
 
-
-def _warnings(predictions: Predictions, gold: Gold, honest: float) -> Iterator[str]:
-    """Where the official figure misleads, as sentences."""
+    The figure `honest` is the mean NDCG of the questions with a positive rating, in which what is not ranked gains
+    nothing and letter case does not count.
+    """
     if not gold:
         yield "the gold has no question, for which the official figure is -1"
         return
@@ -129,11 +143,6 @@ def _warnings(predictions: Predictions, gold: Gold, honest: float) -> Iterator[s
             f"{len(unanswered)} of {len(gold)} questions are not answered, for which the official NDCG is not 0 but "
             f"what their facts gain after {FURTHER_RANKS:,} ranks: {without_it}"
         )
-    lacking = sum(
-        not grades.keys() <= set(predictions[question])
-        for question, grades in gold.items()
-        if question in predictions
-    )
     if lacking:
         yield (
             f"{lacking} of {len(gold)} questions have rated facts that are not ranked, which still gain a little as "

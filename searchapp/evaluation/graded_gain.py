@@ -6,9 +6,9 @@ Järvelin and Kekäläinen (2002) with the gain 2 ** grade - 1 of Burges et al. 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from searchapp.evaluation.explanation_rankings import ranks_of
+from searchapp.evaluation.explanation_rankings import Ranked, ranks_of
 
 FURTHER_RANKS = 1_000_000
 """How many ranks the official scorer appends to a ranking that lacks a rated fact."""
@@ -21,37 +21,43 @@ def gained(places: Iterable[tuple[int, float]]) -> float:
     return math.fsum((2.0**grade - 1.0) / math.log2(rank + 1) for rank, grade in places)
 
 
-def ndcg(ranked: Sequence[str | None], grades: Grades) -> float:
+def ndcg(ranked: Ranked, grades: Grades) -> float:
     """The gain of a ranking as a share of the greatest that there can be; what is not ranked gains nothing.
 
     All grades must be above 0, and there must be some.
     """
-    ranks = ranks_of(ranked, grades)
+    return ndcg_at(ranks_of(ranked, grades), grades)
+
+
+def ndcg_at(ranks: Mapping[str, int], grades: Grades) -> float:
+    """The same from the ranks of those graded facts that are ranked."""
     return gained((rank, grades[fact]) for fact, rank in ranks.items()) / gained(
         enumerate(sorted(grades.values(), reverse=True), 1)
     )
 
 
-def official_ndcg(ranked: Sequence[str | None], grades: Grades) -> float:
+def official_ndcg(ranked: Ranked, grades: Grades) -> float:
     """What the organisers' script makes of a ranking.
 
     Of the facts that are not ranked, m0, m1, ... in the order of the gold, mj is put at rank n + 1,000,000 - j.
     There a negative grade counts; at the ranks proper it is 0. The greatest gain is that of the same grades in
     descending order, in which the negative ones are last, behind all ranks without a grade.
     """
+    return official_ndcg_at(ranks_of(ranked, grades), len(ranked), grades)
+
+
+def official_ndcg_at(ranks: Mapping[str, int], length: int, grades: Grades) -> float:
+    """The same from the ranks of those graded facts that are ranked, and the length of the ranking."""
     if not grades:
         return 1.0
-    ranks = ranks_of(ranked, grades)
     placed = [(rank, max(0.0, grades[fact])) for fact, rank in ranks.items()]
     missing = [grade for fact, grade in grades.items() if fact not in ranks]
-    length = len(ranked) + (FURTHER_RANKS if missing else 0)
+    length += FURTHER_RANKS if missing else 0
     placed += [(length - number, grade) for number, grade in enumerate(missing)]
     in_order = sorted((grade for _rank, grade in placed), reverse=True)
-    negative = sum(grade < 0 for grade in in_order)
     ideal = [
         (place if grade >= 0 else length - len(in_order) + place, grade)
         for place, grade in enumerate(in_order, 1)
     ]
-    assert negative <= len(missing), "only what is not ranked keeps a negative grade"
     greatest = gained(ideal)
     return gained(placed) / greatest if greatest else 0.0

@@ -75,7 +75,22 @@ def gather(rows: Iterable[tuple[str | None, str | None]]) -> dict[str, list[str 
 
 def of_run(run: Run) -> dict[str, list[str | None]]:
     """The rankings that the file of a run would be read as."""
-    return gather((ranking.topic_id, document) for ranking in run for document in ranking.document_ids())
+    # As `gather`, a ranking at a time: a run may have 20 million hits.
+    topics: dict[str, list[str | None]] = {}
+    lower = _Lower()
+    for ranking in run:
+        before = topics.get(ranking.topic_id, ())
+        folded = map(lower.__getitem__, ranking.document_ids())
+        topics[ranking.topic_id] = list(dict.fromkeys((*before, *folded)))
+    return topics
+
+
+class _Lower(dict[str, str]):
+    """Ids in lower case: of an id that many topics rank there is one text, not a million."""
+
+    def __missing__(self, id_: str) -> str:
+        self[id_] = id_.lower()
+        return self[id_]
 
 
 def read_rows(path: Path) -> Iterator[Row]:

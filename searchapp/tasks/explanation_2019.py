@@ -85,7 +85,7 @@ class Explanation2019(ExplanationTask):
 def _topic(question: Question) -> Topic:
     """Question and right answer as one text, and both apart.
 
-    The wrong options are left out: on train every ranking that used them was worse.
+    The wrong options are left out: on train they help a ranking at best as much as chance does, and soon harm it.
     """
     fields = {"question": question.text, "answer": question.answer}
     return Topic(question.id, f"{question.text} {question.answer}", fields)

@@ -46,9 +46,11 @@ def test_the_real_files_are_read_without_a_problem(task: str, data: Path) -> Non
 def test_the_dev_split_is_ranked_well(offline: Cli, task: str, data: Path, tmp_path: Path) -> None:
     assert offline("index", task, "--data", data).code == 0
     least = {"explanation-2019": (0.43, 0.49), "explanation-2021": (0.64, 0.70)}
+    # Where there are more facts the last ones are left out, which takes too long and changes next to nothing.
+    depth = {"explanation-2019": 10_000, "explanation-2021": 1_000}[task]
     for recipe, value in zip(("bm25", "neighbours"), least[task], strict=True):
         out = tmp_path / recipe
-        options = ["--data", data, "--split", "dev", "--recipe", recipe, "--out", out]
+        options = ["--data", data, "--split", "dev", "--recipe", recipe, "--depth", depth, "--out", out]
         assert offline("rank", task, *options).code == 0
         assert offline("evaluate", out, "--json").json["official"]["value"] >= value
 

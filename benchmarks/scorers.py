@@ -1,0 +1,66 @@
+"""How fast the official scorers are: generated rankings of every fact for every question, scored in memory.
+
+    python benchmarks/scorers.py [--questions 2206] [--facts 9720] [--repeat 3]
+
+The rankings are seeded shuffles of all facts; each question has 1 to 16 gold facts. 2,206 questions are what WorldTree
+has in all, 9,720 facts what its second version has. The aim: under 5 s for each task.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import time
+from collections.abc import Callable
+
+from searchapp.evaluation import explanation_2019, explanation_2021
+from searchapp.model import Hits, Ranking, Run
+from searchapp.tasks.explanation_2019 import TASK as TASK_2019
+
+ROLES = ("CENTRAL", "GROUNDING", "LEXGLUE")
+RATINGS = (6, 4, 2)
+
+
+def main() -> None:
+    """Generate, measure, print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", type=int, default=2_206)
+    parser.add_argument("--facts", type=int, default=9_720)
+    parser.add_argument("--repeat", type=int, default=3)
+    options = parser.parse_args()
+
+    chance = random.Random(2019)
+    facts = [f"{chance.getrandbits(64):016x}" for _ in range(options.facts)]
+    rankings = {}
+    explained = {}
+    for number in range(options.questions):
+        rankings[f"q{number}"] = chance.sample(facts, len(facts))
+        explained[f"q{number}"] = chance.sample(facts, chance.randint(1, 16))
+    roles = {q: {fact: (chance.choice(ROLES),) for fact in some} for q, some in explained.items()}
+    ratings = {q: {fact: chance.choice(RATINGS) for fact in some} for q, some in explained.items()}
+    run = Run("x", tuple(Ranking(q, Hits(ranked, [0.0] * len(ranked))) for q, ranked in rankings.items()))
+
+    def timed(measured: Callable[[], object]) -> float:
+        started = time.perf_counter()
+        measured()
+        return time.perf_counter() - started
+
+    rows: dict[str, Callable[[], object]] = {
+        "explanation-2019: score": lambda: explanation_2019.score(rankings, roles),
+        "explanation-2021: score": lambda: explanation_2021.score(rankings, ratings),
+        "both: a run's rankings as the official file would be read": lambda: TASK_2019.scorer.predictions(
+            run
+        ),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in rows}
+    for _ in range(options.repeat):
+        for name, measured in rows.items():
+            seconds[name].append(timed(measured))
+    print(f"{options.questions:,} questions x {options.facts:,} facts, median of {options.repeat}")
+    for name, values in seconds.items():
+        print(f"| {name} | {statistics.median(values):.2f} s |")
+
+
+if __name__ == "__main__":
+    main()
