@@ -49,7 +49,10 @@ class Terminal:
         while not all(re.search(pattern.encode(), seen) for pattern in patterns):
             if not select.select([self._end], [], [], max(0, until - time.monotonic()))[0]:
                 raise SystemExit(f"nothing more came while waiting for {patterns}: {seen[-2000:]!r}")
-            seen += os.read(self._end, 1 << 16)
+            try:
+                seen += os.read(self._end, 1 << 16)
+            except OSError:
+                raise SystemExit(f"the program has ended: {seen[-2000:].decode(errors='replace')}") from None
         return seen.decode(errors="replace")
 
     def close(self) -> None:

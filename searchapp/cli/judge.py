@@ -101,7 +101,7 @@ def register(app: typer.Typer) -> None:
                 depth,
                 (own_seed(name) if seed is None else seed) if blind else None,
             )
-            title = f"{loaded.name} {material.manifest.split} · {name}"
+            title = f"{loaded.name} {material.manifest.split} · {name}{' · blind' if blind else ''}"
             if simple:
                 from searchapp.tui.plain import Prompts
 

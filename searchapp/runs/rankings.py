@@ -101,9 +101,10 @@ class RunRankings:
 
     def _topic_at(self, place: int) -> bytes:
         end = self._bytes.find(b" ", place)
-        if end <= place:
+        topic = self._bytes[place:end]
+        if end <= place or b"\n" in topic:
             raise self._altered("a line")
-        return self._bytes[place:end]
+        return topic
 
     def _altered(self, what: str) -> DataError:
         return DataError(f"{self.path}: {what} is not as searchapp writes it: rank again")

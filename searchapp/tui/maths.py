@@ -7,6 +7,8 @@ and where in a text there are formulas. Nothing outside of formulas is touched: 
 from __future__ import annotations
 
 import re
+import string
+import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -63,7 +65,6 @@ _SYMBOLS = {
     "Q": "ℚ",
     "C": "ℂ",
     "O": "∅",
-    "RR": "ℛ",
     "GF": "𝔽",
     "divides": "∣",
     "rd": "d",
@@ -91,6 +92,13 @@ _SYMBOLS |= {
     "nmid": "∤",
 }
 _NAMES = "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log exp lim sup inf max min gcd lcm"
+# \AA to \ZZ are script letters; those that Unicode had before the others have other names.
+_SYMBOLS |= {
+    2 * letter: unicodedata.lookup(
+        f"{'' if letter in 'BEFHILMR' else 'MATHEMATICAL '}SCRIPT CAPITAL {letter}"
+    )
+    for letter in string.ascii_uppercase
+}
 _SYMBOLS |= {name: f"{name} " for name in _NAMES.split()}
 
 _RAISED = str.maketrans(
@@ -98,9 +106,6 @@ _RAISED = str.maketrans(
 )
 _LOWERED = str.maketrans("0123456789+-=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
 _SCRIPT = re.compile(r"\s*([\^_])\s*(?:\{([^{}]*)\}|([^\s{}]))")
-
-# What a command's blank behind it was taken from, if it had one before it.
-_RELATION = re.compile(r"(?<= )([←-⇿⊂-⊇≠-⊁∈-∋∩∪∖∘×·±∼≼≔∣∧∨⊕⊗])(?=[^\W_]|[(⟨ℝℤℕℚℂ∅|\[])")
 
 # Braces that are to be seen are hidden from those that only group.
 _SEEN = str.maketrans({"\ue010": "{", "\ue011": "}"})
@@ -148,7 +153,7 @@ def _formula(latex: str) -> str:
     except Exception:  # whatever a formula that nobody has checked does to the parser
         return latex
     converted = _SCRIPT.sub(_script, converted)
-    converted = _RELATION.sub(r"\1 ", re.sub(r"[{}]", "", converted)).translate(_SEEN)
+    converted = re.sub(r"[{}]", "", converted).translate(_SEEN)
     lines = [re.sub(r"[ \t\xa0]+", " ", line).strip() for line in converted.strip().splitlines()]
     return "\n".join(filter(None, lines)) or latex
 
@@ -191,7 +196,15 @@ def _converter() -> Any:
     texts.set_unknown_macro_spec(
         latex2text.MacroTextSpec("", simplify_repl=lambda node: f"\\{node.macroname} ")
     )
-    converter = latex2text.LatexNodes2Text(
+
+    class Texts(latex2text.LatexNodes2Text):  # type: ignore[misc]
+        def macro_node_to_text(self, node: Any) -> str:
+            text = str(super().macro_node_to_text(node))
+            # LaTeX drops the blank behind a command; people have set it to tell symbols apart.
+            has_arguments = node.nodeargd is not None and any(node.nodeargd.argnlist or ())
+            return text if has_arguments or not node.macro_post_space else f"{text} "
+
+    converter = Texts(
         latex_context=texts,
         math_mode="text",
         strict_latex_spaces=False,

@@ -15,7 +15,7 @@ from searchapp.judging.desk import Desk
 from searchapp.judging.scores import CUT_OFF, Scores
 from searchapp.judging.session import Outcome
 from searchapp.runs.material import Material
-from searchapp.tui.judge.pages import field_text, graded, readable, safe, said
+from searchapp.tui.judge.pages import LONGEST_FIELD, field_text, graded, readable, safe, said
 from searchapp.tui.judge.saving import rescue
 
 HELP = """\
@@ -262,7 +262,12 @@ class Prompts:
         self._say(readable(topic.text, (), self._maths)[0])
         for name, value in topic.fields.items():
             shown = field_text(value)
-            if shown and len(shown) <= 400 and shown not in (topic.text, topic.id):
+            if (
+                shown
+                and len(shown) <= LONGEST_FIELD
+                and shown != topic.id
+                and not topic.text.startswith(shown)
+            ):
                 self._say(f"{name}: {readable(shown, (), self._maths)[0]}")
 
     def _read_document(self) -> None:

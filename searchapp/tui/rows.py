@@ -10,6 +10,7 @@ from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -46,10 +47,14 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     class Picked(Moved):
         """A line was clicked."""
 
+    # Not laid out anew with the whole screen when its length changes: only its scroll bar depends on that.
+    virtual_size = Reactive(Size(0, 0))
+
     def __init__(self, *, id: str) -> None:  # noqa: A002  # Textual's name
         super().__init__(id=id)
         self.count = 0
         self.cursor = 0
+        self._looks: dict[str, Style] = {}
 
     # For subclasses
 
@@ -72,15 +77,20 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def move(self, place: int) -> None:
-        """Put the cursor on a line."""
+        """Put the cursor on a line, and tell."""
+        if self.put(place):
+            self.post_message(self.Moved(self, self.cursor))
+
+    def put(self, place: int) -> bool:
+        """Put the cursor on a line; whether it was on another one."""
         place = max(0, min(place, self.count - 1))
         if place == self.cursor or not self.count:
-            return
+            return False
         old, self.cursor = self.cursor, place
         self.redraw(old)
         self.redraw(place)
         self._keep_in_sight()
-        self.post_message(self.Moved(self, place))
+        return True
 
     def redraw(self, place: int) -> None:
         """Draw a line again."""
@@ -116,31 +126,40 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         place = y + self.scroll_offset.y
-        base = self.rich_style
+        base = self._look("")
         if not 0 <= place < self.count:
             return Strip.blank(width, base)
         row = self.row_class(place)
         if row:
-            base += self._background(row)
+            base += self._look(row)
         if place == self.cursor:
-            base += self._background("rows--cursor" if self.has_focus else "rows--here")
+            base += self._look("rows--cursor" if self.has_focus else "rows--here")
         segments = [
-            Segment(text, base + self._foreground(component)) for text, component in self.parts(place, width)
+            Segment(text, base + self._look(component)) for text, component in self.parts(place, width)
         ]
         return Strip(segments).adjust_cell_length(width, base)
 
-    def _foreground(self, component: str) -> Style:
-        return self.get_component_rich_style(component, partial=True) if component else Style.null()
+    def _look(self, component: str) -> Style:
+        """The style of a component class, or of the list itself; to ask Textual for it takes long."""
+        if component not in self._looks:
+            style = self.get_component_rich_style(component, partial=True) if component else self.rich_style
+            self._looks[component] = style
+        return self._looks[component]
 
-    def _background(self, component: str) -> Style:
-        return self.get_component_rich_style(component, partial=True)
+    def watch_virtual_size(self, size: Size) -> None:
+        self._scroll_update(size)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._looks.clear()
 
     def on_resize(self) -> None:
         self.virtual_size = Size(self.size.width, self.count)
         self._keep_in_sight()
 
     def on_click(self, event: events.Click) -> None:
-        place = event.y + self.scroll_offset.y
+        inside = event.get_content_offset(self)  # None on the border
+        place = -1 if inside is None else inside.y + self.scroll_offset.y
         if 0 <= place < self.count:
             self.move(place)
             self.post_message(self.Picked(self, place))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from textual.app import App
+from textual.screen import Screen
 
 from searchapp.judging.desk import Desk
 from searchapp.runs.material import Material
 from searchapp.tui.judge.keys import JudgeSettings
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.line import OrderedApp
 from searchapp.tui.themes import DARK, LIGHT
 
 
-class JudgeApp(App[None]):
+class JudgeApp(OrderedApp):
     """Shows the judging screen until the annotator leaves it."""
 
     CSS_PATH = "judge.tcss"
@@ -29,8 +30,8 @@ class JudgeApp(App[None]):
         self.theme = (LIGHT if settings.theme == "light" else DARK).name
         self._judging = JudgeScreen(desk, material, settings.keys, start, title, self.toggle_look)
 
-    def on_mount(self) -> None:
-        self.push_screen(self._judging)
+    def get_default_screen(self) -> Screen[None]:
+        return self._judging
 
     def toggle_look(self) -> None:
         """Dark or light."""

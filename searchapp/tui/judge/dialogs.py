@@ -10,9 +10,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from searchapp.tui.judge.keys import KeyMap, shown_key
+from searchapp.tui.line import Line
 
 Option = tuple[str, str]
 """A key, and what it means."""
@@ -33,11 +34,10 @@ class Choose(ModalScreen[str | None]):
                 line = Content.assemble((f" {shown_key(key):>4} ", "bold $primary"), f" {meaning}")
                 yield Static(line, classes="option", id=f"option-{place}")
 
-    def on_key(self, event: events.Key) -> None:
-        event.stop()
-        event.prevent_default()
+    def take(self, event: events.Key) -> bool:
         if event.key in (key for key, _meaning in self._options):
             self._answer(event.key)
+        return True
 
     def on_click(self, event: events.Click) -> None:
         if event.widget is not None and (event.widget.id or "").startswith("option-"):
@@ -53,22 +53,19 @@ class Words(ModalScreen[str | None]):
     def __init__(self, question: str, initial: str = "") -> None:
         super().__init__()
         self._question = question
-        self._initial = initial
+        self._line = Line(lambda words: self.dismiss(words.strip()), text=initial)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(Content(self._question), classes="question")
-            yield Input(self._initial, select_on_focus=False)
+            yield self._line
             yield Static("↵ save    esc back", classes="hint")
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.dismiss(event.value.strip())
-
-    def on_key(self, event: events.Key) -> None:
+    def take(self, event: events.Key) -> bool:
         if event.key == "escape":
-            event.stop()
             self.dismiss(None)
+            return True
+        return self._line.take(event)
 
 
 class Help(ModalScreen[None]):
@@ -92,8 +89,7 @@ class Help(ModalScreen[None]):
                 classes="group",
             )
 
-    def on_key(self, event: events.Key) -> None:
-        event.stop()
+    def take(self, event: events.Key) -> bool:
         scroll = self.query_one(VerticalScroll)
         moves: dict[str, Callable[..., None]]
         moves = {
@@ -109,7 +105,7 @@ class Help(ModalScreen[None]):
         }
         moves |= {"home": scroll.scroll_home, "end": scroll.scroll_end}
         if event.key in moves:
-            event.prevent_default()
             moves[event.key](animate=False)
         else:
             self.dismiss(None)
+        return True

@@ -96,6 +96,7 @@ class RankingRows(Rows):
         self._desk = desk
         self._material = material
         self._top_grade = top_grade
+        self._mark_cells = len(str(top_grade))
         self._text = text
         self.topic = ""
         self.documents: Sequence[str] = ()
@@ -114,13 +115,14 @@ class RankingRows(Rows):
         document = self.documents[place]
         mark, look = self._mark(document)
         digits = len(str(len(self.documents)))
-        pointer = "▶" if place == self.cursor else "+" if place in self.selected else " "
+        pointer = "▶" if place == self.cursor else " "
+        selected = "+" if place in self.selected else " "
         parts = [
-            (f"{pointer}", "rows--begun"),
-            (f"{mark:>2} ", look),
+            (pointer + selected, "rows--begun"),
+            (f"{mark:>{self._mark_cells}} ", look),
             (f"{place + 1:>{digits}} ", "rows--rank"),
         ]
-        left = width - 5 - digits
+        left = width - 4 - self._mark_cells - digits
         if width >= _IDS_FROM:
             parts.append((fitted(document, self._id_cells) + "  ", "rows--faint"))
             left -= self._id_cells + 2

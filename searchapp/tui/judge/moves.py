@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from textual import on, work
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from searchapp.errors import SearchappError
 from searchapp.tui.judge import pages
 from searchapp.tui.judge.dialogs import Words
 from searchapp.tui.judge.view import JudgeView
+from searchapp.tui.line import Line
 from searchapp.tui.rows import Rows
 
 
@@ -58,15 +59,14 @@ class JudgeMoves(JudgeView):
         if self.topics.count:
             self.open_topic(self.topics.places[self.topics.cursor])
         self.remove_class("-topics")
-        self.ranking.focus()
+        self.set_focus(self.ranking)
 
     def _go(self, place: int) -> None:
         """Put the cursor on a document and draw what belongs to it."""
         ranking = self.ranking
-        if place == ranking.cursor:
-            self._show_document()
-        ranking.move(place)
-        ranking.refresh()
+        ranking.redraw(ranking.cursor)
+        ranking.put(place)
+        self._show_document()
 
     def _move(self, lines: int, by_page: bool = False) -> None:
         focused = self.focused
@@ -85,9 +85,7 @@ class JudgeMoves(JudgeView):
     def _next_unjudged(self) -> None:
         place = self.desk.next_unjudged(self.topic_id, self.ranking.cursor)
         if place is None:
-            self._tell(
-                f"all documents of this topic are judged: {self.keys.shown('next_unjudged_topic')} goes on"
-            )
+            self._tell(f"topic done: {self.keys.shown('next_unjudged_topic')} goes on")
         else:
             self._go(place)
 
@@ -105,55 +103,48 @@ class JudgeMoves(JudgeView):
             self._leave_topics()
         else:
             self.add_class("-topics")
-            self.topics.focus()
+            self.set_focus(self.topics)
 
     def _leave_topics(self) -> None:
         self.remove_class("-topics")
-        self.ranking.focus()
+        self.set_focus(self.ranking)
 
     def _next_pane(self, step: int) -> None:
         panes = [self.topics, self.ranking, self.query_one("#topic"), self.query_one("#document")]
         seen = [pane for pane in panes if pane.region.area]
         if seen:
             here = seen.index(self.focused) if self.focused in seen else 0
-            seen[(here + step) % len(seen)].focus()
+            self.set_focus(seen[(here + step) % len(seen)])
 
     # Filter, search, jump
 
     def _filter(self) -> None:
         self.add_class("-topics")
-        self.query_one("#filter", Input).focus()
+        self.set_focus(self.query_one("#filter"))
 
-    @on(Input.Changed, "#filter")
-    def _filtered(self, event: Input.Changed) -> None:
-        event.stop()
-        words = event.value.lower().split()
+    def filtered(self, words: str) -> None:
+        sought = words.lower().split()
         topics = self.topics
         names = self.desk.topics
         topics.places = [
             place
             for place, topic in enumerate(names)
-            if not words
-            or all(word in f"{topic} {self.material.topic(topic).text}".lower() for word in words)
+            if all(word in f"{topic} {self.material.topic(topic).text}".lower() for word in sought)
         ]
         here = topics.places.index(self.place_of_topic) if self.place_of_topic in topics.places else 0
-        topics.border_title = "Topics" if not words else f"Topics · {len(topics.places)} of {len(names)}"
+        topics.border_title = "Topics" if not sought else f"Topics · {len(topics.places)} of {len(names)}"
         topics.show(len(topics.places), here)
 
-    @on(Input.Submitted, "#filter")
-    def _filter_chosen(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.topics.focus()
+    def filter_chosen(self, words: str) -> None:  # noqa: ARG002  # they are in force already
+        self.set_focus(self.topics)
 
     def _search(self) -> None:
         self.add_class("-searching")
-        self.query_one("#search", Input).focus()
+        self.set_focus(self.query_one("#search"))
 
-    @on(Input.Submitted, "#search")
-    def _search_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._leave_input(event.input)
-        self._sought = tuple(event.value.lower().split())
+    def search(self, words: str) -> None:
+        self._leave_line(self.query_one("#search", Line))
+        self._sought = tuple(words.lower().split())
         if self._sought:
             self._tell("searching …")
             self._find(self.topic_id, self._sought)
@@ -208,13 +199,14 @@ class JudgeMoves(JudgeView):
         self._sought = ()
         self.ranking.matching = frozenset()
 
-    def _leave_input(self, box: Input) -> None:
+    def _leave_line(self, line: Line) -> None:
         self.remove_class("-searching")
-        if box.id == "filter":
-            box.value = ""
+        if line.id == "filter":
+            line.value = ""
+            self.filtered("")
             self._leave_topics()
         else:
-            self.ranking.focus()
+            self.set_focus(self.ranking)
 
     def _ask_document(self) -> None:
         def jump(id_: str | None) -> None:
@@ -257,7 +249,8 @@ class JudgeMoves(JudgeView):
     def _clear(self) -> None:
         if self.has_class("-topics"):
             self._leave_topics()
-        self.query_one("#filter", Input).value = ""
+        self.query_one("#filter", Line).value = ""
+        self.filtered("")
         self.ranking.selected.clear()
         self._forget_search()
         self.ranking.refresh()

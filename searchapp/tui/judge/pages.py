@@ -42,7 +42,7 @@ def topic_page(topic: Topic, maths: bool) -> Content:
     parts = [Content(text or "The data no longer has this topic's words.")]
     for name, value in topic.fields.items():
         shown = field_text(value)
-        if shown and len(shown) <= LONGEST_FIELD and shown != topic.text and shown != topic.id:
+        if shown and len(shown) <= LONGEST_FIELD and shown != topic.id and not topic.text.startswith(shown):
             shown, _spans = readable(shown, (), maths)
             parts.append(Content.assemble((f"{_title(name)}  ", FAINT), shown))
     return Content("\n").join(parts)
@@ -112,8 +112,8 @@ def scores_line(title: str, scores: Scores | None) -> Content:
     figures = (("AP", scores.ap), (f"nDCG@{CUT_OFF}", scores.ndcg), (f"Judged@{CUT_OFF}", scores.judged))
     parts: list[Content | str | tuple[str, str]] = [(f"{title:<11}", FAINT)]
     for name, value in figures:
-        parts += [(f"{name} ", FAINT), (f"{value:.3f}  ", "bold")]
-    return Content.assemble(*parts)
+        parts += [(f"{name} ", FAINT), (f"{value:.3f}", "bold"), "  "]
+    return Content.assemble(*parts[:-1])
 
 
 def field_text(value: Any) -> str:

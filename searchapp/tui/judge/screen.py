@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from textual import events, on
-from textual.widgets import Input
 
 from searchapp.errors import SearchappError
 from searchapp.judging.session import Outcome
@@ -15,7 +15,7 @@ from searchapp.tui.judge.bars import KeyLine
 from searchapp.tui.judge.dialogs import Choose, Help, Words
 from searchapp.tui.judge.moves import JudgeMoves
 from searchapp.tui.judge.saving import rescue
-from searchapp.tui.judge.view import Pane
+from searchapp.tui.line import Line
 
 REFRESH_SECONDS = 5.0
 """How often what others have judged is taken in, and what could not be saved is tried again."""
@@ -30,6 +30,7 @@ class JudgeScreen(JudgeMoves):
         self.topics.show(len(self.topics.places), self.place_of_topic)
         self.set_interval(REFRESH_SECONDS, self._every_while)
         self.call_after_refresh(self._score_the_rest)
+        gc.freeze()  # what is there by now stays: to look for garbage in it would keep keys waiting
 
     def _places(self) -> list[int]:
         ranking = self.ranking
@@ -56,8 +57,10 @@ class JudgeScreen(JudgeMoves):
         outcome = self.desk.grade(self.topic_id, documents, grade, reason)
         what = documents[0] if len(documents) == 1 else f"{len(documents)} documents"
         self._done(outcome, f"{what}: {pages.graded(grade, self.labels)}")
-        ranking.selected.clear()
-        ranking.cursor = places[-1] if len(places) > 1 else ranking.cursor
+        if len(places) > 1:
+            ranking.selected.clear()
+            ranking.cursor = places[-1]
+            ranking.refresh()
         self._move_on(was_judged)
 
     def _skip(self) -> None:
@@ -116,9 +119,7 @@ class JudgeScreen(JudgeMoves):
             following = self.desk.next_unjudged(self.topic_id, ranking.cursor)
         if following is None:
             key = self.keys.shown("next_unjudged_topic")
-            self._tell(
-                f"all documents of this topic are judged: {key} goes to the next one", "$success", add=True
-            )
+            self._tell(f"topic done: {key} goes on", "$success", add=True)
             following = ranking.cursor
         self._go(following)
 
@@ -164,17 +165,17 @@ class JudgeScreen(JudgeMoves):
 
     # Keys
 
-    def on_key(self, event: events.Key) -> None:
-        if isinstance(self.focused, Input):
+    def take(self, event: events.Key) -> bool:
+        line = self.focused
+        if isinstance(line, Line):
             if event.key == "escape":
-                event.stop()
-                self._leave_input(self.focused)
-            return
+                self._leave_line(line)
+                return True
+            return line.take(event)
         name = self.keys.doing(event.key)
         if name is not None:
-            event.stop()
-            event.prevent_default()
             self.do(name)
+        return name is not None
 
     @on(KeyLine.Pressed)
     def _pressed(self, event: KeyLine.Pressed) -> None:
@@ -183,15 +184,16 @@ class JudgeScreen(JudgeMoves):
     def do(self, name: str) -> None:
         """Do what a key stands for."""
         try:
-            if name.startswith("grade_"):
-                self.give(int(name.removeprefix("grade_")))
-            else:
-                self._doings()[name]()
+            with self.app.batch_update():  # so that all that changes is drawn once
+                if name.startswith("grade_"):
+                    self.give(int(name.removeprefix("grade_")))
+                else:
+                    self._doings()[name]()
         except SearchappError as error:
             self._tell(str(error), "$error")
 
     def _doings(self) -> dict[str, Callable[[], object]]:
-        document = self.query_one("#document", Pane)
+        document = self.query_one("#document")
         return {
             "undo": lambda: self._again(self.desk.undo(), "undo"),
             "redo": lambda: self._again(self.desk.redo(), "redo"),

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from searchapp.errors import SearchappError
 from searchapp.judging.desk import Desk
@@ -19,6 +19,8 @@ from searchapp.tui.judge import pages
 from searchapp.tui.judge.bars import Entry, KeyLine
 from searchapp.tui.judge.keys import KeyMap
 from searchapp.tui.judge.lists import RankingRows, TopicRows, one_line
+from searchapp.tui.line import Line
+from searchapp.tui.text import TextPane
 
 AHEAD = 3
 """Documents that are fetched before anybody asks for them."""
@@ -64,16 +66,15 @@ class JudgeView(Screen[None]):
         yield Static(id="head")
         with Horizontal(id="body"):
             with Vertical(id="left"):
-                yield Input(placeholder="words or id, then ↵", id="filter")
+                yield Line(self.filter_chosen, self.filtered, hint="words or id, then ↵", id="filter")
                 yield TopicRows(self.desk, self.material)
             with Vertical(id="middle"):
                 yield RankingRows(self.desk, self.material, len(self.labels) - 1, self._snippet)
             with Vertical(id="right"):
                 with Pane(id="topic"):
                     yield Static(id="topic-text")
-                with Pane(id="document"):
-                    yield Static(id="document-text")
-        yield Input(placeholder="search the documents of this topic: words, then ↵", id="search")
+                yield TextPane(id="document")
+        yield Line(self.search, hint="search the documents of this topic: words, then ↵", id="search")
         with Horizontal(id="figures"):
             yield Static(id="scores")
             yield Static(id="progress")
@@ -120,24 +121,37 @@ class JudgeView(Screen[None]):
         words = {one.name: one.word for one in self.keys.doings}
         return [Entry(name, self.keys.shown(name), words[name]) for name in shown]
 
+    # What the lines are for
+
+    def filter_chosen(self, words: str) -> None:
+        """The topics are filtered by these words."""
+        raise NotImplementedError
+
+    def filtered(self, words: str) -> None:
+        """The topics are to be filtered by these words."""
+        raise NotImplementedError
+
+    def search(self, words: str) -> None:
+        """The documents of the topic are to be searched for these words."""
+        raise NotImplementedError
+
     # Drawing
 
     def _show_document(self) -> None:
         document = self.document_id
-        pane, text = self.query_one("#document"), self.query_one("#document-text", Static)
+        pane = self.query_one("#document", TextPane)
         if document is None:
-            text.update(Content.styled("This topic has no documents.", "$faint"))
+            pane.show(Content.styled("This topic has no documents.", "$faint"))
             return
         topic = self.topic_id
         try:
             page = self.material.page(topic, document)
         except SearchappError as error:
-            text.update(Content.styled(str(error), "$error"))
+            pane.show(Content.styled(str(error), "$error"))
             return
         others, words = self.desk.others(topic, document), self.desk.said_in_words(topic, document)
         match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
-        text.update(pages.document_page(page, others, words, self.labels, self._maths, match, self._sought))
-        pane.scroll_home(animate=False)
+        pane.show(pages.document_page(page, others, words, self.labels, self._maths, match, self._sought))
         pane.border_title = self._document_title(document)
         self._mark_grade(document)
         ranking = self.ranking
@@ -221,9 +235,10 @@ class JudgeView(Screen[None]):
         if waiting:
             why = pages.safe(self.desk.session.not_saved or "")
             things = "1 judgment is" if waiting == 1 else f"{waiting} judgments are"
-            head.update(Content.styled(f"▲ {things} NOT SAVED yet, tried again all the time: {why}", "bold"))
+            words = Content.styled(f"▲ {things} NOT SAVED yet, tried again all the time: {why}", "bold")
+            head.update(words, layout=False)
         else:
-            head.update(Content.assemble((f"{self._title}  ", "bold"), self._status))
+            head.update(Content.assemble((f"{self._title}  ", "bold"), self._status), layout=False)
 
     def _show_figures(self) -> None:
         topic = self.topic_id
@@ -234,11 +249,12 @@ class JudgeView(Screen[None]):
             here = pages.scores_line("this topic", self.desk.scores(topic))
             overall, topics = self.desk.mean_scores()
             all_of_them = pages.scores_line(f"{topics:,} topic{'s' * (topics != 1)}", overall)
-            self.query_one("#scores", Static).update(Content("\n").join([here, all_of_them]))
+            self.query_one("#scores", Static).update(Content("\n").join([here, all_of_them]), layout=False)
         full = round((1 - share) * 12)
         self.query_one("#progress", Static).update(
             Content.assemble(
                 ("━" * full, "$success"), ("━" * (12 - full), "$line"), f" {judged:,}/{total:,}\n",
                 (f"{share:.1%} unjudged", "$faint"),
-            )
+            ),
+            layout=False,
         )  # fmt: skip

@@ -1,0 +1,123 @@
+"""`searchapp judge` from the command line, on both engines; the screen itself is tested in tests/tui."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from searchapp.cli import app
+from searchapp.judging.events import Event
+from searchapp.judging.log import JudgmentLog
+from tests.cli.conftest import SAMPLE, Cli
+
+CHECKTHAT = SAMPLE.parent / "checkthat"
+
+
+@pytest.fixture
+def run(indexed: Cli, tmp_path: Path) -> Path:
+    path = tmp_path / "run"
+    assert indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", path).code == 0
+    return path
+
+
+def judge(run: Path, *options: object, typed: str, task: str = "nlps") -> Any:
+    arguments = ["judge", task, "--run", run, "--annotator", "ann", "--plain", *options]
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=typed)
+
+
+def events(tmp_path: Path) -> list[Event]:
+    with JudgmentLog(tmp_path / "home" / "judgments.sqlite") as log:
+        return [event for _place, event in log.events()]
+
+
+def test_judging_through_prompts_writes_the_log(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    result = judge(run, typed="1\n0\nu\n/group\nm\nscore\nq\n")
+    assert result.exit_code == 0, result.stderr
+    assert "saved. " in result.stdout and "documents have these words" in result.stdout
+    assert [(event.action.value, event.grade) for event in events(tmp_path)] == [
+        ("grade", 1),
+        ("grade", 0),
+        ("retract", None),
+    ]
+    assert "every judgment is in" in result.stderr
+    stats = indexed("judgments", "stats", "nlps", "--json")
+    assert stats.code == 0
+
+
+def test_a_document_comes_with_its_neighbours_in_the_debate(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "debates"
+    assert cli("index", "checkthat", "--data", CHECKTHAT).code == 0
+    assert cli("rank", "checkthat", "--data", CHECKTHAT, "--split", "training", "--out", out).code == 0
+    first = (out / "run.trec").read_text().split()[0]
+    shown = judge(out, typed=f"i {first}:5\nq\n", task="checkthat").stdout
+    said = shown[shown.index(f"{first}:5:") :]
+    assert said.count("before: ") == 3 and said.count("after: ") == 3
+
+
+def test_blind_judging_records_its_seed(run: Path, tmp_path: Path) -> None:
+    judge(run, "--blind", typed="1\nq\n")
+    judge(run, "--blind", "--seed", 4, "--depth", 5, typed="1\nq\n")
+    first, second = events(tmp_path)
+    assert "shuffled with seed " in first.run and second.run.endswith("shuffled with seed 4")
+    assert second.rank is not None and second.rank <= 5
+
+
+def test_a_model_judges_as_a_model(run: Path, tmp_path: Path) -> None:
+    judge(
+        run,
+        "--kind",
+        "model",
+        "--topic",
+        "608",
+        "--log",
+        tmp_path / "own.sqlite",
+        typed="1 by its embedding\nq\n",
+    )
+    with JudgmentLog(tmp_path / "own.sqlite") as log:
+        ((_place, event),) = log.events()
+    assert (event.kind, event.topic_id, event.text) == ("model", "608", "by its embedding")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--topic", "nobody"], "the run has no topic 'nobody'"),
+        (["--seed", 1], "--seed decides the order with --blind only"),
+        (["--data", "/nowhere"], "there is no folder /nowhere"),
+    ],
+)
+def test_requests_that_make_no_sense_are_refused(run: Path, options: list[object], told: str) -> None:
+    result = judge(run, *options, typed="")
+    assert result.exit_code == 2 and told in result.stderr
+
+
+def test_a_run_of_another_task_is_refused(indexed: Cli, run: Path) -> None:
+    result = judge(run, typed="", task="checkthat")
+    assert result.exit_code == 2 and "is a run of the task nlps, not of checkthat" in result.stderr
+
+
+def test_without_a_terminal_the_screen_is_not_opened(indexed: Cli, run: Path) -> None:
+    result = indexed("judge", "nlps", "--run", run)
+    assert result.code == 2 and "use --plain" in result.stderr
+
+
+def test_settings_that_can_not_be_are_told(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(exist_ok=True)
+    (tmp_path / "home" / "settings.toml").write_text('[judge.keys]\nfly = "f"\n')
+    result = judge(run, typed="")
+    assert result.exit_code == 4 and "has no action 'fly'" in result.stderr
+
+
+def test_a_run_whose_index_has_changed_can_still_be_judged(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(SAMPLE, tmp_path / "data"))
+    text = (data / "knowledge_base.json").read_text()
+    assert text.count('"101": ') == 1
+    (data / "knowledge_base.json").write_text(text.replace('"101": ', '"9101": '))
+    assert indexed("index", "nlps", "--data", data, "--lenient").code == 0
+    result = judge(run, typed="i 101\nq\n")
+    assert "the index is not the one that was ranked" in result.stderr
+    assert "The index does not have it any more" in result.stdout

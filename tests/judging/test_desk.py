@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from searchapp.judging.desk import Desk, own_seed
+from searchapp.judging.events import Author
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.session import Place, Session
+
+RANKINGS = {"t1": ["a", "b", "c", "d"], "t2": ["b", "a"], "t3": []}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> JudgmentLog:
+    return JudgmentLog(tmp_path / "judgments.sqlite")
+
+
+def desk(log: JudgmentLog, name: str = "ann", depth: int | None = None, seed: int | None = None) -> Desk:
+    session = Session(log, "nlps", Author(name))
+    return Desk(
+        session,
+        list(RANKINGS),
+        RANKINGS.__getitem__,
+        lambda topic: len(RANKINGS[topic]),
+        "run@1",
+        depth,
+        seed,
+    )
+
+
+def test_progress_counts_what_this_annotator_judged_of_this_run(log: JudgmentLog) -> None:
+    mine = desk(log, depth=3)
+    mine.grade("t1", ["a"], 1)
+    mine.cant_tell("t1", "b")
+    mine.skip("t1", "c")
+    mine.session.grade([Place("t1", "not in the run"), Place("t1", "d")], 1)
+    other = desk(log, "ben", depth=3)
+    assert (desk(log, depth=3).judged("t1"), mine.length("t1"), other.judged("t1")) == (2, 3, 0)
+    assert desk(log).judged("t1") == 3  # without a depth, d counts too
+
+
+def test_what_was_undone_is_to_be_judged_again(log: JudgmentLog) -> None:
+    mine = desk(log)
+    mine.grade("t1", ["a", "b"], 1)
+    assert mine.next_unjudged("t1") == 2
+    mine.undo()
+    assert (mine.next_unjudged("t1"), mine.judged("t1"), mine.scores("t1")) == (0, 0, None)
+    mine.redo()
+    assert mine.next_unjudged("t1", after=3) == 2
+
+
+def test_topics_with_nothing_to_judge_are_passed_over(log: JudgmentLog) -> None:
+    mine = desk(log)
+    assert mine.next_unjudged_topic(after=1) == 0  # t3 is empty
+    mine.grade("t1", RANKINGS["t1"], 0)
+    mine.grade("t2", RANKINGS["t2"], 0)
+    assert mine.next_unjudged_topic() is None
+
+
+def test_scores_are_of_the_whole_ranking_whatever_the_depth(log: JudgmentLog) -> None:
+    mine = desk(log, depth=1)
+    mine.session.grade([Place("t1", "d")], 1)
+    mine.refresh()
+    again = desk(log, depth=1)
+    scores = again.scores("t1")
+    assert scores is not None and scores.ap == 1 / 4
+
+
+def test_the_mean_is_over_topics_with_grades(log: JudgmentLog) -> None:
+    mine = desk(log)
+    mine.grade("t1", ["a"], 1)
+    mine.grade("t2", ["a"], 1)
+    assert mine.unscored() == ["t1", "t2"]
+    for topic in mine.unscored():
+        mine.scores(topic)
+    overall, topics = mine.mean_scores()
+    assert topics == 2 and overall is not None and overall.ap == (1 + 1 / 2) / 2
+
+
+def test_a_seed_shuffles_the_same_way_each_time_and_is_recorded(log: JudgmentLog) -> None:
+    orders = {desk(log, depth=3, seed=seed).order("t1").documents for seed in range(20)}
+    assert len(orders) > 1 and all(set(order) == {"a", "b", "c"} for order in orders)
+    mine = desk(log, seed=5)
+    assert mine.order("t1").documents == desk(log, seed=5).order("t1").documents
+    (event,) = mine.grade("t1", ["c"], 1).events
+    assert event.run == "run@1 shuffled with seed 5" and event.rank == 3
+    assert own_seed("ann") == own_seed("ann") != own_seed("ben")
+
+
+def test_blind_annotators_learn_nothing_of_others(log: JudgmentLog) -> None:
+    desk(log, "ben").grade("t1", ["a"], 1)
+    assert [one.annotator for one in desk(log).others("t1", "a")] == ["ben"]
+    assert desk(log, seed=1).others("t1", "a") == []
+    assert desk(log, "ben").others("t1", "a") == []
+
+
+def test_notes_and_reasons_are_kept_with_the_document(log: JudgmentLog) -> None:
+    mine = desk(log)
+    mine.note("t1", "a", "odd")
+    mine.grade("t1", ["b"], 1, "why")
+    assert (mine.said_in_words("t1", "a"), mine.said_in_words("t1", "b")) == ("odd", "why")
+    mine.undo()
+    mine.undo()
+    assert (mine.said_in_words("t1", "a"), mine.said_in_words("t1", "b")) == ("", "")
+
+
+def test_what_others_write_meanwhile_is_taken_in(log: JudgmentLog) -> None:
+    mine = desk(log)
+    desk(log, "ann").grade("t1", ["a"], 1)  # the same person elsewhere
+    assert mine.judged("t1") == 0
+    assert mine.refresh() and not mine.refresh()
+    assert mine.judged("t1") == 1

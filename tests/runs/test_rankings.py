@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from searchapp.errors import DataError
+from searchapp.formats import trec
+from searchapp.model import Hits, Ranking, Run, float32
+from searchapp.runs.rankings import RunRankings
+
+ids = st.text("abcdefghij-:é", min_size=1, max_size=12)
+hits = st.lists(ids, min_size=1, max_size=40, unique=True).map(
+    lambda documents: Hits(documents, [float32(1 / (place + 3)) for place in range(len(documents))])
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(ids, hits, max_size=12))
+def test_each_ranking_is_that_of_the_whole_file(
+    tmp_path_factory: pytest.TempPathFactory, rankings: dict[str, Hits]
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    with (folder / "run.trec").open("wb") as file:
+        trec.write_run(file, Run("tag", tuple(Ranking(topic, found) for topic, found in rankings.items())))
+    read = RunRankings(folder)
+    assert read.topics == tuple(rankings)
+    for topic, found in rankings.items():
+        assert read.ranking(topic).hits == found
+        assert read.length(topic) == len(found)
+
+
+LINES = [f"t{topic} Q0 d{rank} {rank} {10 - rank} x\n" for topic in (1, 2) for rank in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ([*LINES, LINES[0]], "in two places"),
+        ([LINES[0], LINES[2], *LINES[3:]], "topic t1 at rank 2"),
+        ([LINES[0], "t1 Q0 d2 2 x\n", *LINES[2:]], "topic t1 at rank 2"),
+        ([LINES[0], "t1 Q0 d2 two 8 x\n", *LINES[2:]], "a line of topic t1"),
+        (["\n", *LINES], "a line is not as"),
+    ],
+)
+def test_an_altered_file_is_told(tmp_path: Path, lines: list[str], told: str) -> None:
+    (tmp_path / "run.trec").write_text("".join(lines))
+    with pytest.raises(DataError, match=told):
+        RunRankings(tmp_path).ranking("t1")
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no such file"):
+        RunRankings(tmp_path)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from searchapp.errors import DataError
+from searchapp.tui.judge.keys import DOINGS, grade_doings, load
+
+LABELS = ("not relevant", "relevant")
+
+
+def settings(tmp_path: Path, text: str) -> Path:
+    (tmp_path / "settings.toml").write_text(text)
+    return tmp_path
+
+
+def test_no_two_doings_have_one_key_by_default() -> None:
+    every = [key for doing in (*grade_doings([""] * 10), *DOINGS) for key in doing.keys]
+    assert len(every) == len(set(every))
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
+    own = load(tmp_path, LABELS)
+    assert (own.keys.doing("1"), own.keys.doing("u"), own.keys.doing("2"), own.theme) == (
+        "grade_1",
+        "undo",
+        None,
+        "dark",
+    )
+
+
+def test_keys_are_given_to_other_doings(tmp_path: Path) -> None:
+    own = load(settings(tmp_path, '[judge.keys]\nundo = ["z", "["]\nprevious_topic = "{"\n'), LABELS).keys
+    assert (own.doing("z"), own.doing("left_square_bracket"), own.doing("u")) == ("undo", "undo", None)
+    assert own.shown("undo") == "z" and own.all_shown("undo") == "z ["
+
+
+def test_a_grade_above_9_can_be_given_a_key(tmp_path: Path) -> None:
+    labels = [str(grade) for grade in range(12)]
+    assert load(tmp_path, labels).keys.shown("grade_11") == ""
+    assert load(settings(tmp_path, '[judge.keys]\ngrade_11 = "e"\n'), labels).keys.doing("e") == "grade_11"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[judge.keys]\nundone = "z"\n', "no action 'undone'"),
+        ('[judge.keys]\nundo = "z"\nredo = "z"\n', "the key 'z' in .* is that of both 'undo' and 'redo'"),
+        ('[judge.keys]\nundo = "s"\n', "gives the key of 'skip' to 'undo'"),
+        ("[judge.keys]\nundo = 1\n", "the key of 'undo' .* must be the name of a key"),
+        ("[judge.keys]\nundo = []\n", "the key of 'undo' .* must be the name of a key"),
+        ('[judge]\ntheme = "pink"\n', "must be dark or light, not 'pink'"),
+        ("[judge]\ncolour = 1\n", "no setting 'colour'"),
+        ("judge = 1\n", "judge must be a table"),
+        ("[judge.keys", "not TOML"),
+    ],
+)
+def test_what_is_wrong_with_the_file_is_named(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        load(settings(tmp_path, text), LABELS)
+
+
+def test_the_documentation_has_every_action_and_its_keys() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "judging.md").read_text(encoding="utf-8")
+    for doing in DOINGS:
+        keys = " ".join(f"`{key}`" for key in doing.keys)
+        assert f"| `{doing.name}` | {keys} |" in text
+        assert doing.about in text

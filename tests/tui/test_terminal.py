@@ -1,0 +1,198 @@
+"""The interface as people meet it: the program on a terminal, driven by keys alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyte
+import pytest
+
+from searchapp.judging.events import Event
+from searchapp.judging.log import JudgmentLog
+from tests.tui.conftest import Prepared
+
+KEYS = {"enter": "\r", "escape": "\x1b", "up": "\x1b[A", "down": "\x1b[B", "tab": "\t", "space": " "}
+
+
+class Terminal:
+    """A program on a pseudo-terminal whose screen can be read."""
+
+    def __init__(
+        self, *arguments: object, home: Path, columns: int = 120, lines: int = 40, **environment: str
+    ) -> None:
+        self._screen = pyte.Screen(columns, lines)
+        self._stream = pyte.ByteStream(self._screen)
+        self._pid, self._end = pty.fork()
+        if self._pid == 0:
+            kept = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
+            kept |= {
+                "TERM": "xterm-256color",
+                "COLORTERM": "truecolor",
+                "SEARCHAPP_HOME": str(home),
+                **environment,
+            }
+            command = [sys.executable, "-m", "searchapp", *map(str, arguments)]
+            os.execve(sys.executable, command, kept)
+        fcntl.ioctl(self._end, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        self.raw = b""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self._screen.display)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            os.write(self._end, KEYS.get(key, key).encode())
+
+    def wait_for(self, pattern: str, seconds: float = 15) -> re.Match[str]:
+        """Wait until the screen shows something."""
+        until = time.monotonic() + seconds
+        while not (found := re.search(pattern, self.text)):
+            assert time.monotonic() < until, f"{pattern!r} is not in:\n{self.text}"
+            self._read(0.05)
+        return found
+
+    def wait_for_end(self, seconds: float = 30) -> int:
+        until = time.monotonic() + seconds
+        while self._read(0.05):
+            assert time.monotonic() < until, self.text
+        _pid, status = os.waitpid(self._pid, 0)
+        self._pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def close(self) -> None:
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        os.close(self._end)
+
+    def _read(self, seconds: float) -> bool:
+        """Take in what the program has written; False once it has ended."""
+        if select.select([self._end], [], [], seconds)[0]:
+            try:
+                written = os.read(self._end, 1 << 16)
+            except OSError:
+                return False
+            self.raw += written
+            # pyte takes what follows `<` or `>` in these for text.
+            self._stream.feed(re.sub(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]", b"", written))
+        return True
+
+
+@pytest.fixture
+def home(prepared: Prepared, tmp_path: Path) -> Path:
+    """A home folder with the indexes of the sample and no judgments."""
+    prepared.run("nlps")
+    (tmp_path / "indexes").symlink_to(prepared.home / "indexes")
+    return tmp_path
+
+
+@pytest.fixture
+def terminal(prepared: Prepared, home: Path) -> Iterator[Terminal]:
+    run = prepared.run("nlps")
+    terminal = Terminal("judge", "nlps", "--run", run, "--annotator", "ann", home=home, columns=80, lines=24)
+    yield terminal
+    terminal.close()
+
+
+def events(home: Path) -> list[Event]:
+    with JudgmentLog(home / "judgments.sqlite") as log:
+        return [event for _place, event in log.events()]
+
+
+def test_200_documents_are_graded_undone_redone_and_changed_by_keys_alone(
+    terminal: Terminal, prepared: Prepared, home: Path
+) -> None:
+    rows = [line.split() for line in (prepared.run("nlps") / "run.trec").read_text().splitlines()]
+    topics = list(dict.fromkeys(row[0] for row in rows))
+    order = [(row[0], row[2]) for topic in topics for row in rows if row[0] == topic]
+    terminal.wait_for("Document .* rank 1 ")
+    expected: list[tuple[str, str, str, int | None]] = []
+    for place, (topic, document) in enumerate(order[:200]):
+        if topic != order[place - 1][0] and place:
+            terminal.wait_for("topic done: G goes on")
+            terminal.press("G")
+        terminal.wait_for(rf"Document {document} · rank")
+        grade = place * 7 % 3 % 2
+        terminal.press(str(grade))
+        terminal.wait_for(rf"saved  {document}: {grade} ")
+        expected.append(("grade", topic, document, grade))
+    for place in range(1, 41):
+        topic, document = order[200 - place]
+        terminal.press("u")
+        terminal.wait_for(rf"saved  undone: {document}\b")
+        expected.append(("retract", topic, document, None))
+    for place in range(40, 10, -1):
+        topic, document = order[200 - place]
+        terminal.press("U")
+        terminal.wait_for(rf"saved  redone: {document}\b")
+        expected.append(("grade", topic, document, (200 - place) * 7 % 3 % 2))
+    topic = order[189][0]
+    for _topic, document in [one for one in order[:200] if one[0] == topic][:5]:
+        terminal.press("i")
+        terminal.wait_for("Jump to the document")
+        terminal.press(document, "enter")
+        terminal.wait_for(rf"Document {document} · rank")
+        terminal.press("x")
+        terminal.wait_for(rf"saved  {document}: can't tell")
+        expected.append(("cant_tell", topic, document, None))
+    terminal.press("q")
+    assert terminal.wait_for_end() == 0
+    assert [(one.action.value, one.topic_id, one.document_id, one.grade) for one in events(home)] == expected
+    assert all(one.annotator == "ann" and one.kind == "person" for one in events(home))
+
+
+def test_what_was_shown_as_saved_survives_a_kill(terminal: Terminal, home: Path) -> None:
+    terminal.wait_for("Document .* rank 1 ")
+    terminal.press("1")
+    terminal.wait_for("saved")
+    terminal.close()
+    terminal._pid = 0
+    terminal._end = os.open(os.devnull, os.O_RDONLY)
+    assert [event.grade for event in events(home)] == [1]
+
+
+def test_a_small_terminal_without_colours_works(prepared: Prepared, home: Path) -> None:
+    terminal = Terminal(
+        "judge", "nlps", "--run", prepared.run("nlps"), home=home, columns=80, lines=24, NO_COLOR="1"
+    )
+    try:
+        terminal.wait_for("Document .* rank 1 ")
+        terminal.press("1", "?")
+        terminal.wait_for("Grade 0: not relevant")
+        terminal.press("escape")
+        terminal.wait_for("Ranking.*Topic")  # or the next key would make it Alt-Q
+        colours = set(re.findall(rb"[34]8;2;(\d+);(\d+);(\d+)", terminal.raw))
+        assert colours and all(red == green == blue for red, green, blue in colours)
+        terminal.press("q")
+        assert terminal.wait_for_end() == 0
+    finally:
+        terminal.close()
+
+
+def test_prompts_work_on_a_terminal_that_can_do_nothing(prepared: Prepared, home: Path) -> None:
+    terminal = Terminal(
+        "judge", "nlps", "--run", prepared.run("nlps"), "--annotator", "ann", home=home, TERM="dumb"
+    )
+    try:
+        terminal.wait_for("> $|> \n|>  ")
+        terminal.press("1", "enter")
+        terminal.wait_for(r"saved\. ")
+        assert b"\x1b[" not in terminal.raw
+        terminal.press("q", "enter")
+        assert terminal.wait_for_end() == 0
+    finally:
+        terminal.close()
+    (event,) = events(home)
+    assert (event.channel, event.grade) == ("plain", 1)
