@@ -83,7 +83,7 @@ def found(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchR
 
 
 def scored(sample: Sample, engine: Engine, folder: Path) -> Iterator[tuple[str, Evaluation]]:
-    """Rank a sample's topics with the recipe that uses the engine alone and with the one that learns, and score both."""
+    """Rank a sample with the recipe that uses the engine alone and with the one that learns, and score both."""
     for name in (PLAIN, LEARNING):
         yield name, _evaluation(sample, engine, folder / f"{sample.task.name}-{name}", name)
 

@@ -61,7 +61,22 @@ def _globals(
     context.obj = {"engine": engine, "url": url, "home": home, "quiet": quiet, "verbose": verbose}
 
 
-for module in (demo, doctor, tasks, data, index, search, rank, export, validate, evaluate, runs, judge, judgments, analyze):
+for module in (
+    demo,
+    doctor,
+    tasks,
+    data,
+    index,
+    search,
+    rank,
+    export,
+    validate,
+    evaluate,
+    runs,
+    judge,
+    judgments,
+    analyze,
+):
     module.register(app)
 
 
