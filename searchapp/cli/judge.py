@@ -109,7 +109,10 @@ def register(app: typer.Typer) -> None:
             else:
                 from searchapp.tui.judge.app import JudgeApp
 
-                JudgeApp(desk, material, own, title, topic).run()
+                screen = JudgeApp(desk, material, own, title, topic)
+                screen.run()
+                if screen.return_code:
+                    raise typer.Exit(screen.return_code)
             left = desk.session.waiting
             say(
                 settings,

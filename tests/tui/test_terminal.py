@@ -163,6 +163,17 @@ def test_what_was_shown_as_saved_survives_a_kill(terminal: Terminal, home: Path)
     assert [event.grade for event in events(home)] == [1]
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_in_order(terminal: Terminal, home: Path, number: signal.Signals) -> None:
+    terminal.wait_for("Document .* rank 1 ")
+    terminal.press("1")
+    terminal.wait_for("saved")
+    os.kill(terminal._pid, number)
+    assert terminal.wait_for_end() == 128 + number
+    assert b"\x1b[?1049l" in terminal.raw  # the screen that was there before is there again
+    assert len(events(home)) == 1
+
+
 def test_a_small_terminal_without_colours_works(prepared: Prepared, home: Path) -> None:
     terminal = Terminal(
         "judge", "nlps", "--run", prepared.run("nlps"), home=home, columns=80, lines=24, NO_COLOR="1"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+from contextlib import suppress
+
 from textual.screen import Screen
 
 from searchapp.judging.desk import Desk
@@ -32,6 +36,17 @@ class JudgeApp(OrderedApp):
 
     def get_default_screen(self) -> Screen[None]:
         return self._judging
+
+    def on_mount(self) -> None:
+        for name in ("SIGTERM", "SIGHUP"):
+            # Not every system has both, or lets them be waited for.
+            with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
+                number = getattr(signal, name)
+                asyncio.get_running_loop().add_signal_handler(number, self._leave, number)
+
+    def _leave(self, number: int) -> None:
+        """The system, or a terminal that was closed, ends the program: leave in order, and with all judgments."""
+        self.exit(return_code=128 + number, message=self._judging.last_words())
 
     def toggle_look(self) -> None:
         """Dark or light."""

@@ -238,7 +238,24 @@ class JudgeScreen(JudgeMoves):
         else:
             self.app.exit()
 
-    def _ask_about_unsaved(self) -> None:
+    def _write_and_leave(self) -> None:
+        try:
+            told = rescue(self.desk.session)
+        except SearchappError as error:
+            self._ask_about_unsaved(str(error))
+        else:
+            self.app.exit(message=told)
+
+    def last_words(self) -> str | None:
+        """Save what waits, in a file of its own if need be, when nobody can be asked; what is to be told of that."""
+        if not self.desk.session.waiting or self.desk.save_waiting().is_saved:
+            return None
+        try:
+            return rescue(self.desk.session)
+        except SearchappError as error:
+            return str(error)
+
+    def _ask_about_unsaved(self, why: str | None = None) -> None:
         count = self.desk.session.waiting
         options = [
             ("t", "Try again"),
@@ -250,11 +267,11 @@ class JudgeScreen(JudgeMoves):
             if key == "t":
                 self._quit()
             elif key == "w":
-                self.app.exit(message=rescue(self.desk.session))
+                self._write_and_leave()
             elif key == "l":
                 self.app.exit()
             self._show_head()
 
         self.app.push_screen(
-            Choose(f"{count} judgments are not saved: {self.desk.session.not_saved}", options), answer
+            Choose(f"{count} judgments are not saved: {why or self.desk.session.not_saved}", options), answer
         )
