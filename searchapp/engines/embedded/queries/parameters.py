@@ -14,6 +14,9 @@ from searchapp.engines.embedded.refusals import invalid, unsupported
 _INTEGER = re.compile("[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
+_SMALLEST, _LARGEST = 1e-30, 1e30
+"""Between these, every number is a float32 that is neither 0 nor infinite."""
+
 
 def mapping(value: Any, place: str) -> Mapping[str, Any]:
     """A value that must be an object."""
@@ -33,6 +36,8 @@ def single(value: Any, place: str) -> tuple[str, Any]:
 
 def number(value: Any, place: str) -> float:
     """A number of the DSL's, rounded to float32 as Elasticsearch keeps boosts and weights."""
+    if type(value) in (int, float) and _SMALLEST < value < _LARGEST:  # most are, and every query has some
+        return float(np.float32(value))
     given = exact(value, place)
     with np.errstate(over="ignore"):
         try:

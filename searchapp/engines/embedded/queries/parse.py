@@ -148,6 +148,7 @@ def required(given: Mapping[str, Any], parameter: str, name: str) -> Any:
 NONE = MatchNone()
 
 READERS: dict[str, Reader] = {}
+"""The readers of all queries; the package imports the modules that register them."""
 
 
 def reads(name: str) -> Callable[[Reader], Reader]:
@@ -158,7 +159,3 @@ def reads(name: str) -> Callable[[Reader], Reader]:
         return reader
 
     return register
-
-
-# Each registers its readers above when it is imported.
-from searchapp.engines.embedded.queries import compound, fulltext, functions, termlevel  # noqa: E402, F401
