@@ -36,14 +36,18 @@ class Level(StrEnum):
     interval = "interval"
 
 
-def cohen_kappa(pairs: Sequence[tuple[int, int]], weights: Weights = Weights.none) -> float:
+Weight = Callable[[int, int], float]
+"""How much it weighs that the one says this grade and the other that; not negative, 0 for the same grade."""
+
+
+def cohen_kappa(pairs: Sequence[tuple[int, int]], weights: Weights | Weight = Weights.none) -> float:
     """Cohen's kappa of two annotators, given the two grades of each document that both have graded.
 
     1 - sum(w o) / sum(w e): o the observed and e the expected share of each pair of grades, w its weight.
     """
     if not pairs:
         return math.nan
-    weight = _WEIGHTS[weights]
+    weight = _WEIGHTS[weights] if isinstance(weights, Weights) else weights
     first, second = Counter(one for one, _ in pairs), Counter(two for _, two in pairs)
     observed = math.fsum(weight(one, two) for one, two in pairs) / len(pairs)
     expected = math.fsum(weight(one, two) * first[one] * second[two] for one in first for two in second) / (
@@ -52,7 +56,7 @@ def cohen_kappa(pairs: Sequence[tuple[int, int]], weights: Weights = Weights.non
     return 1 - observed / expected if expected else math.nan
 
 
-_WEIGHTS: Mapping[Weights, Callable[[int, int], float]] = {
+_WEIGHTS: Mapping[Weights, Weight] = {
     Weights.none: lambda one, two: float(one != two),
     Weights.linear: lambda one, two: float(abs(one - two)),
     Weights.quadratic: lambda one, two: float((one - two) ** 2),

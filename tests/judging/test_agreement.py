@@ -1,12 +1,28 @@
-"""Worked examples from the literature, and scikit-learn's and krippendorff's figures where they can be had."""
+"""Worked examples from the literature, to every digit that they print; see also `test_agreement_libraries`."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pytest
 
 from searchapp.judging.agreement import Level, Weights, cohen_kappa, krippendorff_alpha, pairs_of
+
+# J. Cohen, Weighted kappa, Psychological Bulletin 70(4), 1968, table 1: two judges diagnose 200 cases as personality
+# disorder, neurosis or psychosis. Printed are kappa .492 and, by his own weights for each confusion, weighted kappa
+# .348; by other weights, which are not the same both ways, .353.
+DIAGNOSES = [[88, 14, 18], [10, 40, 10], [2, 6, 12]]
+GRAVITY = [[0, 1, 3], [1, 0, 6], [3, 6, 0]]
+GRAVITY_ONE_WAY = [[0, 1, 4], [1, 0, 6], [2, 2, 0]]
+
+# N. F. Boyd et al., Journal of the National Cancer Institute 68(3), 1982: two radiologists read 85 mammograms in four
+# categories. Stata's manual, [R] kappa, prints all three coefficients of them.
+MAMMOGRAMS = [[21, 12, 0, 0], [4, 17, 1, 0], [3, 9, 15, 2], [0, 0, 0, 1]]
+
+# A. Agresti, Categorical Data Analysis, 1990, section 10.5: 91 couples on one question with four answers. The
+# documentation of R's package vcd, function Kappa, prints the coefficients.
+COUPLES = [[7, 7, 2, 3], [2, 8, 3, 7], [1, 5, 4, 9], [2, 8, 9, 14]]
 
 # K. Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011, section C: four observers, twelve units.
 OBSERVERS: list[list[int | None]] = [
@@ -16,6 +32,40 @@ OBSERVERS: list[list[int | None]] = [
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
 ]
 UNITS = [[grade for grade in column if grade is not None] for column in zip(*OBSERVERS, strict=True)]
+
+
+def pairs(table: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """The pairs of grades of a table that counts them: rows are the first annotator's grades."""
+    return [
+        (one, two) for one, row in enumerate(table) for two, count in enumerate(row) for _ in range(count)
+    ]
+
+
+def test_cohens_own_example() -> None:
+    assert len(pairs(DIAGNOSES)) == 200
+    assert round(cohen_kappa(pairs(DIAGNOSES)), 3) == 0.492
+
+
+@pytest.mark.parametrize(("gravity", "printed"), [(GRAVITY, 0.348), (GRAVITY_ONE_WAY, 0.353)])
+def test_cohens_own_example_of_weights(gravity: list[list[int]], printed: float) -> None:
+    found = cohen_kappa(pairs(DIAGNOSES), lambda one, two: float(gravity[one][two]))
+    assert round(found, 3) == printed
+
+
+@pytest.mark.parametrize(
+    ("table", "weights", "printed"),
+    [
+        (MAMMOGRAMS, Weights.none, 0.4728),
+        (MAMMOGRAMS, Weights.linear, 0.5684),
+        (MAMMOGRAMS, Weights.quadratic, 0.6714),
+        (COUPLES, Weights.none, 0.1293),
+        (COUPLES, Weights.linear, 0.2374),
+    ],
+)
+def test_examples_of_linear_and_quadratic_weights(
+    table: list[list[int]], weights: Weights, printed: float
+) -> None:
+    assert round(cohen_kappa(pairs(table), weights), 4) == printed
 
 
 @pytest.mark.parametrize(
@@ -33,12 +83,19 @@ def test_krippendorffs_binary_example() -> None:
     assert round(krippendorff_alpha(units, Level.nominal), 3) == 0.095
 
 
+def test_krippendorffs_nominal_example() -> None:
+    # The same text, section B: two observers, twelve units, five values, alpha 0.692.
+    ben, gerry = "aabbdcccedda", "babbbccceddd"
+    units = [[ord(one), ord(two)] for one, two in zip(ben, gerry, strict=True)]
+    assert round(krippendorff_alpha(units, Level.nominal), 3) == 0.692
+
+
 def test_a_kappa_that_one_can_compute_by_hand() -> None:
     # 20 yes/yes, 5 yes/no, 10 no/yes, 15 no/no: agreement .7, by chance .5, kappa (.7 - .5) / (1 - .5).
-    pairs = [(1, 1)] * 20 + [(1, 0)] * 5 + [(0, 1)] * 10 + [(0, 0)] * 15
-    assert cohen_kappa(pairs) == pytest.approx(0.4, abs=1e-12)
+    by_hand = pairs([[15, 10], [5, 20]])
+    assert cohen_kappa(by_hand) == pytest.approx(0.4, abs=1e-12)
     for weights in Weights:  # with two grades all weights are the same
-        assert cohen_kappa(pairs, weights) == pytest.approx(0.4, abs=1e-12)
+        assert cohen_kappa(by_hand, weights) == pytest.approx(0.4, abs=1e-12)
 
 
 def test_nothing_can_be_said_without_opinions_or_without_differences() -> None:
@@ -47,6 +104,11 @@ def test_nothing_can_be_said_without_opinions_or_without_differences() -> None:
     assert math.isnan(krippendorff_alpha([]))
     assert math.isnan(krippendorff_alpha([[1], [2]]))
     assert math.isnan(krippendorff_alpha([[1, 1], [1, 1]]))
+
+
+def test_two_that_never_agree_and_always_say_the_same_agree_by_chance() -> None:
+    # One says 0 always, the other 1: what is seen is what chance would do.
+    assert [cohen_kappa([(0, 1)] * 9, weights) for weights in Weights] == [0, 0, 0]
 
 
 def test_perfect_agreement_is_1() -> None:
