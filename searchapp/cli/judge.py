@@ -47,6 +47,13 @@ def register(app: typer.Typer) -> None:
                 min=0, help="Decides the order with --blind; by default the annotator's.", show_default=False
             ),
         ] = None,
+        assignment: Annotated[
+            Path | None,
+            typer.Option(
+                help="File of `judgments assign`: only the annotator's topics, in their order.",
+                show_default=False,
+            ),
+        ] = None,
         topic: Annotated[str | None, typer.Option(help="Topic to begin with.", show_default=False)] = None,
         depth: Annotated[
             int | None,
@@ -67,6 +74,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Judge the documents of a run, topic by topic; every key that is pressed is saved at once."""
         from searchapp.engines import open_engine
+        from searchapp.judging import assignment as assignments
         from searchapp.judging.desk import Desk, own_seed
         from searchapp.judging.events import Author, Channel
         from searchapp.judging.log import JudgmentLog
@@ -82,6 +90,7 @@ def register(app: typer.Typer) -> None:
             raise UsageError("the screen for judging needs a terminal: use --plain for ordinary prompts")
         loaded = load(task)
         name = _annotator(annotator)
+        assigned = None if assignment is None else assignments.read(assignment)
         own = keys.load(settings.home, loaded.grades)
         author = Author(name, kind, Channel.plain if simple else Channel.interface)
         with (
@@ -89,12 +98,15 @@ def register(app: typer.Typer) -> None:
             JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS) as log,
         ):
             material = Material.open(loaded, engine, run, data)
-            require_topic(material, topic or next(iter(material.topics), ""))
+            topics = material.topics
+            if assigned is not None:
+                topics = assigned.topics_in(material.manifest.task, material.manifest.split, topics, name)
+            require_topic(material, topics, topic)
             if not material.is_same_index:
                 warn("the index is not the one that was ranked: documents may be missing or have changed")
             desk = Desk(
                 Session(log, loaded.name, author),
-                material.topics,
+                topics,
                 material.ranking,
                 material.rankings.length,
                 material.name,
@@ -102,6 +114,8 @@ def register(app: typer.Typer) -> None:
                 (own_seed(name) if seed is None else seed) if blind else None,
             )
             title = f"{loaded.name} {material.manifest.split} · {name}{' · blind' if blind else ''}"
+            if assigned is not None:
+                title += f" · {len(topics):,} assigned"
             if simple:
                 from searchapp.tui.plain import Prompts
 

@@ -1,16 +1,23 @@
 """Who judges what: topics by quota, some of them by several people, in an order that a seed decides.
 
 Everything follows from the topics, the annotators and the seed: the same three give the same assignment on every
-machine and in every version of Python.
+machine and in every version of Python. The file that an assignment is carried to the annotators in is JSON:
+
+    {"task": "nlps", "split": "dev", "seed": 0, "shared": ["608"], "topics": {"ann": ["608", "12"], "ben": ["608"]}}
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from searchapp.errors import UsageError
+from searchapp.formats.json_stream import read_members
+from searchapp.formats.problems import Problems, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +79,105 @@ def assign(
         waiting = waiting[missing:]
     ordered = {name: tuple(shuffled(own, seed, f"order of {name}")) for name, own in given.items()}
     return Assignment(ordered, tuple(shared), seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """An assignment with the task and the split that its topics are of."""
+
+    task: str
+    split: str
+    assignment: Assignment
+
+    def to_json(self) -> dict[str, Any]:
+        """What its file says."""
+        return {
+            "task": self.task,
+            "split": self.split,
+            "seed": self.assignment.seed,
+            "shared": list(self.assignment.shared),
+            "topics": {name: list(own) for name, own in self.assignment.topics.items()},
+        }
+
+    def topics_in(self, task: str, split: str, ranked: Collection[str], annotator: str) -> tuple[str, ...]:
+        """The topics of an annotator in the order in which they are to be judged, for a run with those ranked.
+
+        Raises:
+            UsageError: the run is of another task or split or lacks some of the topics, or nothing is assigned to
+                anybody of this name: the sentence says to whom something is.
+        """
+        if (self.task, self.split) != (task, split):
+            raise UsageError(
+                f"the assignment is of {shown(self.task)} {shown(self.split)}, the run of {task} {split}: "
+                "name a run of the same"
+            )
+        own = self.assignment.topics.get(annotator)
+        if own is None:
+            names = ", ".join(map(shown, self.assignment.topics))
+            raise UsageError(
+                f"nothing is assigned to {shown(annotator)}: name one of {names} with --annotator"
+            )
+        known = frozenset(ranked)
+        missing = [topic for topic in own if topic not in known]
+        if missing:
+            raise UsageError(
+                f"the run lacks {len(missing)} of the {len(own)} topics that are assigned to {shown(annotator)}, "
+                f"{shown(missing[0])} first: rank the whole split, or assign topics of the run"
+            )
+        return own
+
+
+def write(file: BinaryIO, assigned: Assigned) -> None:
+    """Write an assignment for `read`."""
+    file.write((json.dumps(assigned.to_json(), indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read(path: Path) -> Assigned:
+    """The assignment in a file.
+
+    Raises:
+        InvalidFiles: the file is missing, no JSON, or no assignment.
+    """
+    problems = Problems()
+    members: dict[str, Any] = {}
+    for name, value in read_members(path, problems):
+        if name in members:
+            problems.add(path, "duplicate key", detail=f"{shown(name)} is there twice")
+        members[name] = value
+    problems.raise_if_any()
+    for name, is_right, what in _MEMBERS:
+        if name not in members:
+            problems.add(
+                path, "no assignment", detail=f"it lacks {name!r}: write one with `judgments assign`"
+            )
+        elif not is_right(members[name]):
+            problems.add(path, "no assignment", repr(name), f"it must be {what}")
+    problems.raise_if_any()
+    topics = {name: tuple(own) for name, own in members["topics"].items()}
+    assignment = Assignment(topics, tuple(members["shared"]), members["seed"])
+    return Assigned(members["task"], members["split"], assignment)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_seed(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value)) and len(set(value)) == len(value)
+
+
+def _are_topics(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(own and _are_ids(own) for own in value.values())
+
+
+_MEMBERS = (
+    ("task", _is_text, "a task's name"),
+    ("split", _is_text, "a split's name"),
+    ("seed", _is_seed, "a whole number"),
+    ("shared", _are_ids, "a list of topic ids, each once"),
+    ("topics", _are_topics, "an object that has for each annotator a list of topic ids, each once"),
+)

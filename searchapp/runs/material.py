@@ -199,14 +199,18 @@ def _recipe(task: Task, manifest: Manifest) -> Recipe:
         return recipes.load(book, task.search_recipe)
 
 
-def require_topic(material: Material, topic_id: str) -> None:
-    """Make sure that a run has a topic.
+def require_topic(material: Material, topics: Sequence[str], topic_id: str | None) -> None:
+    """Make sure that there is something to judge, and that a topic is among what is, if one is named.
 
     Raises:
-        UsageError: it has not.
-        DataError: it has none at all.
+        UsageError: it is not.
+        DataError: there is nothing at all.
     """
-    if not material.topics:
+    if not topics:
         raise DataError(f"{material.rankings.path} has no rankings to judge")
-    if topic_id not in material.topics:
-        raise UsageError(f"the run has no topic {topic_id!r}: the first one is {material.topics[0]}")
+    if topic_id is not None and topic_id not in topics:
+        if topic_id in material.topics:
+            raise UsageError(
+                f"the topic {topic_id!r} is assigned to others: the first one here is {topics[0]}"
+            )
+        raise UsageError(f"the run has no topic {topic_id!r}: the first one is {topics[0]}")

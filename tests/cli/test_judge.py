@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -80,6 +82,53 @@ def test_a_model_judges_as_a_model(run: Path, tmp_path: Path) -> None:
     with JudgmentLog(tmp_path / "own.sqlite") as log:
         ((_place, event),) = log.events()
     assert (event.kind, event.topic_id, event.text) == ("model", "608", "by its embedding")
+
+
+def assignment(path: Path, **members: object) -> Path:
+    """An assignment of sample topics to two people; `members` replace what it says."""
+    own = {"ann": ["608", "1023"], "ben": ["608"]}
+    said = {"task": "nlps", "split": "dev", "seed": 0, "shared": ["608"], "topics": own, **members}
+    path.write_text(json.dumps(said))
+    return path
+
+
+def test_an_assignment_leaves_the_annotators_topics_in_their_order(run: Path, tmp_path: Path) -> None:
+    first, *_, last = dict.fromkeys(line.split()[0] for line in (run / "run.trec").read_text().splitlines())
+    file = assignment(tmp_path / "a.json", topics={"ann": [last, first]})
+    result = judge(run, "--assignment", file, "--depth", 1, typed="1\n0\nG\n1\nG\nt\n]\nq\n")
+    assert result.exit_code == 0, result.stderr
+    assert f"Topic 1 of 2, {last}" in result.stdout and f"Topic 2 of 2, {first}" in result.stdout
+    assert "every document of every topic is judged" in result.stdout and "2 assigned" in result.stdout
+    assert result.stdout.count(" 1 of 1 judged: ") == 2  # the list of topics
+    assert {event.topic_id for event in events(tmp_path)} == {first, last}
+
+
+def test_what_assign_tells_people_to_do_works(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "for us.json"
+    told = indexed(
+        "judgments", "assign", "nlps", "--data", SAMPLE, "--split", "dev", "--to", "ann=2", "--out", file
+    )
+    (line,) = [line for line in told.stderr.splitlines() if "searchapp judge" in line]
+    command = shlex.split(line.partition("   (")[0].replace("DIR", str(run)))
+    result = CliRunner().invoke(app, [*command[1:], "--plain"], input="q\n")
+    assert result.exit_code == 0 and "Topic 1 of 2" in result.stdout
+
+
+def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -> None:
+    refusals: list[tuple[dict[str, object], list[object], int, str]] = [
+        ({"split": "test"}, [], 2, "the assignment is of nlps test, the run of nlps dev"),
+        ({"task": "checkthat"}, [], 2, "the assignment is of checkthat dev"),
+        ({"topics": {"ben": ["608"], "eve": ["608"]}}, [], 2, "assigned to ann: name one of ben, eve"),
+        ({"topics": {"ann": ["608", "x1", "x2"]}}, [], 2, "the run lacks 2 of the 3 topics"),
+        ({"topics": {"ann": ["608"]}}, ["--topic", "602"], 2, "the topic '602' is assigned to others"),
+        ({"topics": {"ann": ["608"]}}, ["--topic", "nobody"], 2, "the run has no topic 'nobody'"),
+        ({"topics": 1}, [], 4, "'topics'"),
+    ]
+    for members, options, code, told in refusals:
+        file = assignment(tmp_path / "a.json", **members)
+        result = judge(run, "--assignment", file, *options, typed="")
+        assert (result.exit_code, told in result.stderr) == (code, True), result.stderr
+        assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from searchapp.errors import UsageError
-from searchapp.judging.assignment import assign
+from searchapp.errors import InvalidFiles, UsageError
+from searchapp.judging.assignment import Assigned, assign, read, write
 from searchapp.judging.pool import blind, pool
 from searchapp.model import Hit, Hits, Ranking, Run
 
@@ -65,3 +67,35 @@ def test_a_blind_order_depends_on_the_seed_alone() -> None:
     again = {"t": list("hgfedcba")}
     assert blind(pools, 5) == blind(again, 5) != blind(pools, 6)
     assert sorted(blind(pools, 5)["t"]) == pools["t"]
+
+
+def test_an_assignment_is_read_as_it_was_written(tmp_path: Path) -> None:
+    assigned = Assigned("nlps", "dev", assign(TOPICS, {"ann": 4, "Ödön": 4}, 0.5, seed=2))
+    path = tmp_path / "assignment.json"
+    with path.open("wb") as file:
+        write(file, assigned)
+    assert read(path) == assigned
+    own = assigned.assignment.topics["Ödön"]
+    assert assigned.topics_in("nlps", "dev", TOPICS, "Ödön") == own
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "empty file"),
+        ('{"task": "nlps",\n "split" "dev"}', "line 2"),
+        ("[]", "not an object"),
+        ('{"task": "nlps", "split": "dev", "seed": 0, "shared": []}', "lacks 'topics'"),
+        ('{"task": "", "split": "dev", "seed": 0, "shared": [], "topics": {"a": ["t"]}}', "'task'"),
+        ('{"task": "n", "split": "dev", "seed": true, "shared": [], "topics": {"a": ["t"]}}', "'seed'"),
+        ('{"task": "n", "split": "dev", "seed": 0, "shared": [], "topics": {"a": ["t", "t"]}}', "each once"),
+        ('{"task": "n", "split": "dev", "seed": 0, "shared": [], "topics": {"a": []}}', "'topics'"),
+        ('{"task": "n", "task": "m"}', "'?task'? is there twice"),
+    ],
+)
+def test_a_damaged_file_is_told_with_the_place(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "assignment.json"
+    path.write_text(text)
+    with pytest.raises(InvalidFiles, match=told) as caught:
+        read(path)
+    assert str(path) in str(caught.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -71,6 +71,7 @@ def register(group: typer.Typer) -> None:
         """Share topics out among annotators, some of them to several, so that agreement can be measured."""
         from searchapp.files import whole_file
         from searchapp.formats.problems import Problems
+        from searchapp.judging.assignment import Assigned, write
         from searchapp.judging.assignment import assign as shared_out
         from searchapp.tasks import data_folder, load
 
@@ -82,20 +83,16 @@ def register(group: typer.Typer) -> None:
         found = shared_out(
             [topic.id for topic in topics], quotas, overlap if len(quotas) > 1 else 0, per_topic, seed
         )
-        described = {
-            "task": loaded.name,
-            "split": split,
-            "seed": seed,
-            "shared": list(found.shared),
-            "topics": {name: list(own) for name, own in found.topics.items()},
-        }
+        assigned = Assigned(loaded.name, split, found)
         with whole_file(out, replace=overwrite) as file:
-            file.write((json.dumps(described, indent=2, ensure_ascii=False) + "\n").encode())
+            write(file, assigned)
         if as_json:
-            print_json(described)
+            print_json(assigned.to_json())
+        say(settings, f"written to {out}; with DIR a run of {split}, each judges with:")
         for name, own in found.topics.items():
-            say(settings, f"{name}: {len(own)} topics, {len(set(own) & set(found.shared))} of them shared")
-        say(settings, f"written to {out}: `searchapp judge {task} --assignment {out} --annotator NAME`")
+            judge = shlex.join(["judge", task, "--assignment", str(out), "--annotator", name])
+            shared = len(set(own) & set(found.shared))
+            say(settings, f"  searchapp {judge} --run DIR   ({len(own)} topics, {shared} of them shared)")
 
 
 def _quotas(given: list[str]) -> dict[str, int]:
