@@ -81,7 +81,7 @@ def register(app: typer.Typer) -> None:
         from searchapp.judging.session import Session
         from searchapp.runs.material import Material, require_topic
         from searchapp.tasks import load
-        from searchapp.tui.judge import keys
+        from searchapp.tui import keys
 
         if seed is not None and not blind:
             raise UsageError("--seed decides the order with --blind only: add --blind, or leave it out")

@@ -15,8 +15,8 @@ from searchapp.judging.desk import Desk
 from searchapp.judging.scores import CUT_OFF, Scores
 from searchapp.judging.session import Outcome
 from searchapp.runs.material import Material
-from searchapp.tui.judge.pages import LONGEST_FIELD, field_text, graded, readable, safe, said
-from searchapp.tui.judge.saving import rescue
+from searchapp.tui.pages import LONGEST_FIELD, field_text, graded, readable, safe, said
+from searchapp.tui.saving import rescue
 
 HELP = """\
 0, 1, ...        give the document this grade; words behind it are the reason: 1 defines the term

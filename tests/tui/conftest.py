@@ -20,7 +20,7 @@ from searchapp.judging.session import Session
 from searchapp.runs.material import Material
 from searchapp.settings import Settings
 from searchapp.tasks import load
-from searchapp.tui.judge import keys
+from searchapp.tui import keys
 from searchapp.tui.judge.app import JudgeApp
 from searchapp.tui.judge.screen import JudgeScreen
 
@@ -81,6 +81,7 @@ class Judging:
         path = self._prepared.run(task)
         loaded = load(task)
         material = Material.open(loaded, open_engine(Settings(home=self._prepared.home)), path)
+        self.material = material
         session = self.session("ann", task)
         self.desk = Desk(
             session, material.topics, material.ranking, material.rankings.length, material.name, depth, seed

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.errors import DataError
-from searchapp.tui.judge.keys import DOINGS, grade_doings, load
+from searchapp.tui.keys import DOINGS, grade_doings, load
 
 LABELS = ("not relevant", "relevant")
 

@@ -28,8 +28,8 @@ def talk(
         except StopIteration:
             raise EOFError from None
 
-    app = judging.app(task, seed=seed, depth=depth)
-    Prompts(judging.desk, app._judging.material, "title", ask=ask, out=out).converse()
+    judging.app(task, seed=seed, depth=depth)
+    Prompts(judging.desk, judging.material, "title", ask=ask, out=out).converse()
     return out.getvalue()
 
 

@@ -6,8 +6,8 @@ from textual import on, work
 from textual.widgets import Static
 
 from searchapp.errors import SearchappError
-from searchapp.tui.judge import pages
-from searchapp.tui.judge.dialogs import Words
+from searchapp.tui import pages
+from searchapp.tui.dialogs import Words
 from searchapp.tui.judge.view import JudgeView
 from searchapp.tui.line import Line
 from searchapp.tui.rows import Rows
@@ -68,20 +68,6 @@ class JudgeMoves(JudgeView):
         ranking.put(place)
         self._show_document()
 
-    def _move(self, lines: int, by_page: bool = False) -> None:
-        focused = self.focused
-        if isinstance(focused, Rows):
-            focused.move(focused.cursor + lines * (focused.page if by_page else 1))
-        elif focused is not None:
-            focused.scroll_relative(y=lines * (focused.size.height - 1 if by_page else 1), animate=False)
-
-    def _end(self, first: bool) -> None:
-        focused = self.focused
-        if isinstance(focused, Rows):
-            focused.move(0 if first else focused.count - 1)
-        elif focused is not None:
-            (focused.scroll_home if first else focused.scroll_end)(animate=False)
-
     def _next_unjudged(self) -> None:
         place = self.desk.next_unjudged(self.topic_id, self.ranking.cursor)
         if place is None:
@@ -108,13 +94,6 @@ class JudgeMoves(JudgeView):
     def _leave_topics(self) -> None:
         self.remove_class("-topics")
         self.set_focus(self.ranking)
-
-    def _next_pane(self, step: int) -> None:
-        panes = [self.topics, self.ranking, self.query_one("#topic"), self.query_one("#document")]
-        seen = [pane for pane in panes if pane.region.area]
-        if seen:
-            here = seen.index(self.focused) if self.focused in seen else 0
-            self.set_focus(seen[(here + step) % len(seen)])
 
     # Filter, search, jump
 
@@ -143,7 +122,7 @@ class JudgeMoves(JudgeView):
         self.set_focus(self.query_one("#search"))
 
     def search(self, words: str) -> None:
-        self._leave_line(self.query_one("#search", Line))
+        self.leave_line(self.query_one("#search", Line))
         self._sought = tuple(words.lower().split())
         if self._sought:
             self._tell("searching …")
@@ -199,7 +178,7 @@ class JudgeMoves(JudgeView):
         self._sought = ()
         self.ranking.matching = frozenset()
 
-    def _leave_line(self, line: Line) -> None:
+    def leave_line(self, line: Line) -> None:
         self.remove_class("-searching")
         if line.id == "filter":
             line.value = ""

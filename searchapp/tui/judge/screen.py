@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
-from functools import partial
 
-from textual import events, on
-
-from searchapp.errors import SearchappError
 from searchapp.judging.session import Outcome
-from searchapp.tui.judge import pages
-from searchapp.tui.judge.bars import KeyLine
-from searchapp.tui.judge.dialogs import Choose, Help, Words
+from searchapp.tui import pages
+from searchapp.tui.dialogs import Choose
 from searchapp.tui.judge.moves import JudgeMoves
-from searchapp.tui.judge.saving import rescue
-from searchapp.tui.line import Line
-
-REFRESH_SECONDS = 5.0
-"""How often what others have judged is taken in, and what could not be saved is tried again."""
 
 
 class JudgeScreen(JudgeMoves):
     """An annotator at work on a run."""
 
-    def on_mount(self) -> None:
+    def begin(self) -> None:
         self._entitle()
         self.open_topic(self.place_of_topic)
         self.topics.show(len(self.topics.places), self.place_of_topic)
-        self.set_interval(REFRESH_SECONDS, self._every_while)
         self.call_after_refresh(self._score_the_rest)
-        gc.freeze()  # what is there by now stays: to look for garbage in it would keep keys waiting
 
     def _places(self) -> list[int]:
         ranking = self.ranking
@@ -81,34 +68,15 @@ class JudgeScreen(JudgeMoves):
             return
         topic = self.topic_id
 
-        def write(words: str | None) -> None:
-            if words:
-                self._done(self.desk.note(topic, document, words), f"{document}: a note")
-                self._show_document()
+        def write(words: str) -> None:
+            self._done(self.desk.note(topic, document, words), f"{document}: a note")
+            self._show_document()
 
-        self.app.push_screen(
-            Words(f"Note on {pages.safe(document)}", self.desk.said_in_words(topic, document)), write
-        )
+        self._ask_note(document, self.desk.said_in_words(topic, document), write)
 
     def _reason(self) -> None:
-        if self.document_id is None:
-            return
-        doings: dict[str, Callable[[str], None]]
-        doings = {f"grade_{grade}": partial(self.give, grade) for grade in range(len(self.labels))}
-        doings["cant_tell"] = self._cant_tell
-        options = {self.keys.first(name): name for name in doings if self.keys.first(name)}
-        about = {one.name: one.about for one in self.keys.doings}
-
-        def ask(key: str | None) -> None:
-            if key is not None:
-                act = doings[options[key]]
-                self.app.push_screen(
-                    Words("Reason"), lambda reason: act(reason) if reason is not None else None
-                )
-
-        self.app.push_screen(
-            Choose("Which grade, with a reason?", [(key, about[name]) for key, name in options.items()]), ask
-        )
+        if self.document_id is not None:
+            self._ask_grade("Which grade, with a reason?", {"cant_tell": self._cant_tell})
 
     def _move_on(self, was_judged: bool) -> None:
         """To the next document that is not judged; from one that was judged before, to the one below it."""
@@ -139,61 +107,18 @@ class JudgeScreen(JudgeMoves):
                 self._go(places[event.document_id])
 
     def _done(self, outcome: Outcome, what: str) -> None:
-        """Say that an action is saved, or that it is not."""
-        if outcome.is_saved:
-            self._tell(f"✓ saved  {what}", "$success")
-        else:
-            self._tell("")
+        self._tell_outcome(outcome, what)
         self._show_figures()
         self.topics.redraw(self.topics.cursor)
 
-    def _every_while(self) -> None:
-        try:
-            if self.desk.session.waiting:
-                outcome = self.desk.save_waiting()
-                if outcome.is_saved:
-                    self._tell("✓ saved  everything that was waiting", "$success")
-                else:
-                    self._show_head()
-            elif self.desk.refresh():
-                self._score_the_rest()
-                self.topics.refresh()
-                self.ranking.refresh()
-                self._show_document()
-        except SearchappError as error:
-            self._tell(str(error), "$error")
+    def take_in(self) -> None:
+        if self.desk.refresh():
+            self._score_the_rest()
+            self.topics.refresh()
+            self.ranking.refresh()
+            self._show_document()
 
-    # Keys
-
-    def take(self, event: events.Key) -> bool:
-        line = self.focused
-        if isinstance(line, Line):
-            if event.key == "escape":
-                self._leave_line(line)
-                return True
-            return line.take(event)
-        name = self.keys.doing(event.key)
-        if name is not None:
-            self.do(name)
-        return name is not None
-
-    @on(KeyLine.Pressed)
-    def _pressed(self, event: KeyLine.Pressed) -> None:
-        self.do(event.name)
-
-    def do(self, name: str) -> None:
-        """Do what a key stands for."""
-        try:
-            with self.app.batch_update():  # so that all that changes is drawn once
-                if name.startswith("grade_"):
-                    self.give(int(name.removeprefix("grade_")))
-                else:
-                    self._doings()[name]()
-        except SearchappError as error:
-            self._tell(str(error), "$error")
-
-    def _doings(self) -> dict[str, Callable[[], object]]:
-        document = self.query_one("#document")
+    def doings(self) -> dict[str, Callable[[], object]]:
         return {
             "undo": lambda: self._again(self.desk.undo(), "undo"),
             "redo": lambda: self._again(self.desk.redo(), "redo"),
@@ -205,12 +130,6 @@ class JudgeScreen(JudgeMoves):
             "select_down": lambda: self._select_on(1),
             "select_up": lambda: self._select_on(-1),
             "clear": self._clear,
-            "down": lambda: self._move(1),
-            "up": lambda: self._move(-1),
-            "page_down": lambda: self._move(1, by_page=True),
-            "page_up": lambda: self._move(-1, by_page=True),
-            "first": lambda: self._end(first=True),
-            "last": lambda: self._end(first=False),
             "next_unjudged": self._next_unjudged,
             "next_topic": lambda: self.open_topic(min(self.place_of_topic + 1, len(self.desk.topics) - 1)),
             "previous_topic": lambda: self.open_topic(max(self.place_of_topic - 1, 0)),
@@ -222,56 +141,5 @@ class JudgeScreen(JudgeMoves):
             "next_match": lambda: self._next_match(1),
             "previous_match": lambda: self._next_match(-1),
             "document": self._ask_document,
-            "next_pane": lambda: self._next_pane(1),
-            "previous_pane": lambda: self._next_pane(-1),
-            "scroll_down": lambda: document.scroll_relative(y=document.size.height // 2, animate=False),
-            "scroll_up": lambda: document.scroll_relative(y=-(document.size.height // 2), animate=False),
             "maths": self._toggle_maths,
-            "theme": self._toggle_look,
-            "help": lambda: self.app.push_screen(Help(self.keys)),
-            "quit": self._quit,
         }
-
-    def _quit(self) -> None:
-        if self.desk.session.waiting and not self.desk.save_waiting().is_saved:
-            self._ask_about_unsaved()
-        else:
-            self.app.exit()
-
-    def _write_and_leave(self) -> None:
-        try:
-            told = rescue(self.desk.session)
-        except SearchappError as error:
-            self._ask_about_unsaved(str(error))
-        else:
-            self.app.exit(message=told)
-
-    def last_words(self) -> str | None:
-        """Save what waits, in a file of its own if need be, when nobody can be asked; what is to be told of that."""
-        if not self.desk.session.waiting or self.desk.save_waiting().is_saved:
-            return None
-        try:
-            return rescue(self.desk.session)
-        except SearchappError as error:
-            return str(error)
-
-    def _ask_about_unsaved(self, why: str | None = None) -> None:
-        count = self.desk.session.waiting
-        options = [
-            ("t", "Try again"),
-            ("w", "Write them to a file that `judgments import` takes, and leave"),
-            ("l", "Leave without them: they are lost"),
-        ]
-
-        def answer(key: str | None) -> None:
-            if key == "t":
-                self._quit()
-            elif key == "w":
-                self._write_and_leave()
-            elif key == "l":
-                self.app.exit()
-            self._show_head()
-
-        self.app.push_screen(
-            Choose(f"{count} judgments are not saved: {why or self.desk.session.not_saved}", options), answer
-        )

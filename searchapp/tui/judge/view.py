@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from textual import work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from searchapp.errors import SearchappError
 from searchapp.judging.desk import Desk
 from searchapp.runs.material import Material
-from searchapp.tui.judge import pages
-from searchapp.tui.judge.bars import Entry, KeyLine
-from searchapp.tui.judge.keys import KeyMap
+from searchapp.tui import pages
+from searchapp.tui.bars import KeyLine
 from searchapp.tui.judge.lists import RankingRows, TopicRows, one_line
+from searchapp.tui.keys import KeyMap
 from searchapp.tui.line import Line
 from searchapp.tui.text import TextPane
+from searchapp.tui.work import Pane, WorkScreen
 
 AHEAD = 3
 """Documents that are fetched before anybody asks for them."""
+
+IN_LAST_LINE = ("undo", "redo", "select", "next_unjudged", "next_unjudged_topic", "topics", "search", "filter",
+                "document", "maths", "theme", "quit", "help")  # fmt: skip
 
 _BLOCK = 150
 _SLICE = 20
 
 
-class Pane(VerticalScroll, can_focus=True, inherit_bindings=False):
-    """A text that scrolls; its keys are the screen's."""
-
-
-class JudgeView(Screen[None]):
+class JudgeView(WorkScreen):
     """An annotator's work on a run, as it is seen; what keys do is in the classes that follow."""
 
     AUTO_FOCUS = "#ranking"
@@ -45,19 +45,13 @@ class JudgeView(Screen[None]):
         keys: KeyMap,
         start: str | None,
         title: str,
-        toggle_look: Callable[[], None],
     ) -> None:
-        super().__init__()
+        super().__init__(desk.session, keys, material.task.grades, title)
         self.desk = desk
         self.material = material
-        self.keys = keys
-        self.labels = material.task.grades
         self.place_of_topic = desk.topics.index(start) if start else desk.next_unjudged_topic() or 0
-        self._title = title
-        self._toggle_look = toggle_look
         self._maths = False
         self._sought: tuple[str, ...] = ()
-        self._status = Content("")
         self._snippets: dict[str, str] = {}
 
     # What there is to see
@@ -78,8 +72,8 @@ class JudgeView(Screen[None]):
         with Horizontal(id="figures"):
             yield Static(id="scores")
             yield Static(id="progress")
-        yield KeyLine(list(self._grade_entries()), 2, id="grades")
-        yield KeyLine(list(self._other_entries()), 1, id="keys")
+        yield KeyLine(self._grade_entries("skip", "cant_tell", "note", "reason"), 2, id="grades")
+        yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
 
     def _entitle(self) -> None:
         self.topics.border_title = "Topics"
@@ -107,19 +101,8 @@ class JudgeView(Screen[None]):
         ranking = self.ranking
         return ranking.documents[ranking.cursor] if ranking.documents else None
 
-    def _grade_entries(self) -> list[Entry]:
-        grades = [
-            Entry(f"grade_{grade}", self.keys.shown(f"grade_{grade}"), label if label != str(grade) else "")
-            for grade, label in enumerate(self.labels)
-        ]
-        others = [one for one in self.keys.doings if one.name in ("skip", "cant_tell", "note", "reason")]
-        return [*grades, *(Entry(one.name, self.keys.shown(one.name), one.word) for one in others)]
-
-    def _other_entries(self) -> list[Entry]:
-        shown = ("undo", "redo", "select", "next_unjudged", "next_unjudged_topic", "topics", "search", "filter",
-                 "document", "maths", "theme", "quit", "help")  # fmt: skip
-        words = {one.name: one.word for one in self.keys.doings}
-        return [Entry(name, self.keys.shown(name), words[name]) for name in shown]
+    def panes(self) -> list[Widget]:
+        return [self.topics, self.ranking, self.query_one("#topic"), self.query_one("#document")]
 
     # What the lines are for
 
@@ -220,25 +203,6 @@ class JudgeView(Screen[None]):
         self._show_figures()
         if self.desk.unscored():
             self.set_timer(0.01, self._score_the_rest)
-
-    # Lines at the top and the bottom
-
-    def _tell(self, words: str, look: str = "$faint", add: bool = False) -> None:
-        said = Content.styled(pages.safe(words), look)
-        self._status = Content("   ").join([self._status, said]) if add else said
-        self._show_head()
-
-    def _show_head(self) -> None:
-        head = self.query_one("#head", Static)
-        waiting = self.desk.session.waiting
-        head.set_class(bool(waiting), "-waiting")
-        if waiting:
-            why = pages.safe(self.desk.session.not_saved or "")
-            things = "1 judgment is" if waiting == 1 else f"{waiting} judgments are"
-            words = Content.styled(f"▲ {things} NOT SAVED yet, tried again all the time: {why}", "bold")
-            head.update(words, layout=False)
-        else:
-            head.update(Content.assemble((f"{self._title}  ", "bold"), self._status), layout=False)
 
     def _show_figures(self) -> None:
         topic = self.topic_id

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from searchapp.tui.judge.keys import KeyMap, shown_key
+from searchapp.tui.keys import KeyMap, shown_key
 from searchapp.tui.line import Line
 
 Option = tuple[str, str]
