@@ -100,10 +100,7 @@ def learned(sample: Sample, engine: Engine, folder: Path) -> Learned:
     gold = nlps.honest_qrels(nlps.read_gold(gold_file))
     topics = sample.task.topics(sample.data, sample.split, Problems())
     judged = tuple(topics[::2])
-    examples = tuple(
-        Example(topic, {premise: float(grade) for premise, grade in gold[topic.id].items()})
-        for topic in judged
-    )
+    examples = tuple(sample.task.judged_example(topic, gold[topic.id], sample.data) for topic in judged)
     before = _evaluation(sample, engine, folder / "before", LEARNING)
     after = _evaluation(sample, engine, folder / "after", LEARNING, examples)
     others = [topic.id for topic in topics if topic not in judged]

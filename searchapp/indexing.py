@@ -142,9 +142,10 @@ def read_examples(
     with progress.stage("reading solved topics") as advance:
         examples = list(_counted(task.examples(data, split, problems), advance))
     problems.raise_if_any()
-    examples = list(
-        ({one.topic.id: one for one in examples} | {one.topic.id: one for one in judged}).values()
-    )
+    known = {one.topic.id: one for one in examples} | {one.topic.id: one for one in judged}
+    # Where people found nothing relevant there is no answer, and the topic would only keep out others that have one.
+    without = {one.topic.id for one in judged if not one.gold}
+    examples = [one for topic, one in known.items() if topic not in without]
     if not examples:
         raise DataError(f"{data} has no solved topics for {task.name} {split}: choose another recipe")
     return examples

@@ -132,14 +132,13 @@ def _judged(
     """The split's topics that people have judged, as solved ones."""
     from searchapp.formats.problems import Problems
     from searchapp.judging.fold import judged
-    from searchapp.model import Example
 
     with open_log(settings, log) as opened:
         _, view = of_task(opened, task.name)
     require_known(folding.annotators, view, task.name)
     grades = judged(view, folding).grades
     examples = tuple(
-        Example(topic, {document: float(grade) for document, grade in grades[topic.id].items() if grade > 0})
+        task.judged_example(topic, grades[topic.id], data)
         for topic in task.topics(data, split, Problems(lenient=True))
         if topic.id in grades
     )

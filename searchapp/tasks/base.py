@@ -111,6 +111,12 @@ class Task(Protocol):
         Only the topics with grades are in it; a document without a grade counts as not relevant.
         """
 
+    def judged_example(self, topic: Topic, grades: Mapping[str, float], data: Path) -> Example:
+        """The solved topic that a topic with these grades is: as `examples` would have it, were they its gold.
+
+        Without a relevant document it has no answer, and nothing to teach.
+        """
+
     def is_masked(self, data: Path, split: str) -> bool:
         """Whether the organisers have left the gold out of a split's files."""
 
@@ -153,6 +159,9 @@ class ShippedTask:
 
     def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
         raise UsageError(f"judgments can't be written as gold of {self.name}: export them as qrels")
+
+    def judged_example(self, topic: Topic, grades: Mapping[str, float], data: Path) -> Example:
+        return Example(topic, {document: 1.0 for document, grade in grades.items() if grade > 0})
 
     def examples_index_mapping(self) -> dict[str, Any] | None:
         return None if self.examples_mapping is None else resources.index_mapping(self.examples_mapping)

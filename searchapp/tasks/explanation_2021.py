@@ -50,9 +50,12 @@ class Explanation2021(ExplanationTask):
     def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
         path = self._split_file(data, EXAMPLES)
         for question in worldtree_ratings.read_ratings(path, problems, self._fact_ids(data), solved=True):
-            gold = {fact: rating / HIGHEST for fact, rating in question.ratings.items() if rating > 0}
-            if gold:
-                yield Example(_topic(question), gold)
+            example = self.judged_example(_topic(question), question.ratings, data)
+            if example.gold:
+                yield example
+
+    def judged_example(self, topic: Topic, grades: Mapping[str, float], data: Path) -> Example:
+        return Example(topic, {fact: grade / HIGHEST for fact, grade in grades.items() if grade > 0})
 
     def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
         problems = [

@@ -210,9 +210,12 @@ class OwnTask:
         qrels = self._read_gold(path, solved, problems)
         for topic in self.topics(data, solved, problems):
             grades = qrels.get(topic.id, {})
-            relevant = {document: float(grade) for document, grade in grades.items() if grade > 0}
-            if relevant:
-                yield Example(topic, relevant)
+            example = self.judged_example(topic, grades, data)
+            if example.gold:
+                yield example
+
+    def judged_example(self, topic: Topic, grades: Mapping[str, float], data: Path) -> Example:
+        return Example(topic, {document: float(grade) for document, grade in grades.items() if grade > 0})
 
     def example_files(self, data: Path, split: str) -> list[Path]:
         solved = self._described.examples

@@ -12,7 +12,6 @@ import json
 from abc import abstractmethod
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from searchapp.errors import UsageError
 from searchapp.evaluation import smart_types as answers
@@ -140,9 +139,10 @@ class SmartTypes(ShippedTask):
             {
                 "id": int(question) if self._layout.integer_ids else question,
                 "question": texts.get(question, question),
-                **_answer(of_topic),
+                "category": category,
+                "type": types,
             }
-            for question, of_topic in grades.items()
+            for question, (category, types) in ((one, _answer(of_topic)) for one, of_topic in grades.items())
         ]
         text = json.dumps(gold, ensure_ascii=False, indent=1) + "\n"
         own = self.split_file(data, split)
@@ -179,6 +179,10 @@ class SmartTypes(ShippedTask):
         for question in self.train_questions(data, problems):
             if split == TEST or not folds.in_split(split, question.id):
                 yield Example(_topic(question), self.grades_of(data, question))
+
+    def judged_example(self, topic: Topic, grades: Mapping[str, float], data: Path) -> Example:
+        category, types = _answer(grades)
+        return Example(topic, self.grades_of(data, Question(topic.id, topic.text, category, types)))
 
     def example_files(self, data: Path, split: str) -> list[Path]:
         return [self.split_file(data, folds.NAMES[0])]
@@ -239,14 +243,14 @@ def _topic(question: Question) -> Topic:
     return Topic(question.id, question.text)
 
 
-def _answer(grades: Mapping[str, int]) -> dict[str, Any]:
+def _answer(grades: Mapping[str, float]) -> tuple[str, tuple[str, ...]]:
     """The category and types that graded documents amount to: the category is that of the best one."""
     relevant = sorted(
         (document for document, grade in grades.items() if grade > 0), key=lambda one: -grades[one]
     )
     named = [answers.category_and_type(document) for document in relevant]
     category = named[0][0] if named else ""
-    return {"category": category, "type": [type_ for of_category, type_ in named if of_category == category]}
+    return category, tuple(type_ for of_category, type_ in named if of_category == category)
 
 
 def _copied(path: Path) -> Writer:
