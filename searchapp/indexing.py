@@ -113,7 +113,7 @@ def index_examples(
     """
     mapping = task.examples_index_mapping()
     if mapping is None:
-        raise DataError(f"{task.name} has no solved topics to rank by: choose another recipe")
+        raise DataError(f"{task.reference} has no solved topics to rank by: choose another recipe")
     examples = read_examples(task, data, split, progress, judged)
     documents = [Document(one.topic.id, one.topic.text, one.topic.fields) for one in examples]
     seen = DocumentsDigest()
@@ -147,7 +147,7 @@ def read_examples(
     without = {one.topic.id for one in judged if not one.gold}
     examples = [one for topic, one in known.items() if topic not in without]
     if not examples:
-        raise DataError(f"{data} has no solved topics for {task.name} {split}: choose another recipe")
+        raise DataError(f"{data} has no solved topics for {task.reference} {split}: choose another recipe")
     return examples
 
 
@@ -164,7 +164,7 @@ def open_index(task: Task, engine: Engine) -> Index:
     """
     if task.file is not None and engine.index_info(task.index_name) is None:
         raise EngineRefused(  # the engine knows the index's name only
-            f"nothing of {task.name} is indexed yet: make its index with `searchapp index {task.reference}`"
+            f"nothing of {task.reference} is indexed yet: make its index with `searchapp index {task.reference}`"
         )
     index = engine.open(task.index_name)
     if index.info.owner != _owner(task):

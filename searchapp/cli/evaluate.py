@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, print_json, stdout_console, visible, warn
+from searchapp.cli.common import JsonOption, command, print_json, warn
+from searchapp.cli.figures import print_evaluations
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
 from searchapp.cli.spreading import SpreadingCommand, files_named
 from searchapp.errors import GateMissed, UsageError
@@ -17,12 +18,9 @@ from searchapp.judging.treatment import Unjudged
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from rich.table import Table
-
-    from searchapp.evaluation.base import Breakdown
-    from searchapp.evaluation.evaluate import Evaluation, GoldSource
+    from searchapp.evaluation.evaluate import GoldSource
     from searchapp.tasks.base import Grades
 
 
@@ -60,7 +58,8 @@ def register(app: typer.Typer) -> None:
             list[str] | None,
             typer.Option(
                 metavar="GROUP",
-                help="Break the figures down: see `searchapp tasks` for the groups of a task, or all.",
+                help="Break the figures down: `searchapp tasks show TASK` says by what; `all` by each. Can be given "
+                "several times.",
                 show_default=False,
             ),
         ] = None,
@@ -70,18 +69,24 @@ def register(app: typer.Typer) -> None:
         ] = None,
         hierarchy: Annotated[
             Path | None,
-            typer.Option(help="smart-types-dbpedia: the type hierarchy, a TSV file.", show_default=False),
+            typer.Option(
+                help="smart-types-dbpedia: the TSV file of the type hierarchy, where it is not in --data.",
+                show_default=False,
+            ),
         ] = None,
         kb: Annotated[
             str | None,
-            typer.Option(help="smart-relations: the scorer's option of this name.", show_default=False),
+            typer.Option(
+                help="smart-relations: the knowledge base that the organisers' script is told, by default the task's.",
+                show_default=False,
+            ),
         ] = None,
         lenient: Annotated[
             bool,
             typer.Option(
                 "--lenient",
-                help="Go on where the official scorer stops: checkthat leaves out debates that are too short, "
-                "smart-types-wikidata compares whole labels.",
+                help="Go on, with a warning, where the official scorer stops. checkthat: leave out debates that are "
+                "too short for it; smart-types-wikidata: compare whole labels. No effect on other tasks.",
             ),
         ] = False,
         judgments: Annotated[
@@ -179,67 +184,3 @@ def _grades(
         _, view = of_task(opened, name)
     require_known(folding.annotators, view, name)
     return judged(view, folding).grades
-
-
-def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
-    """Print the figures of runs, a column a run."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("measure")
-    for evaluation in evaluations:
-        table.add_column(Text(visible(evaluation.source)), justify="right")
-    table.add_row("topics", *(str(evaluation.topics) for evaluation in evaluations))
-    official = _in_order(each.official.values for each in evaluations)
-    for measure in official:
-        figures = (_figure(each.official.values.get(measure)) for each in evaluations)
-        table.add_row(f"{measure} (official)", *figures, style="bold")
-    for measure in _in_order(each.official.honest for each in evaluations):
-        figures = (_figure(each.official.honest.get(measure)) for each in evaluations)
-        table.add_row(f"{measure} (honest)", *figures)
-    for measure in _in_order(each.measures.values for each in evaluations):
-        table.add_row(measure, *(_figure(each.measures.values.get(measure)) for each in evaluations))
-    console = stdout_console()
-    console.print(table)
-    for evaluation in evaluations:
-        for breakdown in evaluation.breakdowns:
-            console.print()
-            console.print(_breakdown(evaluation, breakdown))
-
-
-def _breakdown(evaluation: Evaluation, breakdown: Breakdown) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    title = Text(visible(f"{evaluation.source}: {breakdown.title}"), style="bold")
-    table = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left")
-    table.add_column(breakdown.name)
-    table.add_column(breakdown.counted, justify="right")
-    measures = _in_order(row.values for row in breakdown.rows)
-    for measure in measures:
-        table.add_column(measure, justify="right")
-    if breakdown.histogram:
-        table.add_column("")
-    for row in breakdown.rows:
-        figures = [_figure(row.values.get(name)) for name in measures]
-        if breakdown.histogram:
-            figures.append(_bar(row.values.get(breakdown.histogram, 0.0)))
-        table.add_row(Text(visible(row.group)), str(row.count), *figures)
-    return table
-
-
-def _bar(fraction: float) -> str:
-    """A bar of up to 40 characters."""
-    return "█" * round(40 * fraction)
-
-
-def _figure(value: float | None) -> str:
-    if value is None:
-        return ""
-    return str(value) if isinstance(value, int) else f"{value:.6f}"  # a count, such as R, is a whole number
-
-
-def _in_order(figures: Iterable[Mapping[str, float]]) -> list[str]:
-    """The names of all figures, in the order in which they come first."""
-    return list(dict.fromkeys(name for some in figures for name in some))

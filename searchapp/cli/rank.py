@@ -35,13 +35,14 @@ def register(app: typer.Typer) -> None:
     def rank(
         settings: Settings,
         task: TaskArgument,
-        split: Annotated[str, typer.Option(help="Split whose topics are ranked: train, dev, test.")],
+        split: Annotated[str, typer.Option(help="Split whose topics are ranked: see `searchapp tasks`.")],
         out: Annotated[Path, typer.Option(help="Run directory to write.", show_default=False)],
         data: Annotated[
             Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
         ] = None,
         recipe: Annotated[
-            str | None, typer.Option(help="How to rank: see `searchapp tasks`.", show_default=False)
+            str | None,
+            typer.Option(help="How to rank: see `searchapp tasks show TASK`.", show_default=False),
         ] = None,
         depth: Annotated[
             int | None,
@@ -144,7 +145,7 @@ def _judged(
     )
     if not examples:
         raise DataError(
-            f"nobody has judged a topic of {task.name} {split} yet: `searchapp judge {task.name}`"
+            f"nobody has judged a topic of {task.name} {split} yet: `searchapp judge {task.reference}`"
         )
     say(settings, f"{len(examples)} judged topics count as solved ones")
     return examples

@@ -32,7 +32,8 @@ def register(app: typer.Typer) -> None:
         words: Annotated[str, typer.Argument(help="What to search for.", show_default=False)],
         size: Annotated[int, typer.Option("--size", "-n", min=1, max=1000, help="Number of documents.")] = 10,
         recipe: Annotated[
-            str | None, typer.Option(help="How to rank: see `searchapp tasks`.", show_default=False)
+            str | None,
+            typer.Option(help="How to rank: see `searchapp tasks show TASK`.", show_default=False),
         ] = None,
         explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
         full: Annotated[bool, typer.Option("--full", help="Show whole documents, not pieces.")] = False,
@@ -40,7 +41,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Search a task's documents and print the best ones, with the matched terms highlighted.
 
-        With --recipe the words are ranked exactly as the text of a topic is with that recipe.
+        With --recipe the words are ranked exactly as the text of a topic is with that recipe; recipes that need more
+        than a text, such as solved topics, are for `rank` alone.
         """
         from searchapp.engines import open_engine
         from searchapp.indexing import open_index
@@ -51,7 +53,7 @@ def register(app: typer.Typer) -> None:
         if not words.strip():
             raise UsageError("there are no words to search for: put them in quotes after the task")
         loaded = load(task)
-        chosen = recipes.load(loaded.recipe_book(), recipe or loaded.search_recipe)
+        chosen = recipes.load_for_words(loaded.recipe_book(), recipe or loaded.search_recipe)
         mapping = loaded.index_mapping()
         with closing(open_engine(settings)) as engine:
             results = find(open_index(loaded, engine), mapping, chosen, words, size, explain=explain)

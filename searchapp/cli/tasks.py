@@ -43,11 +43,11 @@ def register(app: typer.Typer) -> None:
             print_json({"tasks": [_described(settings, task, indexed) for task in loaded]})
             return
         for task in loaded:
-            _print(settings, task, indexed)
+            _print(task, _rows(settings, task, indexed))
 
     @command(group)
     def show(settings: Settings, task: TaskArgument, as_json: JsonOption = False) -> None:
-        """Show everything about one task: its recipes, grades and measures too."""
+        """Show everything about one task: its recipes, grades, measures and breakdowns too."""
         from searchapp.tasks import load
 
         loaded = load(task)
@@ -61,11 +61,11 @@ def register(app: typer.Typer) -> None:
                 "depth": loaded.default_depth,
                 "grades": list(loaded.grades),
                 "measures": list(loaded.measures),
+                "breakdowns": list(loaded.scorer.breakdowns),
             }
             print_json({**described, **further})
             return
-        _print(settings, loaded, indexed)
-        _print_more(loaded)
+        _print(loaded, [*_rows(settings, loaded, indexed), *_more_rows(loaded)])
 
     @command(group)
     def new(
@@ -146,9 +146,8 @@ def _indexed(settings: Settings, tasks: Sequence[Task]) -> dict[str, int]:
     return {name: info.documents if info else 0 for name, info in found.items()}
 
 
-def _print(settings: Settings, task: Task, indexed: Mapping[str, int]) -> None:
-    from rich.text import Text
-
+def _rows(settings: Settings, task: Task, indexed: Mapping[str, int]) -> list[tuple[str, str]]:
+    """What people read of each task in the list."""
     from searchapp.fetching.folder import has_data
     from searchapp.ranking import recipes
     from searchapp.tasks import data_folder
@@ -156,32 +155,46 @@ def _print(settings: Settings, task: Task, indexed: Mapping[str, int]) -> None:
     folder = data_folder(task, settings.home)
     documents = indexed.get(task.name)
     state = "unknown" if documents is None else f"{documents:,} documents" if documents else "nothing yet"
-    rows = [
+    return [
         ("splits", " ".join(task.splits)),
         ("recipes", " ".join(recipes.names(task.recipe_book()))),
         ("official", f"{task.official_measure}, {task.official_file}"),
         ("data", f"{folder}{'' if has_data(folder) else f' (not there: searchapp data get {task.name})'}"),
         ("indexed", state),
     ]
-    console = stdout_console()
-    console.print(Text.assemble((task.name, "bold"), f"  {task.title}"), soft_wrap=True)
-    for name, value in rows:
-        console.print(Text.assemble((f"  {name:<9}", "dim"), value), soft_wrap=True)
 
 
-def _print_more(task: Task) -> None:
-    from rich.text import Text
-
-    rows = [
+def _more_rows(task: Task) -> list[tuple[str, str]]:
+    """What people read of one task besides."""
+    recipes = task.recipe_book().recipes
+    return [
         ("about", task.about),
         ("mapping", task.mapping),
         ("depth", str(task.default_depth)),
         ("grades", ", ".join(f"{grade} {label}" for grade, label in enumerate(task.grades))),
         ("measures", " ".join(task.measures)),
+        ("--by", " ".join(task.scorer.breakdowns) or "(no breakdowns)"),
+        *((name, str(recipes[name].get("about", ""))) for name in sorted(recipes)),
     ]
-    recipes = task.recipe_book().recipes
-    rows += [(name, str(recipes[name].get("about", ""))) for name in sorted(recipes)]
-    width = max(9, *(len(name) for name, _value in rows)) + 1
+
+
+def _print(task: Task, rows: Sequence[tuple[str, str]]) -> None:
+    """Print a task's title and rows; on a terminal long values go on below themselves."""
+    from textwrap import TextWrapper
+
+    from rich.text import Text
+
     console = stdout_console()
+    console.print(Text.assemble((task.name, "bold"), f"  {visible(task.title)}"), soft_wrap=True)
+    width = max(len("official"), *(len(name) for name, _value in rows))
+    indent = " " * (width + 3)
+    wrapper = TextWrapper(
+        width=console.width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     for name, value in rows:
-        console.print(Text.assemble((f"  {name:<{width}}", "dim"), visible(value)), soft_wrap=True)
+        below = wrapper.fill(visible(value)).removeprefix(indent)
+        console.print(Text.assemble((f"  {name:<{width}} ", "dim"), below), soft_wrap=True)

@@ -181,7 +181,7 @@ def _gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
     if gold.gold:
         return gold.gold
     if gold.split is None:
-        raise UsageError(f"say which gold to score {task.name} against: --split with --data, or --gold")
+        raise UsageError(f"say which gold to score {task.reference} against: --split with --data, or --gold")
     folder = gold.folder(task) or Path()
     if task.is_masked(folder, gold.split):
         files = ", ".join(map(str, task.split_files(folder, gold.split)))
@@ -221,11 +221,11 @@ def _breakdowns(
     for name in gold.by:
         if name not in (*known, ALL):
             choice = " or ".join((*known, ALL)) if known else "none, for this task has none"
-            raise UsageError(f"{task.name} has no breakdown {name!r}: choose {choice}")
+            raise UsageError(f"{task.reference} has no breakdown {name!r}: choose {choice}")
     wanted = known if ALL in gold.by else gold.by
     folder = gold.folder(task)
     if folder is None or gold.split is None:
         raise UsageError(
-            f"a breakdown of {task.name} needs its other files: name them with --data and --split"
+            f"a breakdown of {task.reference} needs its other files: name them with --data and --split"
         )
     return tuple(task.scorer.breakdown(predictions, gold_files, folder, gold.split, wanted))

@@ -49,7 +49,7 @@ def evaluate_judged(
     rankings = [ranking for ranking in stored.run if grades.get(ranking.topic_id)]
     if not rankings:
         raise DataError(
-            f"{path} ranks no topic that has been judged: `searchapp judge {task.name} --run {path}`"
+            f"{path} ranks no topic that has been judged: `searchapp judge {task.reference} --run {path}`"
         )
     known = {ranking.topic_id: grades[ranking.topic_id] for ranking in rankings}
     names = tuple(dict.fromkeys((*task.measures, *ALSO, *JUDGED)))

@@ -70,6 +70,12 @@ class Recipe:
         """Whether it ranks by solved topics."""
         return self.neighbours is not None or self.labelled is not None
 
+    @property
+    def takes_words(self) -> bool:
+        """Whether it ranks words that a person types as it ranks a topic: by its template and their text alone."""
+        fields = {name for name in self.template.variables if name.startswith("topic.")}
+        return self.baseline is None and not self.learns and fields <= {"topic.id", "topic.text"}
+
     def body(self, topic: Topic, depth: int) -> dict[str, Any]:
         """The search body that retrieves the first `depth` documents for a topic."""
         return self._rendered(self.template, topic, depth)
@@ -191,6 +197,24 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
     return Recipe(
         name, described.get("about", ""), template, digest, parameters, neighbours, baseline, labelled
     )
+
+
+def load_for_words(task: str | RecipeBook, name: str) -> Recipe:
+    """A task's recipe, if it can rank words that a person types.
+
+    Raises:
+        UsageError: there is no such recipe, or it needs more than words.
+        DataError: the recipe or its template is not what it should be.
+    """
+    recipe = load(task, name)
+    if not recipe.takes_words:
+        book = _book(task)
+        suited = [other for other in names(book) if load(book, other).takes_words]
+        raise UsageError(
+            f"the recipe {book.task}/{name} needs more than words (fields of a topic, solved topics or all texts), "
+            f"which `searchapp rank` has: search with --recipe {' or '.join(suited) or 'of your own'}"
+        )
+    return recipe
 
 
 def _signal(

@@ -25,3 +25,10 @@ def test_a_server_that_does_not_answer_is_no_reason_to_say_nothing(offline: Cli)
     assert result.code == 0
     assert "indexed  unknown" in result.stdout
     assert "no Elasticsearch answers" in result.stderr
+
+
+def test_a_task_says_by_what_its_figures_can_be_broken_down(offline: Cli) -> None:
+    assert "--by       role overlap precision length\n" in offline("tasks", "show", "explanation-2019").stdout
+    assert "--by       (no breakdowns)\n" in offline("tasks", "show", "nlps").stdout
+    described = offline("tasks", "show", "explanation-2021", "--json").json
+    assert described["breakdowns"] == ["type", "rating", "precision", "overlap"]

@@ -1,0 +1,150 @@
+"""How figures are printed: tables that are never cut, whatever the width of the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from searchapp.cli.common import stdout_console, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from searchapp.evaluation.base import Breakdown
+    from searchapp.evaluation.evaluate import Evaluation
+
+GAP = 2
+"""Blanks between two columns."""
+
+HEADING_WIDTH, GROUP_WIDTH = 16, 28
+"""To how many characters headings and groups are folded, where the table is wider than the terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading and what stands below it; figures are aligned to the right."""
+
+    heading: str
+    cells: Sequence[str]
+    is_text: bool = False
+
+    @property
+    def width(self) -> int:
+        """Characters that it takes on one line."""
+        return max(_lengths((self.heading, *self.cells)))
+
+    @property
+    def least_width(self) -> int:
+        """Characters that it takes when headings are broken at blanks and names folded; figures never are."""
+        words = min(max(_lengths(self.heading.split()), default=0), HEADING_WIDTH)
+        cells = max(_lengths(self.cells), default=0)
+        return max(words, min(cells, GROUP_WIDTH) if self.is_text else cells)
+
+
+def _lengths(texts: Iterable[str]) -> list[int]:
+    from rich.cells import cell_len  # some characters take two places
+
+    return [cell_len(visible(text)) for text in texts]
+
+
+def blocks(first: Column, columns: Sequence[Column], width: int) -> Iterator[tuple[Sequence[Column], bool]]:
+    """The columns, in as many tables one below the other as the width asks for, each to begin with `first`.
+
+    With each of them comes whether its headings and names must be folded.
+    """
+    if first.width + sum(GAP + column.width for column in columns) <= width:
+        yield columns, False
+        return
+    block: list[Column] = []
+    taken = first.least_width
+    for column in columns:
+        if block and taken + GAP + column.least_width > width:
+            yield block, True
+            block, taken = [], first.least_width
+        block.append(column)
+        taken += GAP + column.least_width
+    yield block, True
+
+
+def print_columns(
+    console: Console, first: Column, columns: Sequence[Column], bold: Iterable[int] = ()
+) -> None:
+    """Print a table, the rows of the numbers `bold` in bold type."""
+    from rich.table import Table
+    from rich.text import Text
+
+    strong = set(bold)
+    for number, (block, folded) in enumerate(blocks(first, columns, console.width)):
+        if number:
+            console.print()
+        table = Table(box=None, pad_edge=False, padding=(0, GAP // 2), header_style="bold")
+        for column in (first, *block):
+            table.add_column(
+                Text(visible(column.heading)),
+                justify="left" if column.is_text else "right",
+                overflow="fold",
+                width=column.least_width if folded else column.width,
+            )
+        for row, cells in enumerate(zip(first.cells, *(column.cells for column in block), strict=True)):
+            table.add_row(*map(Text, map(visible, cells)), style="bold" if row in strong else None)
+        console.print(table)
+
+
+def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
+    """Print the figures of runs, a column a run, and their breakdowns."""
+    official = _in_order(each.official.values for each in evaluations)
+    honest = _in_order(each.official.honest for each in evaluations)
+    measures = _in_order(each.measures.values for each in evaluations)
+    names = ["topics", *(f"{name} (official)" for name in official)]
+    names += [*(f"{name} (honest)" for name in honest), *measures]
+    columns = []
+    for each in evaluations:
+        cells = [str(each.topics)]
+        for some, wanted in (
+            (each.official.values, official),
+            (each.official.honest, honest),
+            (each.measures.values, measures),
+        ):
+            cells += [_figure(some.get(name), 6) for name in wanted]
+        columns.append(Column(each.source, cells))
+    console = stdout_console()
+    first = Column("measure", names, is_text=True)
+    print_columns(console, first, columns, bold=range(1, 1 + len(official)))
+    for evaluation in evaluations:
+        for breakdown in evaluation.breakdowns:
+            console.print()
+            _print_breakdown(console, evaluation, breakdown)
+
+
+def _print_breakdown(console: Console, evaluation: Evaluation, breakdown: Breakdown) -> None:
+    """Print a breakdown, with four digits: its groups are small, and their figures no more exact than that."""
+    from rich.text import Text
+
+    rows = breakdown.rows
+    columns = [Column(breakdown.counted, [str(row.count) for row in rows])]
+    for name in _in_order(row.values for row in rows):
+        columns.append(Column(name, [_figure(row.values.get(name), 4) for row in rows]))
+    if breakdown.histogram:
+        bars = [_bar(row.values.get(breakdown.histogram, 0.0)) for row in rows]
+        columns.append(Column("", bars, is_text=True))
+    console.print(Text(visible(f"{evaluation.source}: {breakdown.title}"), style="bold"))
+    print_columns(console, Column(breakdown.name, [row.group for row in rows], is_text=True), columns)
+
+
+def _bar(fraction: float) -> str:
+    """A bar of up to 40 characters."""
+    return "█" * round(40 * fraction)
+
+
+def _figure(value: float | None, digits: int) -> str:
+    if value is None:
+        return ""
+    return (
+        str(value) if isinstance(value, int) else f"{value:.{digits}f}"
+    )  # a count, such as R, is a whole number
+
+
+def _in_order(figures: Iterable[Mapping[str, float]]) -> list[str]:
+    """The names of all figures, in the order in which they come first."""
+    return list(dict.fromkeys(name for some in figures for name in some))
