@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Engine
+    from searchapp.judging.shared import EventIndex
     from searchapp.settings import Settings
 
 
@@ -18,3 +19,32 @@ def open_engine(settings: Settings) -> Engine:
     from searchapp.engines.elasticsearch import ElasticsearchEngine
 
     return ElasticsearchEngine.connect(settings)
+
+
+def judgments_address(settings: Settings) -> str:
+    """Where the team's judgments are, without asking whether they are there.
+
+    Raises:
+        UsageError: the engine is no cluster.
+    """
+    from searchapp.engines.elasticsearch.judgments import address_of
+    from searchapp.errors import UsageError
+
+    if settings.engine == "embedded":
+        raise UsageError(
+            "judgments are shared through an Elasticsearch: give its address with --url or SEARCHAPP_URL"
+        )
+    return address_of(settings)
+
+
+def open_judgments(settings: Settings, attempts: int = 3, timeout: float = 30.0) -> EventIndex:
+    """The team's judgments; every request is tried so many times, and given so many seconds each time.
+
+    Raises:
+        UsageError: the engine is no cluster.
+        EngineError: the cluster does not answer, or refuses.
+    """
+    from searchapp.engines.elasticsearch.judgments import JudgmentIndex
+
+    judgments_address(settings)
+    return JudgmentIndex.connect(settings, attempts, timeout)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -73,6 +73,11 @@ class Event:
     run: str = ""
     rank: int | None = None
     refers: str = ""
+
+    @property
+    def order(self) -> tuple[datetime, str]:
+        """What events are put in order by, the same one wherever they were written and however they came there."""
+        return datetime.fromisoformat(self.time), self.id
 
     def to_json(self) -> dict[str, Any]:
         """The event as one JSON object, every field by its name."""
@@ -157,11 +162,15 @@ class Author:
         run: str = "",
         rank: int | None = None,
         refers: str = "",
+        after: datetime | None = None,
     ) -> Event:
-        """A new event of this moment."""
+        """A new event of this moment, or of the one behind `after` if this machine's clock is not that far yet."""
+        now = datetime.now(UTC)
+        if after is not None and now <= after:
+            now = after.astimezone(UTC) + timedelta(microseconds=1)
         event = Event(
             id=uuid.uuid4().hex,
-            time=datetime.now(UTC).isoformat(timespec="microseconds"),
+            time=now.isoformat(timespec="microseconds"),
             annotator=self.annotator,
             kind=self.kind,
             channel=self.channel,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from searchapp.judging.events import GRADED, Action, Event, Kind
@@ -34,14 +36,15 @@ class Opinion:
 
 
 class View:
-    """The state that a log's events add up to; events must come in the log's order.
+    """The state that a log's events add up to, in whatever order they come: judgments of a team that shares a cluster
+    reach every member in another one, and must add up to the same everywhere. What was said last is what has the
+    latest time (see `latest`).
 
     An event that was retracted counts as if it had never been, and the one before it holds again; retracting a
     retraction brings the event back.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self._places: dict[str, int] = {}
         self._retracted_by: defaultdict[str, list[str]] = defaultdict(list)
         self._of: defaultdict[tuple[str, str, str], list[Event]] = defaultdict(list)
         self._annotators: defaultdict[Key, dict[str, None]] = defaultdict(dict)
@@ -49,17 +52,27 @@ class View:
             self.add(event)
 
     def add(self, event: Event) -> None:
-        """Take in the next event."""
-        self._places[event.id] = len(self._places)
+        """Take in one more event."""
         if event.action is Action.retract:
             self._retracted_by[event.refers].append(event.id)
             return
-        self._of[event.annotator, event.topic_id, event.document_id].append(event)
+        insort(self._of[event.annotator, event.topic_id, event.document_id], event, key=_order)
         self._annotators[event.topic_id, event.document_id].setdefault(event.annotator)
 
     def holds(self, event_id: str) -> bool:
         """Whether an event stands, that is no retraction of it stands."""
         return not any(self.holds(other) for other in self._retracted_by.get(event_id, ()))
+
+    def latest(self, topic_id: str, document_id: str) -> datetime | None:
+        """The time of the latest event on a document.
+
+        What is said in sight of it gets a later time, for the clocks of two machines differ.
+        """
+        of_all = (
+            self._of[name, topic_id, document_id][-1]
+            for name in self._annotators.get((topic_id, document_id), ())
+        )
+        return max((event.order[0] for event in of_all), default=None)
 
     def opinion(self, annotator: str, topic_id: str, document_id: str) -> Opinion | None:
         """What an annotator says of a document; decisions between annotators are no opinions."""
@@ -95,8 +108,7 @@ class View:
             for event in self._of[annotator, topic_id, document_id]
             if event.action is Action.adjudicate and self.holds(event.id)
         ]
-        # By the place in the log, not by time: the clocks of two machines differ.
-        return max(decisions, key=lambda event: self._places[event.id], default=None)
+        return max(decisions, key=_order, default=None)
 
     def opinions(self, topic_id: str, document_id: str) -> list[Opinion]:
         """What every annotator says of a document, in the order in which they first said something."""
@@ -187,6 +199,10 @@ def combined(grades: Collection[int], rule: Rule) -> int | None:
         if most > next_most:
             return first
     return sorted(grades)[math.ceil(len(grades) / 2) - 1]
+
+
+def _order(event: Event) -> tuple[datetime, str]:
+    return event.order
 
 
 def graded(events: Iterable[Event]) -> int:

@@ -3,6 +3,8 @@
 `append` returns once the events are on disk (write-ahead log, `synchronous=FULL`): whatever happens afterwards, they
 are there. Several processes may append at the same time. An event whose id is in the log already is not written again,
 so that whoever is unsure whether a write arrived may repeat it.
+
+The log also knows which of its events an index in a cluster has, and which of that index's it has itself, see `shared`.
 """
 
 from __future__ import annotations
@@ -10,15 +12,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
+from typing import Any, NoReturn
 
 from searchapp.errors import DataError, SearchappError
 from searchapp.judging.events import Action, Channel, Event, Kind
 
-FORMAT = 1
+FORMAT = 2
 BUSY_SECONDS = 30.0
 """How long a write waits for other processes that write."""
 
@@ -32,6 +35,18 @@ CREATE TABLE IF NOT EXISTS events (
     {", ".join(f"{name} {_TYPES.get(name, 'TEXT NOT NULL')}" for name in _COLUMNS)},
     UNIQUE (id)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS mirrors (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    address TEXT NOT NULL,
+    identity TEXT NOT NULL,
+    sent INTEGER NOT NULL DEFAULT 0,
+    received INTEGER NOT NULL DEFAULT -1,
+    UNIQUE (address, identity)
+) STRICT;
+CREATE TABLE IF NOT EXISTS arrivals (
+    sequence INTEGER PRIMARY KEY,
+    mirror INTEGER NOT NULL REFERENCES mirrors (number)
+) STRICT;
 CREATE INDEX IF NOT EXISTS events_by_task ON events (task, sequence);
 CREATE TRIGGER IF NOT EXISTS never_updated BEFORE UPDATE ON events
     BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
@@ -41,8 +56,30 @@ PRAGMA user_version = {FORMAT};
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """An index in a cluster that holds the same events, as far as they have been exchanged.
+
+    `identity` is another one when the index was deleted and made again, or set back to an older state. All events of
+    the log up to the place `sent` are in the index, and all of the index up to its own place `received` in the log.
+    """
+
+    number: int
+    address: str
+    identity: str
+    sent: int
+    received: int
+
+
 class NotSaved(SearchappError):
     """Events could not be written; they are still with whoever wanted to write them."""
+
+
+_NOT_FROM = (
+    "sequence > ? AND NOT EXISTS "
+    "(SELECT 1 FROM arrivals WHERE arrivals.sequence = events.sequence AND arrivals.mirror = ?)"
+)
+"""Which events lie behind a place and have not come from a mirror."""
 
 
 class JudgmentLog:
@@ -84,18 +121,17 @@ class JudgmentLog:
         Raises:
             NotSaved: the disk is full, the file is read-only, or another process holds it: nothing was written.
         """
+        before = self._database.total_changes
+        with self._writing():
+            self._insert(events)
+        return self._database.total_changes - before
+
+    def _insert(self, events: Sequence[Event]) -> None:
         marks = ", ".join("?" * len(_COLUMNS))
-        try:
-            with self._transaction():
-                before = self._database.total_changes
-                self._database.executemany(
-                    f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING",
-                    [astuple(event) for event in events],
-                )
-                written = self._database.total_changes - before
-        except sqlite3.DatabaseError as error:
-            self._tell(error)
-        return written
+        self._database.executemany(
+            f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING",
+            [astuple(event) for event in events],
+        )
 
     def events(self, task: str | None = None, after: int = 0) -> Iterator[tuple[int, Event]]:
         """The events after a place in the log, in the order in which they were written, each with its place."""
@@ -103,10 +139,11 @@ class JudgmentLog:
             return self._read("sequence > ?", [after])
         return self._read("task = ? AND sequence > ?", [task, after])
 
-    def _read(self, where: str, values: Sequence[object]) -> Iterator[tuple[int, Event]]:
+    def _read(self, where: str, values: Sequence[object], limit: int = -1) -> Iterator[tuple[int, Event]]:
         try:
             rows = self._database.execute(
-                f"SELECT sequence, {', '.join(_COLUMNS)} FROM events WHERE {where} ORDER BY sequence", values
+                f"SELECT sequence, {', '.join(_COLUMNS)} FROM events WHERE {where} ORDER BY sequence LIMIT ?",
+                [*values, limit],
             )
             for sequence, *columns in rows:
                 values_by_name = dict(zip(_COLUMNS, columns, strict=True))
@@ -125,6 +162,93 @@ class JudgmentLog:
             marks = ", ".join("?" * len(some))
             found |= {event.id: event for _, event in self._read(f"id IN ({marks})", some)}
         return found
+
+    # What a cluster has
+
+    def mirror(self, address: str, identity: str) -> Mirror:
+        """What has been exchanged with an index: nothing, if it was never heard of.
+
+        Raises:
+            NotSaved: the log can't be written.
+        """
+        key = (address, identity)
+        found = self._mirror("address = ? AND identity = ?", key)
+        if found is None:
+            insert = "INSERT INTO mirrors (address, identity) VALUES (?, ?) ON CONFLICT DO NOTHING"
+            with self._writing():
+                self._database.execute(insert, key)
+            found = self._mirror("address = ? AND identity = ?", key)
+        assert found is not None  # it has just been written, and nothing deletes it
+        return found
+
+    def unsent(self, mirror: Mirror, after: int, limit: int) -> list[tuple[int, Event]]:
+        """The first events behind a place that did not come from the index, each with its place."""
+        return list(self._read(_NOT_FROM, [after, mirror.number], limit))
+
+    def waiting(self, address: str) -> int:
+        """How many events the index at an address is still to get, as far as is known."""
+        mirror = self._mirror("address = ? ORDER BY number DESC LIMIT 1", (address,))
+        after, number = (0, 0) if mirror is None else (mirror.sent, mirror.number)
+        (count,) = self._one(f"SELECT count(*) FROM events WHERE {_NOT_FROM}", (after, number))
+        return int(count)
+
+    def sent(self, mirror: Mirror, up_to: int) -> None:
+        """Remember that the index has all events up to a place.
+
+        Raises:
+            NotSaved: the log can't be written.
+        """
+        with self._writing():
+            self._database.execute(
+                "UPDATE mirrors SET sent = max(sent, ?) WHERE number = ?", (up_to, mirror.number)
+            )
+
+    def receive(self, mirror: Mirror, events: Sequence[Event], up_to: int | None) -> int:
+        """Append events of the index, and remember that these are all up to a place of its own, if it is given.
+
+        Returns how many the log did not have.
+
+        Raises:
+            NotSaved: the log can't be written; nothing was.
+        """
+        with self._writing():
+            (before,) = self._one("SELECT coalesce(max(sequence), 0) FROM events")
+            self._insert(events)
+            arrived = self._database.execute(
+                "INSERT INTO arrivals SELECT sequence, ? FROM events WHERE sequence > ?",
+                (mirror.number, before),
+            )
+            if up_to is not None:
+                self._database.execute(
+                    "UPDATE mirrors SET received = max(received, ?) WHERE number = ?", (up_to, mirror.number)
+                )
+            # So that nobody has to look at these again to find that nothing waits.
+            self._database.execute(
+                "UPDATE mirrors SET sent = (SELECT coalesce(max(sequence), 0) FROM events) WHERE number = ? AND "
+                f"NOT EXISTS (SELECT 1 FROM events WHERE {_NOT_FROM.replace('?', 'mirrors.sent', 1)})",
+                (mirror.number, mirror.number),
+            )
+        return arrived.rowcount
+
+    def _mirror(self, where: str, values: Sequence[object]) -> Mirror | None:
+        row = self._one(
+            f"SELECT number, address, identity, sent, received FROM mirrors WHERE {where}", values
+        )
+        return Mirror(*row) if row else None
+
+    def _one(self, statement: str, values: Sequence[object] = ()) -> Any:
+        try:
+            return self._database.execute(statement, values).fetchone()
+        except sqlite3.DatabaseError as error:
+            self._tell(error)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            with self._transaction():
+                yield
+        except sqlite3.DatabaseError as error:
+            self._tell(error)
 
     def __len__(self) -> int:
         (count,) = self._database.execute("SELECT count(*) FROM events").fetchone()
@@ -153,7 +277,7 @@ class JudgmentLog:
                 self._database.execute("ROLLBACK")
             raise
 
-    def _tell(self, error: sqlite3.DatabaseError) -> None:
+    def _tell(self, error: sqlite3.DatabaseError) -> NoReturn:
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith("SQLITE_FULL"):
             raise NotSaved(

@@ -168,13 +168,14 @@ class Session:
 
     def _own_standing(self) -> list[Event]:
         """This annotator's events that can still be undone, in their order."""
-        return [
+        own = [
             event
             for _, event in self._log.events(self.task)
             if event.annotator == self.author.annotator
             and event.action is not Action.retract
             and self.view.holds(event.id)
         ]
+        return sorted(own, key=lambda event: event.order)
 
     def _event(self, place: Place, action: Action, *, grade: int | None = None, text: str = "") -> Event:
         return self.author.event(
@@ -186,6 +187,7 @@ class Session:
             text=text,
             run=place.run,
             rank=place.rank,
+            after=self.view.latest(place.topic_id, place.document_id),
         )
 
     def _retraction(self, event: Event) -> Event:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 import pytest
 
 from searchapp.judging.events import Action, Author, Event, Kind
@@ -40,17 +43,35 @@ def test_a_retraction_can_be_retracted() -> None:
 
 def test_skipping_and_not_being_able_to_tell_are_no_grades() -> None:
     for action in (Action.skip, Action.cant_tell):
-        event = ANN.event("nlps", "t", "d", action)
-        assert grades(graded(ANN, 2), event) == {}
+        grade, event = graded(ANN, 2), ANN.event("nlps", "t", "d", action)
+        assert grades(grade, event) == {}
         opinion = View([event]).opinion("ann", "t", "d")
         assert opinion is not None and opinion.action is action and not opinion.is_grade
 
 
 def test_a_note_changes_no_grade() -> None:
-    note = ANN.event("nlps", "t", "d", Action.note, text="see the other proof")
-    view = View([graded(ANN, 2), note])
+    grade, note = graded(ANN, 2), ANN.event("nlps", "t", "d", Action.note, text="see the other proof")
+    view = View([grade, note])
     opinion = view.opinion("ann", "t", "d")
     assert opinion is not None and (opinion.grade, opinion.note) == (2, "see the other proof")
+
+
+def test_events_add_up_to_the_same_in_whatever_order_they_come() -> None:
+    first, second = graded(ANN, 1), graded(ANN, 3)
+    undo, other = retracted(ANN, second), graded(BEN, 0)
+    decisions = [author.event("nlps", "t", "d", Action.adjudicate, grade=number) for number, author in
+                 enumerate((BEN, ANN), 4)]  # fmt: skip
+    for events in itertools.permutations([first, second, undo, other, *decisions]):
+        view = View(events)
+        opinion = view.opinion("ann", "t", "d")
+        assert opinion is not None and opinion.grade == 1
+        assert view.decision("t", "d") == decisions[1] and view.latest("t", "d") == decisions[1].order[0]
+
+
+def test_what_is_said_in_sight_of_an_event_is_later_whatever_the_clock_says() -> None:
+    ahead = replace(graded(BEN, 1), time="2999-01-01T01:00:00+01:00")
+    later = ANN.event("nlps", "t", "d", Action.skip, after=View([ahead]).latest("t", "d"))
+    assert later.time == "2999-01-01T00:00:00.000001+00:00"
 
 
 def test_models_count_only_by_name() -> None:

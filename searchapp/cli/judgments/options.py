@@ -49,7 +49,7 @@ def open_log(settings: Settings, path: Path | None, *, must_exist: bool = True) 
 
 
 def of_task(log: JudgmentLog, task: str) -> tuple[list[Event], View]:
-    """The events of a task, and what they add up to.
+    """The events of a task in their order, which is the same in every log that has them, and what they add up to.
 
     Raises:
         DataError: there is none.
@@ -57,7 +57,7 @@ def of_task(log: JudgmentLog, task: str) -> tuple[list[Event], View]:
     from searchapp.errors import DataError
     from searchapp.judging.fold import View
 
-    events = [event for _, event in log.events(task)]
+    events = sorted((event for _, event in log.events(task)), key=lambda event: event.order)
     if not events:
         raise DataError(f"{log.path} has no judgments of {task}: `searchapp judge {task}` makes the first")
     return events, View(events)

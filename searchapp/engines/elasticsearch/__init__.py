@@ -4,6 +4,7 @@
     versions     names, ownership and clean-up: what `<prefix>-<task>` stands for on the server
     indexing     building a new version beside the old one and swapping the alias
     searching    a handle on one version: search, highlight, explain, analyze
+    judgments    the index in which a team keeps its judgments
 
 Nothing outside this package imports the client.
 """

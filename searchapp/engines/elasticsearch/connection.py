@@ -45,20 +45,29 @@ class Connection:
     times, and turns whatever remains into an `EngineError`.
     """
 
-    def __init__(self, client: Elasticsearch, url: str, attempts: int = ATTEMPTS) -> None:
+    def __init__(
+        self,
+        client: Elasticsearch,
+        url: str,
+        attempts: int = ATTEMPTS,
+        timeout: float = REQUEST_TIMEOUT_SECONDS,
+    ) -> None:
         self.client = client
+        self.timeout = timeout
         self.url = url
         self.attempts = attempts
         self.server_version = "unknown"
 
     @classmethod
-    def open(cls, settings: Settings) -> Connection:
+    def open(
+        cls, settings: Settings, attempts: int = ATTEMPTS, timeout: float = REQUEST_TIMEOUT_SECONDS
+    ) -> Connection:
         """Connect with the settings' address and credentials, and check who answers.
 
         The first request is not retried: a wrong address should be told at once.
         """
-        url = _without_credentials(settings.url)
-        connection = cls(_client(settings), url)
+        url = without_credentials(settings.url)
+        connection = cls(_client(settings, timeout), url, attempts, timeout)
         try:
             connection.server_version = connection._check_server()
         except EngineError:
@@ -83,7 +92,7 @@ class Connection:
         """The client's exception as a sentence with what was done, where, and what to do about it."""
         if isinstance(error, ApiError):
             return _refusal(self.url, what, error)
-        return _unreachable(self.url, what, error)
+        return _unreachable(self.url, what, error, self.timeout)
 
     def close(self) -> None:
         self.client.close()
@@ -116,7 +125,7 @@ def reason(error: Any) -> str:
     return str(error)
 
 
-def _client(settings: Settings) -> Elasticsearch:
+def _client(settings: Settings, timeout: float) -> Elasticsearch:
     options: dict[str, Any] = {}
     if settings.ca_certs is not None and settings.url.startswith("https"):
         options["ssl_context"] = _trusting(settings.ca_certs)
@@ -127,7 +136,7 @@ def _client(settings: Settings) -> Elasticsearch:
     try:
         return Elasticsearch(
             _with_port(settings.url),
-            request_timeout=REQUEST_TIMEOUT_SECONDS,
+            request_timeout=timeout,
             max_retries=0,  # `Connection.call` retries: it waits longer each time, after a 429 too
             retry_backoff_base=FIRST_WAIT_SECONDS,
             retry_backoff_cap=LONGEST_WAIT_SECONDS,
@@ -136,7 +145,7 @@ def _client(settings: Settings) -> Elasticsearch:
     except ValueError as error:
         problem = str(error).rstrip(".")
         raise UsageError(
-            f"{_without_credentials(settings.url)!r} is no address of a server ({problem}): "
+            f"{without_credentials(settings.url)!r} is no address of a server ({problem}): "
             "use the form http://localhost:9200"
         ) from error
 
@@ -164,7 +173,7 @@ def _with_port(url: str) -> str:
     return parts._replace(netloc=f"{parts.netloc}:{default}").geturl()
 
 
-def _without_credentials(url: str) -> str:
+def without_credentials(url: str) -> str:
     """The address as it may be shown: without user and password."""
     try:
         parts = urlsplit(url)
@@ -190,7 +199,7 @@ def _is_passing(error: BaseException) -> bool:
     return isinstance(error, NoConnection | ConnectionTimeout) and not isinstance(error, TlsError)
 
 
-def _unreachable(url: str, what: str, error: TransportError) -> EngineError:
+def _unreachable(url: str, what: str, error: TransportError, timeout: float) -> EngineError:
     if isinstance(error, TlsError):
         cause = str(error.message)  # what OpenSSL said; `str(error)` says no more than "TLS error"
         if "CERTIFICATE_VERIFY_FAILED" in cause:
@@ -201,7 +210,7 @@ def _unreachable(url: str, what: str, error: TransportError) -> EngineError:
         return EngineUnreachable(f"the TLS handshake with {url} failed ({cause}): is it an https address?")
     if isinstance(error, ConnectionTimeout):
         return EngineUnreachable(
-            f"{url} did not answer in {REQUEST_TIMEOUT_SECONDS:.0f} s, so searchapp could not {what}: "
+            f"{url} did not answer in {timeout:.0f} s, so searchapp could not {what}: "
             "look at the server's load and try again"
         )
     if isinstance(error, SerializationError):

@@ -1,0 +1,274 @@
+"""The index in which a team that shares a cluster keeps its judgments: an `EventIndex`.
+
+`<prefix>-judgments` is an alias of one index with one shard. An event is written once, by `create` under its own id,
+and is never changed: a write that is repeated finds it there. What was written is counted by the shard (`_seq_no`), and
+what lies below its global checkpoint is on every copy of it: that is how far can be read without passing over an event
+that somebody else is writing at the same moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import tenacity
+from elastic_transport import TransportError
+from elasticsearch import ApiError
+from elasticsearch.helpers import streaming_bulk
+
+from searchapp.engines.elasticsearch.connection import (
+    FIRST_WAIT_SECONDS,
+    LONGEST_WAIT_SECONDS,
+    RETRIED_STATUS,
+    Connection,
+    reason,
+    without_credentials,
+)
+from searchapp.errors import DataError, EngineRefused, EngineUnreachable
+from searchapp.judging.events import Event
+from searchapp.judging.shared import Page, State
+from searchapp.settings import Settings
+
+FORMAT = 1
+EVENTS_AT_ONCE = 1000
+BATCH_BYTES = 5 * 1024 * 1024
+READY_SECONDS = 5.0
+LONGEST_ID_BYTES = 512
+"""What Elasticsearch takes as the id of a document."""
+
+_KEYWORD = {
+    "type": "keyword",
+    "ignore_above": 8191,
+}  # what is longer than Lucene can index is kept all the same
+_WORDS = {"type": "keyword", "index": False, "doc_values": False}
+_NUMBER = {"type": "long"}
+_FIELDS: dict[str, dict[str, Any]] = {
+    # Times as they were written: a date of Elasticsearch's would take neither every ISO 8601 form nor every year.
+    **dict.fromkeys(
+        ("id", "time", "annotator", "kind", "channel", "task", "topic_id", "document_id"), _KEYWORD
+    ),
+    "action": _KEYWORD,
+    "grade": _NUMBER,
+    "text": _WORDS,
+    "run": _KEYWORD,
+    "rank": _NUMBER,
+    "refers": _KEYWORD,
+}
+
+
+def address_of(settings: Settings) -> str:
+    """What the index of these settings is called in messages and in the log."""
+    return f"{without_credentials(settings.url)}/{_alias_of(settings)}"
+
+
+def _alias_of(settings: Settings) -> str:
+    return f"{settings.index_prefix}-judgments"
+
+
+class JudgmentIndex:
+    """The judgments of everybody who uses the same cluster and prefix."""
+
+    def __init__(self, connection: Connection, settings: Settings) -> None:
+        self._connection = connection
+        self._client = connection.client
+        self._alias = _alias_of(settings)
+        self._name = f"{self._alias}-000001"
+        self.address = address_of(settings)
+
+    @classmethod
+    def connect(cls, settings: Settings, attempts: int, timeout: float) -> JudgmentIndex:
+        """Connect; every request is tried so many times, and given so many seconds each time.
+
+        Raises:
+            EngineUnreachable: no answer, or TLS failed.
+            EngineRefused: wrong credentials, no Elasticsearch, or one that is too old.
+        """
+        return cls(Connection.open(settings, attempts, timeout), settings)
+
+    def state(self) -> State:
+        """The index as it is now; it is made if it is not there.
+
+        Raises:
+            EngineUnreachable: no answer.
+            EngineRefused: an index or alias of its name is somebody else's, or a newer searchapp's.
+        """
+        described = self._described()
+        if described is None:
+            self._create()
+            described = self._described()
+        if described is None:
+            raise EngineRefused(
+                f"{self._connection.url} has the index {self._name}, but no alias {self._alias} that leads to it: "
+                "add the alias, or remove the index"
+            )
+        self._check(described)
+        # One that somebody else has just made, or a node that has just started, needs a moment.
+        ready = tenacity.Retrying(
+            stop=tenacity.stop_after_delay(READY_SECONDS),
+            wait=tenacity.wait_fixed(FIRST_WAIT_SECONDS),
+            retry=tenacity.retry_if_result(lambda state: state is None),
+            retry_error_callback=lambda _: None,
+        )
+        state = ready(self._primary)
+        if state is None:
+            raise EngineUnreachable(
+                f"{self.address} has no shard that is ready: look at the server's health and try again"
+            )
+        return state
+
+    def _primary(self) -> State | None:
+        """What the primary shard says of itself; None when it is not there yet."""
+        stats = self._connection.call(
+            f"look up {self._alias}",
+            lambda: self._client.indices.stats(index=self._alias, metric="docs", level="shards"),
+        )
+        for index in stats["indices"].values():
+            for copy in index["shards"].get("0", ()):
+                if copy["routing"]["primary"] and copy.get("seq_no") and copy.get("commit"):
+                    # The shard's history gets another name when it was set back: from a snapshot, or after a loss.
+                    history = copy["commit"]["user_data"]["history_uuid"]
+                    return State(f"{index['uuid']}/{history}", copy["seq_no"]["global_checkpoint"])
+        return None
+
+    def send(self, events: Sequence[Event]) -> tuple[str, ...]:
+        by_id = {_document_id(event): event for event in events}
+        taken: list[str] = []
+        connection = self._connection
+        patient = self._client.options(
+            max_retries=connection.attempts - 1, retry_on_timeout=True, retry_on_status=()
+        )
+        outcomes = streaming_bulk(
+            patient,
+            _actions(by_id),
+            index=self._alias,
+            require_alias=True,  # an index that was deleted a moment ago is not made again without its mapping
+            chunk_size=EVENTS_AT_ONCE,
+            max_chunk_bytes=BATCH_BYTES,
+            raise_on_error=False,
+            retry_on_status=RETRIED_STATUS,
+            max_retries=connection.attempts - 1,
+            initial_backoff=FIRST_WAIT_SECONDS,
+            max_backoff=LONGEST_WAIT_SECONDS,
+        )
+        try:
+            for ok, outcome in outcomes:
+                if ok:
+                    continue
+                result = outcome["create"]
+                if result["status"] != 409:
+                    raise EngineRefused(
+                        f"{self.address} did not take the judgment {result['_id']} ({reason(result.get('error'))}): "
+                        "it is kept here, and sent with the next attempt"
+                    )
+                taken.append(result["_id"])
+        except (ApiError, TransportError) as error:
+            raise connection.translated("send judgments", error) from error
+        return self._different(taken, by_id)
+
+    def fetch(self, after: int, up_to: int) -> Page:
+        # What lies below the checkpoint has been written, but a search finds it after a refresh only.
+        refreshed = self._connection.call(
+            f"refresh {self._alias}", lambda: self._client.indices.refresh(index=self._alias)
+        )
+        if refreshed["_shards"]["failed"]:
+            raise EngineRefused(
+                f"{self.address} could not be refreshed: look at the server's health and try again"
+            )
+        answer = self._connection.call(
+            "fetch judgments",
+            lambda: self._client.search(
+                index=self._alias,
+                query={"range": {"_seq_no": {"gt": after, "lte": up_to}}},
+                sort=[{"_seq_no": "asc"}],
+                size=EVENTS_AT_ONCE,
+                track_total_hits=False,
+                allow_partial_search_results=False,
+            ),
+        )
+        hits = answer["hits"]["hits"]
+        found = [self._event(hit) for hit in hits]
+        return Page(
+            tuple(one for one in found if isinstance(one, Event)),
+            hits[-1]["sort"][0] if hits else None,
+            tuple(one for one in found if isinstance(one, str)),
+        )
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _event(self, hit: Mapping[str, Any]) -> Event | str:
+        """The event of a document, or a sentence on why it is none."""
+        try:
+            return Event.from_json(hit["_source"])
+        except DataError as error:
+            return f"{self.address} holds a document {hit['_id']} that is no judgment: {error}"
+
+    def _different(self, ids: Sequence[str], by_id: Mapping[str, Event]) -> tuple[str, ...]:
+        """The ids of those events for which the index has another one."""
+        if not ids:
+            return ()
+        answer = self._connection.call(
+            "look up judgments", lambda: self._client.mget(index=self._alias, ids=list(ids))
+        )
+        found = {document["_id"]: document for document in answer["docs"] if document.get("found")}
+        if len(found) < len(ids):
+            raise EngineRefused(
+                f"{self.address} loses judgments while others are sent: does somebody delete them?"
+            )
+        return tuple(by_id[id_].id for id_ in ids if self._event(found[id_]) != by_id[id_])
+
+    # The index
+
+    def _described(self) -> Mapping[str, Any] | None:
+        client = self._client.options(ignore_status=404)
+        answer = self._connection.call(
+            f"look up {self._alias}", lambda: client.indices.get(index=self._alias)
+        )
+        return None if answer.meta.status == 404 else answer.body
+
+    def _create(self) -> None:
+        try:
+            self._connection.call(
+                f"create the index {self._name}",
+                lambda: self._client.indices.create(
+                    index=self._name,
+                    settings={"number_of_shards": 1, "auto_expand_replicas": "0-1"},
+                    mappings={
+                        "dynamic": "strict",
+                        "_meta": {"searchapp": {"holds": "judgments", "format": FORMAT}},
+                        "properties": _FIELDS,
+                    },
+                    aliases={self._alias: {}},
+                ),
+            )
+        except EngineRefused as error:
+            if "resource_already_exists" not in str(error.__cause__):
+                raise  # else somebody else has made it at the same moment
+
+    def _check(self, described: Mapping[str, Any]) -> None:
+        (name, index), *others = described.items()
+        meta = index["mappings"].get("_meta", {}).get("searchapp", {})
+        if (
+            others
+            or name == self._alias
+            or meta.get("holds") != "judgments"
+            or index["settings"]["index"]["number_of_shards"] != "1"
+        ):
+            raise EngineRefused(
+                f"{self._connection.url} has an index or alias {self._alias} that searchapp did not make: "
+                "choose another prefix with SEARCHAPP_INDEX_PREFIX, or remove it yourself"
+            )
+        if meta.get("format") != FORMAT:
+            raise EngineRefused(f"{self.address} was made by a newer searchapp: update searchapp")
+
+
+def _actions(by_id: Mapping[str, Event]) -> Iterator[dict[str, Any]]:
+    for id_, event in by_id.items():
+        yield {"_op_type": "create", "_id": id_, "_source": event.to_json()}
+
+
+def _document_id(event: Event) -> str:
+    """The event's id; a digest of one that is longer than Elasticsearch takes."""
+    encoded = event.id.encode("utf-8", "surrogatepass")
+    return event.id if len(encoded) <= LONGEST_ID_BYTES else f"sha256:{hashlib.sha256(encoded).hexdigest()}"

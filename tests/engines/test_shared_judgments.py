@@ -1,0 +1,354 @@
+"""Judgments of a team: logs in files, and the index in a real cluster that they share."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.engines import judgments_address, open_judgments
+from searchapp.engines.elasticsearch.judgments import JudgmentIndex
+from searchapp.errors import DataError, EngineRefused, EngineUnreachable, UsageError
+from searchapp.judging import shared
+from searchapp.judging.events import Action, Author, Channel, Event, Kind
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.shared import Courier, EventIndex, Exchanged, State, synchronize
+from searchapp.settings import Settings
+from tests.server.faults import FaultProxy
+from tests.server.rest import Server
+
+ANN = Author("ann")
+
+WRITER = """
+import sys
+from contextlib import closing
+from pathlib import Path
+from searchapp.engines import open_judgments
+from searchapp.judging.events import Action, Author
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.shared import synchronize
+from searchapp.settings import Settings
+home, name, count, url, prefix = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5]
+settings = Settings(home=home, engine="elasticsearch", url=url, index_prefix=prefix)
+with closing(open_judgments(settings)) as index, JudgmentLog(settings.judgments) as log:
+    for number in range(count):
+        event = Author(name).event("nlps", "t", f"d{number}", Action.grade, grade=number % 4)
+        log.append([event])
+        print(event.id, flush=True)
+        if number % 3 == 0:
+            synchronize(log, index)
+    synchronize(log, index)
+"""
+
+
+def event(document: str = "d", grade: int = 1, author: Author = ANN) -> Event:
+    return author.event("nlps", "t", document, Action.grade, grade=grade)
+
+
+def written(log: JudgmentLog) -> list[Event]:
+    return [one for _, one in log.events()]
+
+
+class Team:
+    """Members with a log each, who use the same cluster."""
+
+    def __init__(self, folder: Path, url: str, prefix: str) -> None:
+        self.folder = folder
+        self.url = url
+        self.prefix = prefix
+        self.server = Server(url)
+
+    def settings(self, name: str, url: str | None = None) -> Settings:
+        return Settings(
+            home=self.folder / name, engine="elasticsearch", url=url or self.url, index_prefix=self.prefix
+        )
+
+    def log(self, name: str) -> JudgmentLog:
+        return JudgmentLog(self.settings(name).judgments)
+
+    def exchange(self, name: str, url: str | None = None) -> Exchanged:
+        """What `judgments sync` does, without much patience."""
+        with closing(self.connect(name, url)) as index, self.log(name) as log:
+            return synchronize(log, index)
+
+    def connect(self, name: str, url: str | None = None) -> EventIndex:
+        return open_judgments(self.settings(name, url), attempts=2, timeout=10)
+
+    def events(self, name: str) -> list[Event]:
+        with self.log(name) as log:
+            return written(log)
+
+    def waiting(self, name: str) -> int:
+        with self.log(name) as log:
+            return log.waiting(judgments_address(self.settings(name)))
+
+    def stored(self) -> list[str]:
+        """The ids in the index, asked for past the code under test."""
+        self.server.request("POST", f"/{self.prefix}-judgments/_refresh")
+        answer = self.server.request("GET", f"/{self.prefix}-judgments/_search?size=10000").json()
+        return sorted(hit["_id"] for hit in answer["hits"]["hits"])
+
+    def start(self, name: str, count: int) -> subprocess.Popen[str]:
+        arguments = [str(self.folder / name), name, str(count), self.url, self.prefix]
+        return subprocess.Popen([sys.executable, "-c", WRITER, *arguments], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def team(tmp_path: Path, elasticsearch_url: str, index_prefix: str) -> Team:
+    return Team(tmp_path, elasticsearch_url, index_prefix)
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "EVENTS_AT_ONCE", 3)
+    monkeypatch.setattr("searchapp.engines.elasticsearch.judgments.EVENTS_AT_ONCE", 4)
+
+
+def ids(events: list[Event]) -> list[str]:
+    return sorted(one.id for one in events)
+
+
+def test_what_one_writes_reaches_the_others_as_it_was(team: Team, small_batches: None) -> None:
+    model = Author("bot", Kind.model, Channel.plain)
+    events = [
+        event("é 𝔸"),
+        ANN.event(
+            "nlps", "t", "d", Action.note, text='a "note"\nof two lines' + "x" * 40_000, run="r", rank=3
+        ),
+        ANN.event("nlps", "t", "d", Action.retract, refers="x"),
+        model.event("nlps", "t", "d", Action.cant_tell, text="\x00\t\u2028"),
+        ANN.event("checkthat", "t" * 9000, "d", Action.adjudicate, grade=2),
+        replace(event(), id="long" * 200, time="0044-03-15T12:00:00Z", channel=Channel.imported),
+        *(event(f"d{number}") for number in range(10)),
+    ]
+    with team.log("ann") as log:
+        log.append(events)
+    assert team.exchange("ann") == Exchanged(sent=16, fetched=0)
+    assert team.exchange("ben") == Exchanged(sent=0, fetched=16)
+    assert team.events("ben") == events
+    assert [team.exchange(name) for name in ("ann", "ben")] == [Exchanged(), Exchanged()]
+    assert len(team.stored()) == 16
+
+
+def test_both_write_and_both_have_everything(team: Team) -> None:
+    for name in ("ann", "ben"):
+        with team.log(name) as log:
+            log.append([event(author=Author(name))])
+    team.exchange("ann")
+    assert team.exchange("ben") == Exchanged(sent=1, fetched=1)
+    assert team.waiting("ann") == 0
+    assert team.exchange("ann") == Exchanged(sent=0, fetched=1)
+    assert ids(team.events("ann")) == ids(team.events("ben")) == team.stored()
+
+
+def test_an_answer_that_is_lost_makes_no_second_event(team: Team, fault_proxy: FaultProxy) -> None:
+    with team.log("ann") as log:
+        log.append([event(f"d{number}") for number in range(5)])
+    fault_proxy.cut(1, path="/_bulk$")
+    assert team.exchange("ann", fault_proxy.url) == Exchanged(sent=5)
+    assert fault_proxy.count(path="/_bulk$") == 2
+    assert len(team.stored()) == 5
+
+
+def test_what_a_server_that_is_gone_did_not_get_is_sent_later(
+    team: Team, fault_proxy: FaultProxy, small_batches: None
+) -> None:
+    events = [event(f"d{number}") for number in range(8)]
+    with team.log("ann") as log:
+        log.append(events)
+    fault_proxy.refuse_from(2)  # the first three events arrive, and then the server is gone
+    with pytest.raises(EngineUnreachable):
+        team.exchange("ann", fault_proxy.url)
+    with team.log("ann") as log:
+        address = judgments_address(team.settings("ann", fault_proxy.url))
+        assert log.waiting(address) == 5
+        log.append([event("while it was gone")])
+    with pytest.raises(EngineUnreachable):
+        team.exchange("ann", fault_proxy.url)
+    fault_proxy.heal()
+    assert team.exchange("ann", fault_proxy.url) == Exchanged(sent=6)
+    assert team.stored() == ids(team.events("ann"))
+
+
+def test_events_that_a_busy_server_rejects_are_sent_again(team: Team, fault_proxy: FaultProxy) -> None:
+    events = [event("a"), event("b")]
+    with team.log("ann") as log:
+        log.append(events)
+    fault_proxy.reject_documents({events[0].id})
+    assert team.exchange("ann", fault_proxy.url) == Exchanged(sent=2)
+    fault_proxy.reject_documents({(third := event("c")).id}, times=None)
+    with team.log("ann") as log:
+        log.append([third])
+    with pytest.raises(EngineRefused, match="it is kept here"):
+        team.exchange("ann", fault_proxy.url)
+    assert team.stored() == ids(events)
+
+
+def test_a_deleted_index_is_filled_again_by_whoever_has_the_events(team: Team) -> None:
+    with team.log("ann") as log:
+        log.append([event("a"), event("b")])
+    team.exchange("ann")
+    team.exchange("ben")
+    team.server.delete_indices(team.prefix)
+    assert team.waiting("ben") == 0  # as far as is known
+    assert team.exchange("ben") == Exchanged(sent=2)
+    assert team.exchange("ann") == Exchanged(sent=2)
+    assert team.stored() == ids(team.events("ann"))
+
+
+def test_an_index_that_was_set_back_gets_what_it_lost(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a snapshot was restored: what was sent is not there, and the shard's history has another name."""
+    with team.log("ann") as log:
+        log.append([event("a"), event("b")])
+    team.exchange("ann")
+    team.server.request("DELETE", f"/{team.prefix}-judgments/_doc/{team.stored()[0]}")
+    assert team.exchange("ann") == Exchanged()
+    asked = JudgmentIndex._primary
+
+    def restored(index: JudgmentIndex) -> State | None:
+        state = asked(index)
+        return None if state is None else replace(state, identity=f"{state.identity} restored")
+
+    monkeypatch.setattr(JudgmentIndex, "_primary", restored)
+    assert team.exchange("ann") == Exchanged(sent=2)
+    assert len(team.stored()) == 2
+
+
+@pytest.mark.parametrize("alias", [False, True])
+def test_an_index_of_somebody_else_is_refused(team: Team, alias: bool) -> None:
+    name = f"{team.prefix}-judgments"
+    body: dict[str, Any] = {"aliases": {name: {}}} if alias else {}
+    team.server.request("PUT", f"/{name}-000001" if alias else f"/{name}", body, timeout=60)
+    with team.log("ann") as log:
+        log.append([event()])
+    with pytest.raises(EngineRefused, match="that searchapp did not make: choose another prefix"):
+        team.exchange("ann")
+    assert team.stored() == [] and team.waiting("ann") == 1
+
+
+def test_an_index_that_lost_its_alias_is_told(team: Team) -> None:
+    team.exchange("ann")
+    name = f"{team.prefix}-judgments"
+    team.server.request("DELETE", f"/{name}-000001/_alias/{name}")
+    with pytest.raises(EngineRefused, match="add the alias, or remove the index"):
+        team.exchange("ann")
+
+
+def test_another_event_of_the_same_id_is_told_and_holds_up_nothing_else(
+    team: Team, small_batches: None
+) -> None:
+    events = [event(f"d{number}") for number in range(9)]
+    with team.log("ann") as log:
+        log.append(events)
+    team.exchange("ann")
+    with team.log("ben") as log:
+        log.append([replace(events[4], grade=3), *(later := [event(f"e{number}") for number in range(5)])])
+    for _ in range(2):  # it is told until somebody has looked into it
+        with pytest.raises(DataError, match=f"different judgments of the id {events[4].id}; everything else"):
+            team.exchange("ben")
+    assert ids(team.events("ben")) == ids([*events, *later]) == team.stored()
+
+
+def test_documents_that_are_no_judgments_are_told_and_passed_over(team: Team) -> None:
+    team.exchange("ann")
+    body = {"id": "x", "grade": -3}
+    team.server.request("PUT", f"/{team.prefix}-judgments/_doc/foreign", body)
+    with team.log("ann") as log:
+        log.append([one := event()])
+    with pytest.raises(DataError, match="holds a document foreign that is no judgment"):
+        team.exchange("ann")
+    with pytest.raises(DataError, match="holds a document foreign"):
+        team.exchange("ben")
+    assert team.events("ben") == [one]
+
+
+def test_two_processes_write_at_once_and_a_third_log_misses_nothing(team: Team) -> None:
+    writers = [team.start(name, 60) for name in ("ann", "ben")]
+    with closing(team.connect("eve")) as index, team.log("eve") as log:
+        while any(writer.poll() is None for writer in writers):
+            synchronize(log, index)  # while they write
+        synchronize(log, index)
+    confirmed = sorted(line for writer in writers for line in writer.communicate(timeout=60)[0].split())
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert ids(team.events("eve")) == confirmed == team.stored()
+    assert len(confirmed) == 120
+
+
+def test_two_processes_share_a_log_and_its_index(team: Team) -> None:
+    writers = [team.start("ann", 30) for _ in range(2)]
+    confirmed = sorted(line for writer in writers for line in writer.communicate(timeout=120)[0].split())
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert ids(team.events("ann")) == confirmed == team.stored()
+    assert team.waiting("ann") == 0
+
+
+def test_every_confirmed_event_arrives_once_after_kills_at_random_moments(team: Team) -> None:
+    confirmed: set[str] = set()
+    for kill in range(8):
+        writer = team.start("ann", 10_000)
+        assert writer.stdout is not None
+        confirmed.add(writer.stdout.readline().strip())  # it is at work
+        time.sleep(0.03 * kill)
+        os.kill(writer.pid, signal.SIGKILL)
+        rest = writer.stdout.read()
+        confirmed |= {line.strip() for line in rest.splitlines(keepends=True) if line.endswith("\n")}
+        writer.stdout.close()
+        writer.wait(timeout=10)
+    team.exchange("ann")
+    assert confirmed <= set(team.stored())
+    assert team.stored() == ids(team.events("ann"))
+    team.exchange("ben")
+    assert ids(team.events("ben")) == team.stored()
+
+
+@pytest.fixture
+def courier(team: Team, fault_proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Courier]:
+    monkeypatch.setattr(shared, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(shared, "FETCH_SECONDS", 0.1)
+    settings = team.settings("ann", fault_proxy.url)
+    courier = Courier(
+        settings.judgments,
+        lambda: open_judgments(settings, attempts=1, timeout=5),
+        judgments_address(settings),
+    )
+    courier.start()
+    yield courier
+    courier.stop(10)
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def test_a_courier_sends_and_fetches_by_itself(team: Team, courier: Courier, fault_proxy: FaultProxy) -> None:
+    with team.log("ann") as log:
+        log.append([event("a")])
+        until(lambda: log.waiting(courier.address) == 0)
+        fault_proxy.answer(503, times=None)
+        log.append([event("b")])
+        until(lambda: courier.trouble is not None)
+        assert log.waiting(courier.address) == 1 and len(team.stored()) == 1
+        fault_proxy.heal()
+        until(lambda: courier.trouble is None and log.waiting(courier.address) == 0)
+        with team.log("ben") as other:
+            other.append([event("c", author=Author("ben"))])
+        team.exchange("ben")
+        until(lambda: courier.fetched == 1)
+        assert ids(written(log)) == team.stored()
+
+
+def test_the_embedded_engine_shares_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--url or SEARCHAPP_URL"):
+        open_judgments(Settings(home=tmp_path))
