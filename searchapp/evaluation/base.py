@@ -9,6 +9,9 @@ from typing import Any, Protocol
 
 from searchapp.model import Run
 
+Qrels = Mapping[str, Mapping[str, int]]
+"""Grades by topic and document, by the names that the scorer has for them."""
+
 Figures = Mapping[str, float | None]
 """Figures of one topic or file by their official names; None where the topic is left out of a figure."""
 
@@ -73,7 +76,7 @@ class Scored:
     official: OfficialScore
     topics: int
     rankings: Mapping[str, Sequence[str]]
-    qrels: Mapping[str, Mapping[str, int]]
+    qrels: Qrels
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,14 @@ class Scorer(Protocol):
 
     def predictions(self, run: Run) -> Any:
         """What `read` would give for the official files of a run."""
+
+    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
+        """The grades of gold files by topic and document, as `Scored.qrels` has them.
+
+        Raises:
+            NotScorable: the organisers' script stops on a file or refuses it.
+            DataError: a gold file is missing or can't be read.
+        """
 
     def score(self, predictions: Any, gold: Sequence[Path], options: ScorerOptions) -> Scored:
         """The official figures of predictions against gold files.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.errors import NotScorable
-from searchapp.evaluation.base import Breakdown, OfficialScore, Row, Scored, ScorerOptions
+from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Row, Scored, ScorerOptions
 from searchapp.formats.debates import read_debate
 from searchapp.formats.line_scores import failures, read_text
 from searchapp.formats.problems import Problems, shown
@@ -65,6 +65,9 @@ class CheckThatScorer:
             for ranking in run
         ]
 
+    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
+        return {path.name: _grades(read_gold(path)) for path in gold}
+
     def score(
         self, predictions: Sequence[Prediction], gold: Sequence[Path], options: ScorerOptions
     ) -> Scored:
@@ -92,10 +95,7 @@ class CheckThatScorer:
             _official(per_file, ranked, labels, stopped),
             len(labels),
             {name: [str(number) for number in numbers] for name, numbers in ranked.items()},
-            {
-                name: {str(number): int(label == 1) for number, label in relevant.items()}
-                for name, relevant in labels.items()
-            },
+            {name: _grades(relevant) for name, relevant in labels.items()},
         )
 
     def breakdown(
@@ -352,3 +352,7 @@ def _integer(text: str, where: str) -> int:
         return int(text)
     except ValueError as error:
         raise NotScorable(f"{where}: {shown(text)} is no integer", f"ValueError: {error}") from error
+
+
+def _grades(labels: Mapping[int, int]) -> dict[str, int]:
+    return {str(number): int(label == 1) for number, label in labels.items()}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from searchapp.errors import NotScorable
-from searchapp.evaluation.base import Breakdown, OfficialScore, Scored, ScorerOptions
+from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Scored, ScorerOptions
 from searchapp.evaluation.explanation_2019_breakdowns import BREAKDOWNS, Material, breakdown
 from searchapp.evaluation.explanation_rankings import (
     Predictions,
@@ -162,6 +162,10 @@ class Explanation2019Scorer:
     def predictions(self, run: Run) -> Predictions:
         return two_column.of_run(run)
 
+    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
+        (path,) = gold
+        return _qrels(read_gold(path))
+
     def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
         (path,) = gold
         explanations = read_gold(path)
@@ -170,7 +174,7 @@ class Explanation2019Scorer:
             score(predictions, explanations),
             len(explanations),
             {question: distinct(rankings[question]) for question in explanations if question in rankings},
-            {question: dict.fromkeys(facts, 1) for question, facts in explanations.items()},
+            _qrels(explanations),
         )
 
     def breakdown(
@@ -187,3 +191,7 @@ class Explanation2019Scorer:
             problems.raise_if_any()
         material = Material(folded(predictions), read_gold(path), texts, asked, self._terms)
         return [breakdown(name, material) for name in wanted]
+
+
+def _qrels(gold: Gold) -> Qrels:
+    return {question: dict.fromkeys(facts, 1) for question, facts in gold.items()}

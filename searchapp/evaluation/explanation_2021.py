@@ -14,7 +14,7 @@ from typing import Any
 
 from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation import json_files
-from searchapp.evaluation.base import Breakdown, OfficialScore, Scored, ScorerOptions
+from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Scored, ScorerOptions
 from searchapp.evaluation.explanation_2021_breakdowns import BREAKDOWNS, Material, breakdown
 from searchapp.evaluation.explanation_rankings import (
     Predictions,
@@ -181,19 +181,18 @@ class Explanation2021Scorer:
     def predictions(self, run: Run) -> Predictions:
         return two_column.of_run(run)
 
+    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
+        (path,) = gold
+        return _qrels(read_gold(path))
+
     def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
         (path,) = gold
         ratings = read_gold(path)
         official = score(predictions, ratings)
-        # The field's measures take whole grades: a fraction counts as the next one.
-        qrels = {
-            question: {fact.lower(): max(0, math.ceil(grade)) for fact, grade in grades.items()}
-            for question, grades in ratings.items()
-        }
         rankings = {
             question: distinct(predictions[question]) for question in ratings if question in predictions
         }
-        return Scored(official, len(ratings), rankings, qrels)
+        return Scored(official, len(ratings), rankings, _qrels(ratings))
 
     def breakdown(
         self, predictions: Predictions, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
@@ -223,3 +222,11 @@ class Explanation2021Scorer:
             self._terms,
         )
         return [breakdown(name, material) for name in wanted]
+
+
+def _qrels(gold: Gold) -> Qrels:
+    """The ratings as whole grades, which the field's measures take: a fraction counts as the next one."""
+    return {
+        question: {fact.lower(): max(0, math.ceil(grade)) for fact, grade in grades.items()}
+        for question, grades in gold.items()
+    }

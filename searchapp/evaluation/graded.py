@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from searchapp.errors import UsageError
-from searchapp.evaluation.base import Breakdown, OfficialScore, Scored, ScorerOptions
+from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Scored, ScorerOptions
 from searchapp.evaluation.measures import measure
 from searchapp.formats import trec
 from searchapp.formats.problems import Problems
@@ -39,13 +39,17 @@ class GradedScorer:
     def predictions(self, run: Run) -> Rankings:
         return {ranking.topic_id: ranking.document_ids() for ranking in run}
 
-    def score(self, predictions: Rankings, gold: Sequence[Path], options: ScorerOptions) -> Scored:
+    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
         qrels: dict[str, dict[str, int]] = {}
         problems = Problems()
         for path in gold:
             for topic, grades in self._read_gold(path, options.split, problems).items():
                 qrels.setdefault(topic, {}).update(grades)
         problems.raise_if_any()
+        return qrels
+
+    def score(self, predictions: Rankings, gold: Sequence[Path], options: ScorerOptions) -> Scored:
+        qrels = self.qrels(gold, options)
         figures = measure(predictions, qrels, [self._measure])
         official = OfficialScore(
             self._measure,

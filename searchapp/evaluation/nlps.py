@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, NotScorable, UsageError
-from searchapp.evaluation.base import Breakdown, OfficialScore, Scored, ScorerOptions
+from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Scored, ScorerOptions
 from searchapp.formats import two_column
 from searchapp.formats.problems import shown
 from searchapp.model import Run
@@ -98,7 +98,7 @@ class NlpsScorer:
     """The official scorer of `nlps`."""
 
     files_make_one = False
-    breakdowns = ()
+    breakdowns: tuple[str, ...] = ()
 
     def read(self, files: Sequence[Path]) -> Predictions:
         (path,) = files
@@ -106,6 +106,10 @@ class NlpsScorer:
 
     def predictions(self, run: Run) -> Predictions:
         return two_column.of_run(run)
+
+    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
+        (path,) = gold
+        return honest_qrels(read_gold(path))
 
     def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
         (path,) = gold

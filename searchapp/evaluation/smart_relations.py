@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.evaluation.base import Breakdown, OfficialScore, Row, Scored, ScorerOptions
+from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Row, Scored, ScorerOptions
 from searchapp.evaluation.json_files import load_list
 from searchapp.evaluation.relation_counts import MEASURES, Counts, count_multisets, count_slots, json_name
 from searchapp.formats.problems import shown
@@ -128,6 +128,10 @@ class RelationScorer:
             {ranking.topic_id: ranking.document_ids() for ranking in run},
         )
 
+    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
+        knowledge_base = options.knowledge_base or self._knowledge_base
+        return _qrels(self._questions(Predictions({}), gold, options.split, knowledge_base))
+
     def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
         knowledge_base = options.knowledge_base or self._knowledge_base
         questions = self._questions(predictions, gold, options.split, knowledge_base)
@@ -142,7 +146,6 @@ class RelationScorer:
             (*predictions.warnings, *_warnings(questions)),
             _honest(questions),
         )
-        qrels = {question.name: dict.fromkeys(_relations(question.gold), 1) for question in questions}
         rankings = predictions.rankings
         if rankings is None:
             names = {_name(id_) for id_ in predictions.answers}
@@ -152,7 +155,7 @@ class RelationScorer:
                 for id_, answer in predictions.answers.items()
                 if _name(id_) in known
             }
-        return Scored(official, len(questions), rankings, qrels)
+        return Scored(official, len(questions), rankings, _qrels(questions))
 
     def breakdown(
         self, predictions: Predictions, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
@@ -216,6 +219,10 @@ class RelationScorer:
                 _Question(name, text if isinstance(text, str) else "", entry["relations"], counts, honest)
             )
         return questions
+
+
+def _qrels(gold: Sequence[_Question]) -> Qrels:
+    return {question.name: dict.fromkeys(_relations(question.gold), 1) for question in gold}
 
 
 def _honest(questions: Sequence[_Question]) -> dict[str, float]:

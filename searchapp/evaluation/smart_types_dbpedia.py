@@ -15,7 +15,7 @@ from typing import Any
 
 from searchapp.errors import NotScorable, UsageError
 from searchapp.evaluation import smart_types
-from searchapp.evaluation.base import Breakdown, Figures, OfficialScore, Scored, ScorerOptions
+from searchapp.evaluation.base import Breakdown, Figures, OfficialScore, Qrels, Scored, ScorerOptions
 from searchapp.evaluation.json_files import load_list, official
 from searchapp.evaluation.lenient_ndcg import gains, ndcg
 from searchapp.evaluation.smart_types import InSplit, Predictions, required
@@ -110,6 +110,10 @@ class SmartTypesDbpediaScorer:
     def predictions(self, run: Run) -> Predictions:
         return smart_types.of_run(run)
 
+    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
+        hierarchy = _hierarchy(gold, options.hierarchy)
+        return _qrels(read_gold(gold[0], hierarchy, partial(self._in_split, options.split)))
+
     def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
         hierarchy = _hierarchy(gold, options.hierarchy)
         questions = read_gold(gold[0], hierarchy, partial(self._in_split, options.split))
@@ -122,10 +126,7 @@ class SmartTypesDbpediaScorer:
                 for id_, entry in _last(predicted).items()
                 if id_ in questions
             },
-            {
-                _name(id_, questions): dict.fromkeys(smart_types.documents_of(entry), 1)
-                for id_, entry in questions.items()
-            },
+            _qrels(questions),
         )
 
     def breakdown(
@@ -153,6 +154,12 @@ def _hierarchy(gold: Sequence[Path], named: Path | None) -> Hierarchy:
     if path is None:
         raise UsageError(f"{gold[0]} is scored with a type hierarchy: name the file with --hierarchy")
     return type_hierarchy.read_as_scored(path)
+
+
+def _qrels(gold: Ids) -> Qrels:
+    return {
+        _name(id_, gold): dict.fromkeys(smart_types.documents_of(entry), 1) for id_, entry in gold.items()
+    }
 
 
 def _aligned(predictions: Predictions, gold: Ids) -> Predictions:

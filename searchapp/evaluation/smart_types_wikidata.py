@@ -20,7 +20,7 @@ from typing import Any
 
 from searchapp.errors import NotScorable
 from searchapp.evaluation import smart_types
-from searchapp.evaluation.base import Breakdown, Figures, OfficialScore, Scored, ScorerOptions
+from searchapp.evaluation.base import Breakdown, Figures, OfficialScore, Qrels, Scored, ScorerOptions
 from searchapp.evaluation.json_files import load_list
 from searchapp.evaluation.smart_types import InSplit, Predictions
 from searchapp.evaluation.smart_types_breakdowns import BREAKDOWNS, Single, broken_down
@@ -89,16 +89,16 @@ class SmartTypesWikidataScorer:
     def predictions(self, run: Run) -> Predictions:
         return smart_types.of_run(run)
 
+    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
+        return _qrels(self._gold(gold[0], options.split))
+
     def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
         questions = self._gold(gold[0], options.split)
         predicted = predictions.aligned(questions)
         official = score(predicted, questions, whole_labels=options.lenient)
-        rankings, qrels = {}, {}
-        for entry in reversed(questions):  # a question that comes again is ranked by its first entry
-            qrels[str(entry.get("id"))] = dict.fromkeys(smart_types.documents_of(entry), 1)
-        for entry in reversed(predicted):
-            rankings[str(entry.get("id"))] = smart_types.documents_of(entry)
-        return Scored(official, len(qrels), rankings, dict(reversed(qrels.items())))
+        qrels = _qrels(questions)
+        rankings = {str(entry.get("id")): smart_types.documents_of(entry) for entry in reversed(predicted)}
+        return Scored(official, len(qrels), rankings, qrels)
 
     def breakdown(
         self, predictions: Predictions, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
@@ -264,3 +264,9 @@ def _warnings(results: Sequence[_Result], gold: Entries, honest: Mapping[str, fl
     repeated = len(results) - unknown - len(answered)
     if repeated:
         yield f"{repeated} predictions are for a question that has one already; the official scorer counts each"
+
+
+def _qrels(gold: Entries) -> Qrels:
+    """The grades of each question; of one that comes again those of its first entry."""
+    found = {str(entry.get("id")): smart_types.documents_of(entry) for entry in reversed(gold)}
+    return {question: dict.fromkeys(documents, 1) for question, documents in reversed(found.items())}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -111,6 +111,14 @@ class Task(Protocol):
         Only the topics with grades are in it; a document without a grade counts as not relevant.
         """
 
+    def gold_grades(self, files: Sequence[Path], data: Path, split: str) -> Grades:
+        """The grades of files like those of `judged_gold`, by topics of the split and by documents.
+
+        Raises:
+            NotScorable: the organisers' script stops on a file or refuses it.
+            DataError: a file is missing or can't be read.
+        """
+
     def judged_example(self, topic: Topic, grades: Mapping[str, float], data: Path) -> Example:
         """The solved topic that a topic with these grades is: as `examples` would have it, were they its gold.
 
@@ -145,6 +153,7 @@ class ShippedTask:
     grades: tuple[str, ...] = ("not relevant", "relevant")
     context: tuple[str, str] | None = None
     file: Path | None = None
+    scorer: Scorer
 
     @property
     def index_name(self) -> str:
@@ -159,6 +168,9 @@ class ShippedTask:
 
     def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
         raise UsageError(f"judgments can't be written as gold of {self.name}: export them as qrels")
+
+    def gold_grades(self, files: Sequence[Path], data: Path, split: str) -> Grades:
+        return self.scorer.qrels(files, ScorerOptions(split=split))
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float], data: Path) -> Example:
         return Example(topic, {document: 1.0 for document, grade in grades.items() if grade > 0})

@@ -8,7 +8,7 @@ training debates each is ranked by the others, of the test debates each by all t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from searchapp.analysis import AnalysisRegistry
@@ -19,7 +19,7 @@ from searchapp.formats import line_scores
 from searchapp.formats.debates import MOST_LINES, Line, read_debate, write_debate
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Ranking, Run, Topic
-from searchapp.tasks.base import ShippedTask, Writer
+from searchapp.tasks.base import Grades, ShippedTask, Writer
 from searchapp.tasks.characteristic import TermCounts
 
 TRAINING = "training"
@@ -145,6 +145,13 @@ class CheckThat(ShippedTask):
             path.name: writer(path, grades[path.stem])
             for path in self.split_files(data, split)
             if path.stem in grades
+        }
+
+    def gold_grades(self, files: Sequence[Path], data: Path, split: str) -> Grades:
+        grades = {Path(name).stem: lines for name, lines in super().gold_grades(files, data, split).items()}
+        return {
+            debate: {f"{debate}:{line}": grade for line, grade in lines.items()}
+            for debate, lines in grades.items()
         }
 
     def is_masked(self, data: Path, split: str) -> bool:

@@ -6,7 +6,7 @@ scorer does not look at them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from searchapp.evaluation.explanation_2019 import MEASURE, Explanation2019Scorer
@@ -66,6 +66,12 @@ class Explanation2019(ExplanationTask):
         cells = ["questionID\texplanation", *(f"{question}\t{facts or NOTHING}" for question, facts in rows)]
         text = "".join(f"{row}\n" for row in cells)
         return {self._split_file(data, split).name: lambda file: file.write(text.encode())}
+
+    def gold_grades(self, files: Sequence[Path], data: Path, split: str) -> Grades:
+        folded = super().gold_grades(files, data, split)
+        # The scorer knows questions without the letter case that their ids have.
+        topics = {topic.id.lower(): topic.id for topic in self.topics(data, split, Problems(lenient=True))}
+        return {topics.get(question, question): grades for question, grades in folded.items()}
 
     def is_masked(self, data: Path, split: str) -> bool:
         if split != "test":

@@ -5,7 +5,7 @@ See `own_file` for what it looks like, and docs/own-task.md for how to write one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from searchapp.formats.texts import read_texts
 from searchapp.model import Document, Example, Run, Topic
 from searchapp.resources import RecipeBook
 from searchapp.tasks import own_file
-from searchapp.tasks.base import Task, Writer
+from searchapp.tasks.base import Grades, Task, Writer
 from searchapp.tasks.own_file import OwnFile, Topics
 
 RECIPES = "text"
@@ -213,6 +213,9 @@ class OwnTask:
             example = self.judged_example(topic, grades, data)
             if example.gold:
                 yield example
+
+    def gold_grades(self, files: Sequence[Path], data: Path, split: str) -> Grades:
+        return self.scorer.qrels(files, ScorerOptions(split=split))
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float], data: Path) -> Example:
         return Example(topic, {document: float(grade) for document, grade in grades.items() if grade > 0})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,25 +25,16 @@ def test_every_task_has_a_sample() -> None:
     assert list(SAMPLES) == tasks.names()
 
 
-def of_topic(task: str, gold: Mapping[str, Mapping[str, int]], topic: str) -> Mapping[str, int] | None:
-    """The gold of a topic by the ids of its documents: the scorers know some by other names."""
-    if task == "checkthat":
-        return {f"{topic}:{line}": grade for line, grade in gold[f"{topic}.tsv"].items()}
-    return gold.get(topic.lower() if task == "explanation-2019" else topic)
-
-
 def judge(sample: Sample, run: Path, log: Path) -> int:
     """Grade every document of the run, and every one of the gold, as the gold does; returns how many topics."""
     task = sample.task
     stored = directory.read(run)
-    gold_files = task.gold_files(sample.data, sample.split)
-    options = replace(OPTIONS, split=sample.split)
-    gold = task.scorer.score(task.scorer.predictions(stored.run), gold_files, options).qrels
+    gold = task.gold_grades(task.gold_files(sample.data, sample.split), sample.data, sample.split)
     judged = 0
     with JudgmentLog(log) as opened:
         session = Session(opened, task.name, Author("ann"))
         for ranking in stored.run:
-            grades = of_topic(task.name, gold, ranking.topic_id)
+            grades = gold.get(ranking.topic_id)
             if grades is None:
                 continue
             judged += 1
