@@ -114,7 +114,7 @@ class Explainer:
         if inner is None or not self._scorer.scores(query, boost).mask()[document]:
             return None
         applies = [
-            function.filter is None or bool(self._scorer.matching_with_boosts(function.filter)[document])
+            function.filter is None or bool(self._scorer.matching(function.filter)[document])
             for function in query.functions
         ]
         found = with_functions(self._reader, self._reader.schema, query, document, inner, applies)
@@ -127,7 +127,7 @@ class Explainer:
         inner = self._explained(query.positive, document, ONE)
         if inner is None:
             return None
-        matched = bool(self._scorer.matching_with_boosts(query.negative)[document])
+        matched = bool(self._scorer.matching(query.negative)[document])
         score = self._scorer.scores(query, boost).values[document]
         return lowered(query, self._reader.schema, inner, matched, boost, score)
 

@@ -110,8 +110,13 @@ class Scorer:
             self._rows.prepare(field, terms, np.float32(boost))
 
     def matching(self, query: Query) -> Mask:
-        """The documents that a query matches, whatever their scores."""
+        """The documents that a query matches, whatever their scores.
+
+        Only a `min_score` looks at scores, and the boosts that rewriting has left count for it.
+        """
         match query:
+            case Boost(inner, _) if has_min_score(inner):
+                return self.scores(query).mask()
             case MatchAll():
                 return np.ones(self._count, bool)
             case MatchNone():
@@ -127,10 +132,6 @@ class Scorer:
             case Bool():
                 return self._matching_bool(query)
         return self._marked([self._documents(query)])
-
-    def matching_with_boosts(self, query: Query) -> Mask:
-        """The documents that a query matches where its boosts count, as they do for a `min_score` inside it."""
-        return self.scores(query).mask() if has_min_score(query) else self.matching(query)
 
     def _documents(self, query: Query) -> NDArray[Any]:
         """The documents that a query without others inside matches, in any order."""
@@ -290,7 +291,7 @@ class Scorer:
 
     def _boosting(self, query: Boosting, boost: np.float32) -> Scores:
         positive = self.scores(query.positive)
-        factors = np.where(self.matching_with_boosts(query.negative), query.factor, 1.0)
+        factors = np.where(self.matching(query.negative), query.factor, 1.0)
         values = (positive.values.astype(np.float64) * factors * float(boost)).astype(np.float32)
         return Scores(values, positive.mask())
 
@@ -299,7 +300,7 @@ class Scorer:
         mask = inner.mask()
         documents = np.flatnonzero(mask)
         applies = [
-            None if function.filter is None else self.matching_with_boosts(function.filter)[documents]
+            None if function.filter is None else self.matching(function.filter)[documents]
             for function in query.functions
         ]
         values = np.zeros(self._count, np.float32)

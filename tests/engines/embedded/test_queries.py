@@ -241,6 +241,33 @@ QUERIES: dict[str, dict[str, Any]] = {
             ],
         }
     },
+    "constant of a boosting whose boost lifts its positive part over a minimum": {
+        "boosting": {
+            "positive": {"function_score": {"query": match("b"), "min_score": 2, "boost": 100}},
+            "negative": match("c"),
+            "negative_boost": 0.5,
+            "boost": 0,
+        }
+    },
+    "constant of a boost that lifts over a minimum in one of several ways": {
+        "constant_score": {
+            "filter": {
+                "dis_max": {
+                    "queries": [
+                        {"function_score": {"query": match("b"), "min_score": 2, "boost": 100}},
+                        match("c"),
+                    ]
+                }
+            }
+        }
+    },
+    "filters whose boosts do not lift over a minimum": {
+        "bool": {
+            "must": {"match_all": {}},
+            "filter": {"function_score": {"query": match("b"), "min_score": 2, "boost": 100}},
+            "must_not": {"function_score": {"query": match("c"), "min_score": 2, "boost": 100}},
+        }
+    },
     "function of nothing": {
         "bool": {"should": [{"bool": {"should": [match("a b")]}}, {"function_score": {"query": match("")}}]}
     },

@@ -265,10 +265,8 @@ def leaves(query: Query, boost: float = 1.0) -> Iterator[tuple[Query, float]]:
     match query:
         case Boost(inner, factor):
             yield from leaves(inner, multiplied(factor, boost))
-        case Constant(inner) | FunctionScore(query=inner):
+        case Constant(inner) | FunctionScore(query=inner) | Boosting(positive=inner):
             yield from leaves(inner, boost)
-        case Boosting(positive=positive):
-            yield from leaves(positive)
         case Bool():
             for inner in (*query.must, *query.should, *query.filter):
                 yield from leaves(inner, boost)
