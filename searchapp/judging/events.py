@@ -32,6 +32,12 @@ class Action(StrEnum):
     adjudicate = "adjudicate"
 
 
+LIMIT = 2**31
+"""Grades and ranks are below it: whatever keeps events can keep them."""
+
+YEARS = range(1970, 9999)
+"""The years of events. Time is counted on from the latest one, which would end with the last year there is."""
+
 GRADED = (Action.grade, Action.adjudicate)
 
 
@@ -94,7 +100,7 @@ class Event:
             raise DataError(f"an event must be an object, not {type(value).__name__}")
         unknown = sorted(value.keys() - {field.name for field in fields(cls)})
         if unknown:
-            raise DataError(f"an event has no field {unknown[0]!r}")
+            raise DataError(f"an event has no field {unknown[0]!r}: a newer searchapp may know it")
         try:
             event = cls(
                 **{
@@ -107,7 +113,7 @@ class Event:
         except KeyError as error:
             raise DataError(f"an event lacks the field {error.args[0]!r}") from None
         except (TypeError, ValueError) as error:
-            raise DataError(f"an event can't be read: {error}") from None
+            raise DataError(f"an event can't be read: {error}; a newer searchapp may know it") from None
         event.check()
         return event
 
@@ -118,21 +124,30 @@ class Event:
             DataError: with the reason.
         """
         for name in ("id", "time", "annotator", "task", "topic_id", "document_id", "text", "run", "refers"):
-            if not isinstance(getattr(self, name), str):
+            text = getattr(self, name)
+            if not isinstance(text, str):
                 raise DataError(f"the field {name!r} of an event must be text")
+            if not _is_unicode(text):
+                raise DataError(f"the field {name!r} of an event has half of a character: {text!r}")
         for name in ("id", "annotator", "task", "topic_id", "document_id"):
             if not getattr(self, name):
                 raise DataError(f"the field {name!r} of an event is empty")
+        if not self.annotator.strip():
+            raise DataError("the annotator of an event has no name, only white space")
         for name in ("grade", "rank"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-                raise DataError(f"the {name} of an event must be a whole number that is not negative")
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise DataError(f"the {name} of an event must be a whole number")
+            if value is not None and not 0 <= value < LIMIT:
+                raise DataError(f"the {name} of an event must be a whole number from 0 to {LIMIT - 1}")
         try:
             moment = datetime.fromisoformat(self.time)
         except ValueError:
             raise DataError(f"the time {self.time!r} of an event is not ISO 8601") from None
         if moment.tzinfo is None:
             raise DataError(f"the time {self.time!r} of an event names no time zone")
+        if moment.year not in YEARS:
+            raise DataError(f"the time {self.time!r} of an event is not from {YEARS[0]} to {YEARS[-1]}")
         if (self.grade is None) == (self.action in GRADED):
             needs = "needs a grade" if self.action in GRADED else "has no grade"
             raise DataError(f"an event {self.action.value!r} {needs}")
@@ -186,3 +201,12 @@ class Author:
         )
         event.check()
         return event
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written down; JSON can spell half of a character that needs two code units."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

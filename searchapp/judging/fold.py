@@ -61,7 +61,18 @@ class View:
 
     def holds(self, event_id: str) -> bool:
         """Whether an event stands, that is no retraction of it stands."""
-        return not any(self.holds(other) for other in self._retracted_by.get(event_id, ()))
+        if event_id not in self._retracted_by:
+            return True
+        # Not by calling itself: a file may have a thousand retractions, each of the one before.
+        chain, reached = [event_id], {event_id}
+        for one in chain:
+            others = [other for other in self._retracted_by.get(one, ()) if other not in reached]
+            chain += others
+            reached.update(others)
+        standing: dict[str, bool] = {}
+        for one in reversed(chain):
+            standing[one] = not any(standing.get(other) for other in self._retracted_by.get(one, ()))
+        return standing[event_id]
 
     def latest(self, topic_id: str, document_id: str) -> datetime | None:
         """The time of the latest event on a document.

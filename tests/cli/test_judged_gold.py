@@ -10,6 +10,7 @@ from searchapp import tasks
 from searchapp.demo import OPTIONS, Sample, samples
 from searchapp.evaluation.evaluate import GoldSource, evaluate
 from searchapp.judging.events import Author
+from searchapp.judging.fold import View, judged
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Place, Session
 from searchapp.runs import directory
@@ -30,21 +31,21 @@ def judge(sample: Sample, run: Path, log: Path) -> int:
     task = sample.task
     stored = directory.read(run)
     gold = task.gold_grades(task.gold_files(sample.data, sample.split), sample.data, sample.split)
-    judged = 0
+    count = 0
     with JudgmentLog(log) as opened:
         session = Session(opened, task.name, Author("ann"))
         for ranking in stored.run:
             grades = gold.get(ranking.topic_id)
             if grades is None:
                 continue
-            judged += 1
+            count += 1
             by_grade: dict[int, list[Place]] = {}
             for document in dict.fromkeys([*grades, *ranking.document_ids()]):
                 place = Place(ranking.topic_id, document)
                 by_grade.setdefault(grades.get(document, 0), []).append(place)
             for grade, places in by_grade.items():
                 session.grade(places, grade)
-    return judged
+    return count
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -65,3 +66,54 @@ def test_the_figures_are_those_of_the_gold(offline: Cli, name: str, tmp_path: Pa
     }
     assert {key: official[key] for key in expected} == pytest.approx(expected, abs=1e-12)
     assert expected
+
+
+def relevant(log: Path, task: str) -> dict[str, dict[str, int]]:
+    """What is relevant by the judgments in a log: all that a gold file of most tasks says."""
+    with JudgmentLog(log) as opened:
+        grades = judged(View(event for _, event in opened.events(task))).grades
+    found = {
+        topic: {document: grade for document, grade in given.items() if grade}
+        for topic, given in grades.items()
+    }
+    return {topic: given for topic, given in found.items() if given}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_official_gold_of_judgments_is_read_as_the_same_judgments(
+    offline: Cli, name: str, tmp_path: Path
+) -> None:
+    sample, log, again, out = SAMPLES[name], tmp_path / "log", tmp_path / "again", tmp_path / "out"
+    gold = sample.task.gold_grades(
+        sample.task.gold_files(sample.data, sample.split), sample.data, sample.split
+    )
+    with JudgmentLog(log) as opened:
+        session = Session(opened, name, Author("ann"))
+        for topic, grades in gold.items():
+            for document, grade in grades.items():
+                session.grade([Place(topic, document)], grade)
+            session.grade([Place(topic, "nobody asked for it")], 0)
+    where = ("--format", "official", "--data", sample.data, "--split", sample.split)
+    assert offline("judgments", "export", name, *where, "--log", log, "--out", out).code == 0
+    result = offline("judgments", "import", name, out, *where, "--annotator", "ben", "--log", again, "--json")
+    assert result.code == 0, result.stderr
+    assert relevant(again, name) == relevant(log, name) != {}
+    result = offline("judgments", "import", name, out, *where, "--annotator", "ben", "--log", again, "--json")
+    assert result.json["new"] == 0
+
+
+def test_gold_of_another_split_or_of_no_task_is_refused(offline: Cli, tmp_path: Path) -> None:
+    sample, log, empty = SAMPLES["nlps"], tmp_path / "log", tmp_path / "empty"
+    empty.mkdir()
+    where = ("--format", "official", "--data", sample.data, "--annotator", "ann", "--log", log)
+    for file, part in (
+        (sample.data / "train_set.json", "has no topic"),
+        (empty, "has no gold file"),
+        (tmp_path / "none", "none"),
+        (sample.data / "knowledge_base.json", "knowledge_base.json"),
+    ):
+        result = offline("judgments", "import", "nlps", file, *where, "--split", "dev")
+        assert result.code == 4 and part in result.stderr, result.stderr
+    assert offline("judgments", "import", "nlps", sample.data, *where).code == 2  # which split?
+    with JudgmentLog(log) as opened:
+        assert len(opened) == 0

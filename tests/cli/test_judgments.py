@@ -12,6 +12,9 @@ from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Place, Session
 from tests.cli.conftest import SAMPLE, Cli
 
+TASK = "explanation-2021"
+"""It has grades from 0 to 6."""
+
 GRADES = {"ann": {"d1": 2, "d2": 0, "d3": 1}, "ben": {"d1": 2, "d2": 2, "d3": 1}}
 
 
@@ -21,10 +24,10 @@ def log(tmp_path: Path) -> Path:
     path = tmp_path / "log.sqlite"
     with JudgmentLog(path) as opened:
         for name, grades in GRADES.items():
-            session = Session(opened, "nlps", Author(name))
+            session = Session(opened, TASK, Author(name))
             for rank, (document, grade) in enumerate(grades.items(), 1):
                 session.grade([Place("t1", document, "run", rank)], grade)
-        Session(opened, "nlps", Author("bot", Kind.model)).grade([Place("t1", "d2")], 0)
+        Session(opened, TASK, Author("bot", Kind.model)).grade([Place("t1", "d2")], 0)
     return path
 
 
@@ -34,22 +37,22 @@ def rows(path: Path) -> list[list[str]]:
 
 def test_the_whole_log_goes_out_and_in_without_loss(offline: Cli, log: Path, tmp_path: Path) -> None:
     out, again = tmp_path / "all.jsonl", tmp_path / "again.sqlite"
-    assert offline("judgments", "export", "nlps", "--log", log, "--out", out).code == 0
-    first = offline("judgments", "import", "nlps", out, "--log", again, "--json")
+    assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
+    first = offline("judgments", "import", TASK, out, "--log", again, "--json")
     assert first.json == {"file": str(out), "events": 7, "new": 7}
-    assert offline("judgments", "import", "nlps", out, "--log", again, "--json").json["new"] == 0
+    assert offline("judgments", "import", TASK, out, "--log", again, "--json").json["new"] == 0
     with JudgmentLog(log) as one, JudgmentLog(again) as two:
         assert list(one.events()) == list(two.events())
 
 
 def test_a_file_that_contradicts_the_log_is_refused_whole(offline: Cli, log: Path, tmp_path: Path) -> None:
     out = tmp_path / "all.jsonl"
-    offline("judgments", "export", "nlps", "--log", log, "--out", out)
+    offline("judgments", "export", TASK, "--log", log, "--out", out)
     lines = out.read_text().splitlines()
     changed = {**json.loads(lines[1]), "grade": 3}
     new = {**json.loads(lines[2]), "id": "new"}
     out.write_text("\n".join([json.dumps(new), json.dumps(changed), '{"id": 1}', "no json"]))
-    result = offline("judgments", "import", "nlps", out, "--log", log)
+    result = offline("judgments", "import", TASK, out, "--log", log)
     assert result.code == 4
     for part in ("line 2", "another event of the id", "line 3", "line 4"):
         assert part in result.stderr
@@ -61,14 +64,14 @@ def test_qrels_have_the_grade_that_holds_and_trec_every_annotators(
     offline: Cli, log: Path, tmp_path: Path
 ) -> None:
     qrels, trec = tmp_path / "qrels", tmp_path / "trec"
-    assert offline("judgments", "export", "nlps", "--format", "qrels", "--log", log, "--out", qrels).code == 0
+    assert offline("judgments", "export", TASK, "--format", "qrels", "--log", log, "--out", qrels).code == 0
     assert rows(qrels) == [["t1", "0", "d1", "2"], ["t1", "0", "d2", "0"], ["t1", "0", "d3", "1"]]
     offline(
-        "judgments", "export", "nlps", "--format", "qrels", "--log", log, "--out", qrels, "--overwrite",
+        "judgments", "export", TASK, "--format", "qrels", "--log", log, "--out", qrels, "--overwrite",
         "--rule", "decided",
     )  # fmt: skip
     assert [row[2] for row in rows(qrels)] == ["d1", "d3"]
-    offline("judgments", "export", "nlps", "--format", "trec", "--log", log, "--out", trec)
+    offline("judgments", "export", TASK, "--format", "trec", "--log", log, "--out", trec)
     assert ["t1", "ben", "d2", "2"] in rows(trec) and ["t1", "bot", "d2", "0"] in rows(trec)
     assert len(rows(trec)) == 7
 
@@ -78,7 +81,7 @@ def test_qrels_are_imported_once_and_refused_where_they_contradict(
 ) -> None:
     path = tmp_path / "qrels"
     path.write_text("t1 0 d1 2\nt2 0 d9 1\n")
-    arguments = ("judgments", "import", "nlps", path, "--format", "qrels", "--annotator", "ann", "--log", log)
+    arguments = ("judgments", "import", TASK, path, "--format", "qrels", "--annotator", "ann", "--log", log)
     assert offline(*arguments, "--json").json == {"file": str(path), "events": 2, "new": 1}
     assert offline(*arguments, "--json").json["new"] == 0
     path.write_text("t1 0 d1 0\nt2 0 d8 1\n")
@@ -86,41 +89,145 @@ def test_qrels_are_imported_once_and_refused_where_they_contradict(
     assert result.code == 4 and "the file says grade 0, ann grade 2 in the log" in result.stderr
     with JudgmentLog(log) as opened:
         assert len(opened) == 8
-    assert offline("judgments", "import", "nlps", path, "--format", "qrels", "--log", log).code == 2
+    assert offline("judgments", "import", TASK, path, "--format", "qrels", "--log", log).code == 2
 
 
 def test_statistics_count_what_holds_now(offline: Cli, log: Path) -> None:
     with JudgmentLog(log) as opened:
-        session = Session(opened, "nlps", Author("ann"))
+        session = Session(opened, TASK, Author("ann"))
         session.undo()
         session.cant_tell(Place("t2", "d1"))
     found = {
         one["annotator"]: one
-        for one in offline("judgments", "stats", "nlps", "--log", log, "--json").json["annotators"]
+        for one in offline("judgments", "stats", TASK, "--log", log, "--json").json["annotators"]
     }
     assert (found["ann"]["graded"], found["ann"]["cant_tell"], found["ann"]["topics"]) == (2, 1, 2)
     assert found["ben"]["grades"] == {"2": 2, "1": 1}
     assert found["bot"]["kind"] == "model"
-    assert "can't tell" in offline("judgments", "stats", "nlps", "--log", log).stdout
+    assert "can't tell" in offline("judgments", "stats", TASK, "--log", log).stdout
 
 
 def test_agreement_of_people_and_of_a_model_with_them(offline: Cli, log: Path) -> None:
     result = offline(
-        "judgments", "agreement", "nlps", "--log", log, "--annotator", "ann", "--annotator", "ben", "--json"
+        "judgments", "agreement", TASK, "--log", log, "--annotator", "ann", "--annotator", "ben", "--json"
     ).json
     (pair,) = result["pairs"]
     # ann 2 0 1, ben 2 2 1: agreement 2/3, by chance (1/3)(2/3) + (1/3)(1/3) = 1/3
     assert pair["documents"] == 3 and pair["kappa"] == pytest.approx(0.5)
     assert result["disputed"] == [{"topic": "t1", "document": "d2", "grades": {"ann": 0, "ben": 2}}]
-    printed = offline("judgments", "agreement", "nlps", "--log", log).stdout
+    printed = offline("judgments", "agreement", TASK, "--log", log).stdout
     assert "ann and bot" in printed and "d2" in printed
-    refused = offline("judgments", "agreement", "nlps", "--log", log, "--annotator", "eve")
+    refused = offline("judgments", "agreement", TASK, "--log", log, "--annotator", "eve")
     assert refused.code == 2 and "there are ann, ben, bot" in refused.stderr
+
+
+def refused(offline: Cli, path: Path, log: Path, *more: object) -> str:
+    """What is said of a file that is not taken in, and of which nothing has come into the log."""
+    with JudgmentLog(log) as opened:
+        before = len(opened)
+    result = offline("judgments", "import", TASK, path, "--log", log, *more)
+    assert result.code == 4 and "Traceback" not in result.stderr, result.stderr
+    with JudgmentLog(log) as opened:
+        assert len(opened) == before
+    return " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"grade": 7}, "7, where the task has grades from 0 to 6"),
+        ({"grade": -1}, "from 0 to 2147483647"),
+        ({"grade": 10**30}, "from 0 to 2147483647"),
+        ({"grade": 1.0}, "a whole number"),
+        ({"grade": float("nan")}, "a whole number"),
+        ({"grade": True}, "a whole number"),
+        ({"rank": 2**31}, "from 0 to 2147483647"),
+        ({"grade": None}, "needs a grade"),
+        ({"task": "checkthat"}, "the event is of checkthat, not of explanation-2021"),
+        ({"annotator": " \t"}, "only white space"),
+        ({"annotator": "ann", "kind": "model"}, "ann is a person elsewhere"),
+        ({"document_id": "\ud83d"}, "half of a character"),
+        ({"time": "yesterday"}, "not ISO 8601"),
+        ({"time": "2026-01-01T00:00:00"}, "no time zone"),
+        ({"time": "9999-12-31T23:59:59.999999+00:00"}, "not from 1970 to 9998"),
+        ({"time": "0001-01-01T00:00:00+14:00"}, "not from 1970 to 9998"),
+        ({"action": "award"}, "a newer searchapp may know it"),
+        ({"stars": 5}, "a newer searchapp may know it"),
+        ({"id": ""}, "is empty"),
+        ({"kind": []}, "can't be read"),
+    ],
+)
+def test_an_event_that_cannot_be_is_refused_in_a_sentence(
+    offline: Cli, log: Path, tmp_path: Path, changes: dict[str, object], part: str
+) -> None:
+    event = Author("eve").event(TASK, "t1", "d1", Action.grade, grade=1)
+    path = tmp_path / "one.jsonl"
+    path.write_text(json.dumps({**event.to_json(), **changes}) + "\n")
+    assert part in refused(offline, path, log)
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b"[" * 100_000, "not JSON"),
+        (b'{"grade": ' + b"9" * 5_000 + b"}", "not JSON"),
+        (b"[1, 2]", "must be an object"),
+        (b'{"id": "\xff"}', "not UTF-8"),
+        (b"\x00\x00", "not JSON"),
+    ],
+)
+def test_what_is_no_event_at_all_is_refused_in_a_sentence(
+    offline: Cli, log: Path, tmp_path: Path, content: bytes, part: str
+) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_bytes(content)
+    assert part in refused(offline, path, log)
+
+
+def test_odd_names_and_ids_go_out_and_in_as_they_are(offline: Cli, tmp_path: Path) -> None:
+    log, again, out = tmp_path / "log.sqlite", tmp_path / "again.sqlite", tmp_path / "all.jsonl"
+    odd = ["Ann O'Neil", "\x1b[31mred", "\u202etfel", "a\x00b", "line\nline", "é", "e\u0301", '";--', "𝔸"]
+    with JudgmentLog(log) as opened:
+        for name in odd:
+            Session(opened, TASK, Author(name)).grade([Place(f"t {name}", name)], 1, reason=name)
+    assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
+    assert offline("judgments", "import", TASK, out, "--log", again, "--json").json["new"] == len(odd)
+    with JudgmentLog(log) as one, JudgmentLog(again) as two:
+        assert list(one.events()) == list(two.events())
+    for command in ("stats", "agreement"):
+        result = offline("judgments", command, TASK, "--log", log)
+        assert result.code == 0 and "\x1b" not in result.stdout and "\x00" not in result.stdout
+    for format_ in ("qrels", "trec"):
+        result = offline(
+            "judgments", "export", TASK, "--format", format_, "--log", log, "--out", tmp_path / "x"
+        )
+        assert result.code == 4 and not (tmp_path / "x").exists()
+
+
+def test_qrels_that_cannot_be_are_refused_in_a_sentence(offline: Cli, log: Path, tmp_path: Path) -> None:
+    path = tmp_path / "qrels"
+    for line, part in (
+        ("t9 0 d1 -1", "negative grade"),
+        ("t9 0 d1 7", "from 0 to 6"),
+        ("t9 0 d1 nan", "integer"),
+    ):
+        path.write_text(f"{line}\n")
+        assert part in refused(offline, path, log, "--format", "qrels", "--annotator", "eve")
+    path.write_text("t9 0 d1 1\n")
+    whose = ("--format", "qrels", "--annotator", "bot")
+    assert "bot is a model elsewhere" in refused(offline, path, log, *whose)
+
+
+def test_every_annotators_grades_can_be_those_of_some(offline: Cli, log: Path, tmp_path: Path) -> None:
+    out = tmp_path / "trec"
+    options = ("--format", "trec", "--log", log, "--out", out, "--annotator", "ben")
+    assert offline("judgments", "export", TASK, *options).code == 0
+    assert {row[1] for row in rows(out)} == {"ben"}
 
 
 def test_a_decision_ends_a_dispute(offline: Cli, log: Path, tmp_path: Path) -> None:
     result = offline(
-        "judgments", "adjudicate", "nlps", "--log", log, "--annotator", "eve",
+        "judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve",
         "--topic", "t1", "--document", "d2", "--grade", 1, "--reason", "half of it",
     )  # fmt: skip
     assert result.code == 0
@@ -128,17 +235,17 @@ def test_a_decision_ends_a_dispute(offline: Cli, log: Path, tmp_path: Path) -> N
         last = [event for _, event in opened.events()][-1]
     assert (last.action, last.grade, last.text) == (Action.adjudicate, 1, "half of it")
     out = tmp_path / "qrels"
-    offline("judgments", "export", "nlps", "--format", "qrels", "--log", log, "--out", out)
+    offline("judgments", "export", TASK, "--format", "qrels", "--log", log, "--out", out)
     assert ["t1", "0", "d2", "1"] in rows(out)
     assert (
         "nothing to decide"
-        in offline("judgments", "adjudicate", "nlps", "--log", log, "--annotator", "eve").stderr
+        in offline("judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve").stderr
     )
 
 
 def test_without_judgments_it_says_how_to_make_some(offline: Cli, log: Path, tmp_path: Path) -> None:
     for command in ("stats", "agreement"):
-        result = offline("judgments", command, "nlps", "--log", tmp_path / "none")
+        result = offline("judgments", command, TASK, "--log", tmp_path / "none")
         assert result.code == 4 and "`searchapp judge`" in result.stderr
         assert not (tmp_path / "none").exists()
         assert offline("judgments", command, "checkthat", "--log", log).code == 4

@@ -41,6 +41,22 @@ def test_a_retraction_can_be_retracted() -> None:
     assert grades(first, undo, retracted(ANN, undo)) == {"d": 1}
 
 
+def test_retractions_of_retractions_have_no_end() -> None:
+    events = [graded(ANN, 1)]
+    for _ in range(5_000):
+        events.append(retracted(ANN, events[-1]))
+        if len(events) in (5_000, 5_001):
+            assert grades(*events) == ({} if len(events) % 2 == 0 else {"d": 1})
+
+
+def test_events_that_retract_each_other_change_nothing_else() -> None:
+    first, undo = graded(ANN, 1), retracted(ANN, graded(ANN, 2))
+    other = retracted(ANN, undo)
+    around = replace(undo, refers=other.id)
+    assert grades(first, around, other) == {"d": 1}
+    assert View([first, around, other]).holds(around.id) is View([first, other, around]).holds(around.id)
+
+
 def test_skipping_and_not_being_able_to_tell_are_no_grades() -> None:
     for action in (Action.skip, Action.cant_tell):
         grade, event = graded(ANN, 2), ANN.event("nlps", "t", "d", action)

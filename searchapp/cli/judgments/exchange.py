@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,6 @@ from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, 
 from searchapp.cli.judgments.options import (
     AnnotatorsOption,
     LogOption,
-    name_of,
     of_task,
     open_log,
     require_known,
@@ -23,6 +22,9 @@ from searchapp.judging.events import Kind
 from searchapp.judging.fold import Rule
 from searchapp.settings import Settings
 
+if TYPE_CHECKING:
+    from searchapp.tasks.base import Grades, Task
+
 
 class Format(StrEnum):
     """What judgments can be written as."""
@@ -31,6 +33,14 @@ class Format(StrEnum):
     qrels = "qrels"
     trec = "trec"
     official = "official"
+
+
+DataOption = Annotated[
+    Path | None, typer.Option(help="official: folder with the task's official files.", show_default=False)
+]
+SplitOption = Annotated[
+    str | None, typer.Option(help="official: the split that the topics are of.", show_default=False)
+]
 
 
 def register(group: typer.Typer) -> None:
@@ -49,13 +59,8 @@ def register(group: typer.Typer) -> None:
                 "official: the task's own gold file.",
             ),
         ] = Format.jsonl,
-        data: Annotated[
-            Path | None,
-            typer.Option(help="official: folder with the task's official files.", show_default=False),
-        ] = None,
-        split: Annotated[
-            str | None, typer.Option(help="official: the split that the topics are of.", show_default=False)
-        ] = None,
+        data: DataOption = None,
+        split: SplitOption = None,
         rule: Annotated[
             Rule,
             typer.Option(help="qrels, official: how several opinions become one, where nobody has decided."),
@@ -93,7 +98,7 @@ def register(group: typer.Typer) -> None:
             if format_ is Format.jsonl:
                 written = exchange.write_jsonl(file, events)
             elif format_ is Format.trec:
-                written = exchange.write_annotators(file, view)
+                written = exchange.write_annotators(file, view, annotator)
             else:
                 trec.write_qrels(file, grades)
                 written = sum(map(len, grades.values()))
@@ -103,14 +108,26 @@ def register(group: typer.Typer) -> None:
     def import_(
         settings: Settings,
         task: TaskArgument,
-        file: Annotated[Path, typer.Argument(help="A file with judgments.", show_default=False)],
+        file: Annotated[
+            Path,
+            typer.Argument(
+                help="A file with judgments; official: or the folder of gold files that export has written.",
+                show_default=False,
+            ),
+        ],
         format_: Annotated[
-            Format, typer.Option("--format", help="jsonl, or qrels of one annotator.")
+            Format,
+            typer.Option(
+                "--format",
+                help="jsonl, or one annotator's grades: qrels, or official, the task's own gold file.",
+            ),
         ] = Format.jsonl,
         annotator: Annotated[
-            str | None, typer.Option(help="qrels: whose grades these are.", show_default=False)
+            str | None, typer.Option(help="qrels, official: whose grades these are.", show_default=False)
         ] = None,
-        kind: Annotated[Kind, typer.Option(help="qrels: a person's, or a model's.")] = Kind.person,
+        kind: Annotated[Kind, typer.Option(help="qrels, official: a person's, or a model's.")] = Kind.person,
+        data: DataOption = None,
+        split: SplitOption = None,
         log: LogOption = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -119,24 +136,56 @@ def register(group: typer.Typer) -> None:
         What the log has already is no news: to import a file a second time changes nothing.
         """
         from searchapp.judging import exchange
+        from searchapp.tasks import data_folder, load
 
-        if format_ in (Format.trec, Format.official):
-            raise UsageError(f"the format {format_.value} can only be written: import jsonl or qrels")
-        if (annotator is None) == (format_ is Format.qrels):
+        if format_ is Format.trec:
+            raise UsageError("the format trec can only be written: import jsonl, qrels or official")
+        if (annotator is None) != (format_ is Format.jsonl):
             needs = (
                 "say whose grades these are"
                 if annotator is None
                 else "jsonl names its annotators itself: leave out"
             )
             raise UsageError(f"{needs} --annotator")
-        task = name_of(task)
+        loaded = load(task)
+        highest = len(loaded.grades) - 1
         with open_log(settings, log, must_exist=False) as opened:
             if annotator is None:
-                outcome = exchange.import_jsonl(opened, file)
+                outcome = exchange.import_jsonl(opened, file, loaded.name, highest)
             else:
+                if format_ is Format.official:
+                    grades = _of_gold(loaded, file, data_folder(loaded, settings.home, data), split)
+                else:
+                    grades = exchange.read_grades(file)
                 now = datetime.now(UTC).isoformat(timespec="microseconds")
-                template = exchange.template(annotator, kind, task, now)
-                outcome = exchange.import_grades(opened, task, exchange.read_grades(file), template, file)
+                template = exchange.template(annotator, kind, loaded.name, now)
+                outcome = exchange.import_grades(opened, loaded.name, grades, template, file, highest)
         if as_json:
             print_json({"file": str(file), "events": outcome.events, "new": outcome.new})
         say(settings, f"{file}: {outcome.events:,} judgments, {outcome.new:,} of them new")
+
+
+def _of_gold(task: Task, file: Path, data: Path, split: str | None) -> Grades:
+    """The grades of a gold file, or of those in a folder that go by the names of the split's.
+
+    Raises:
+        UsageError: the split is not said.
+        DataError: a file can't be read as the task's gold, or has topics that the split has not.
+    """
+    from searchapp.errors import DataError
+    from searchapp.formats.problems import Problems, shown
+
+    if split is None:
+        raise UsageError("say which split the judged topics are of with --split")
+    files = [file]
+    if file.is_dir():
+        names = [path.name for path in task.gold_files(data, split)]
+        files = [path for name in names if (path := file / name).is_file()]
+        if not files:
+            raise DataError(f"{file} has no gold file of {task.name} {split}, such as {names[0]}")
+    grades = task.gold_grades(files, data, split)
+    known = {topic.id for topic in task.topics(data, split, Problems(lenient=True))}
+    for topic in grades:
+        if topic not in known:
+            raise DataError(f"{file}: {task.name} {split} has no topic {shown(topic)}: name another --split")
+    return grades
