@@ -25,7 +25,8 @@ class Settings:
     Credentials are `api_key`, or `username` and `password`; those in `url` are used but never shown.
     `ca_certs` is a PEM file of the authorities that the server's certificate is checked against, the system's
     when None. Every index and alias that searchapp makes begins with `index_prefix`. `data_mirror` is an address that
-    official data is fetched from instead of its sources.
+    official data is fetched from instead of its sources. With `shared`, judgments are exchanged with everybody who
+    uses the same server and prefix.
     """
 
     home: Path
@@ -38,6 +39,7 @@ class Settings:
     ca_certs: Path | None = None
     index_prefix: str = DEFAULT_INDEX_PREFIX
     data_mirror: str | None = None
+    shared: bool = False
     quiet: bool = False
     verbose: bool = False
 
@@ -87,6 +89,7 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
         ca_certs=Path(ca_certs) if ca_certs else None,
         index_prefix=prefix,
         data_mirror=value("data_mirror"),
+        shared=_switch("SEARCHAPP_SHARED", value("shared")),
         quiet=bool(flags.get("quiet")),
         verbose=bool(flags.get("verbose")),
     )
@@ -103,6 +106,14 @@ def _engine(flags: Mapping[str, object], environ: Mapping[str, str]) -> tuple[st
     if environ.get("SEARCHAPP_URL"):
         return "elasticsearch", "SEARCHAPP_URL"
     return ENGINES[0], "default"
+
+
+def _switch(name: str, value: str | None) -> bool:
+    if value is None or value.lower() in ("0", "false", "no", "off"):
+        return False
+    if value.lower() in ("1", "true", "yes", "on"):
+        return True
+    raise UsageError(f"{name} is {value!r}: set it to 1 or 0")
 
 
 def _default_home() -> Path:

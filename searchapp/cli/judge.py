@@ -11,13 +11,11 @@ from typing import Annotated
 import typer
 
 from searchapp.cli.common import TaskArgument, command, say, warn
-from searchapp.cli.judgments.options import LogOption
+from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption
+from searchapp.cli.judgments.team import SharedOption, team
 from searchapp.errors import UsageError
 from searchapp.judging.events import Kind
 from searchapp.settings import Settings
-
-PATIENCE_SECONDS = 2.0
-"""How long a key waits for another process that writes the log, before its judgment waits instead."""
 
 
 def register(app: typer.Typer) -> None:
@@ -71,6 +69,7 @@ def register(app: typer.Typer) -> None:
         plain: Annotated[
             bool, typer.Option("--plain", help="Ordinary prompts, for screen readers and simple terminals.")
         ] = False,
+        shared: SharedOption = None,
     ) -> None:
         """Judge the documents of a run, topic by topic; every key that is pressed is saved at once."""
         from searchapp.engines import open_engine
@@ -96,6 +95,7 @@ def register(app: typer.Typer) -> None:
         with (
             closing(open_engine(settings)) as engine,
             JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS) as log,
+            team(settings, log, shared) as courier,
         ):
             material = Material.open(loaded, engine, run, data)
             topics = material.topics
@@ -113,6 +113,7 @@ def register(app: typer.Typer) -> None:
                 depth,
                 (own_seed(name) if seed is None else seed) if blind else None,
             )
+            desk.session.courier = courier
             title = f"{loaded.name} {material.manifest.split} · {name}{' · blind' if blind else ''}"
             if assigned is not None:
                 title += f" · {len(topics):,} assigned"

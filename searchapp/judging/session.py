@@ -7,12 +7,13 @@ interface must say so too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.fold import Opinion, View
 from searchapp.judging.log import JudgmentLog, NotSaved
+from searchapp.judging.shared import Courier
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,24 @@ class Outcome:
         return self.not_saved is None
 
 
-class Session:
-    """An annotator's actions on a task, with everything in the log so far taken in."""
+JUDGING = (Action.grade, Action.skip, Action.cant_tell, Action.note)
+"""What an annotator does with a document of a ranking."""
 
-    def __init__(self, log: JudgmentLog, task: str, author: Author) -> None:
+
+class Session:
+    """An annotator's actions on a task, with everything in the log so far taken in.
+
+    Undoing knows no limit, but of what was done in earlier sessions it takes back the `earlier` actions only: who
+    decides between annotators does not take back what they once judged themselves, nor the other way round.
+    """
+
+    def __init__(
+        self, log: JudgmentLog, task: str, author: Author, earlier: Collection[Action] = JUDGING
+    ) -> None:
         self.task = task
         self.author = author
+        self.courier: Courier | None = None
+        """Exchanges the log with a team's, when judgments are shared."""
         self.view = View()
         self._log = log
         self._seen: set[str] = set()
@@ -52,7 +65,7 @@ class Session:
         self._done: list[tuple[Event, ...]] = []
         self._undone: list[tuple[Event, ...]] = []
         self.refresh()
-        self._done = [(event,) for event in self._own_standing()]
+        self._done = [(event,) for event in self._own_standing(earlier)]
 
     # What has been said
 
@@ -96,6 +109,11 @@ class Session:
     def not_saved(self) -> str | None:
         """Why events are waiting; None when there are none."""
         return self._why if self._waiting else None
+
+    @property
+    def unsent(self) -> int:
+        """Events that are saved, and that the team's cluster is still to get; 0 when nothing is shared."""
+        return 0 if self.courier is None else self._log.waiting(self.courier.address)
 
     # Actions
 
@@ -166,13 +184,13 @@ class Session:
             self._seen.add(event.id)
             self.view.add(event)
 
-    def _own_standing(self) -> list[Event]:
-        """This annotator's events that can still be undone, in their order."""
+    def _own_standing(self, actions: Collection[Action]) -> list[Event]:
+        """This annotator's events of these kinds that can still be undone, in their order."""
         own = [
             event
             for _, event in self._log.events(self.task)
             if event.annotator == self.author.annotator
-            and event.action is not Action.retract
+            and event.action in actions
             and self.view.holds(event.id)
         ]
         return sorted(own, key=lambda event: event.order)

@@ -133,6 +133,11 @@ def _contradiction(log: JudgmentLog, index: EventIndex, event_id: str) -> str:
     return f"{log.path} and {index.address} have different judgments of the id {event_id}"
 
 
+def waiting_words(unsent: int) -> str:
+    """What an annotator is told of judgments that are saved here, and that the cluster does not have yet."""
+    return f"{'1 waits' if unsent == 1 else f'{unsent:,} wait'} for the cluster"
+
+
 class Courier:
     """Synchronizes in the background, so that nobody who judges waits for a network.
 

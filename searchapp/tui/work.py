@@ -22,6 +22,7 @@ from textual.widgets import Static
 
 from searchapp.errors import SearchappError
 from searchapp.judging.session import Outcome, Session
+from searchapp.judging.shared import waiting_words
 from searchapp.tui import pages
 from searchapp.tui.bars import Entry, KeyLine
 from searchapp.tui.dialogs import Choose, Help, Words
@@ -33,6 +34,9 @@ from searchapp.tui.themes import DARK, LIGHT
 
 REFRESH_SECONDS = 5.0
 """How often what others have judged is taken in, and what could not be saved is tried again."""
+
+TEAM_SECONDS = 0.5
+"""How often it is looked what has gone to, and come from, the cluster of a team."""
 
 LOOKS = Path(__file__).with_name("work.tcss")
 """The looks of what screens have in common."""
@@ -52,10 +56,13 @@ class WorkScreen(Screen[None]):
         self.labels = labels
         self._title = title
         self._status = Content("")
+        self._team: tuple[int, str | None, int] = (0, None, 0)
 
     def on_mount(self) -> None:
         self.begin()
         self.set_interval(REFRESH_SECONDS, self._every_while)
+        if self.session.courier is not None:
+            self.set_interval(TEAM_SECONDS, self._look_at_team)
         gc.freeze()  # what is there by now stays: to look for garbage in it would keep keys waiting
 
     # What a screen says
@@ -207,6 +214,19 @@ class WorkScreen(Screen[None]):
         except SearchappError as error:
             self._tell(str(error), "$error")
 
+    def _look_at_team(self) -> None:
+        """Show what others have sent, and how many judgments wait to be sent; the network is the courier's affair."""
+        courier = self.session.courier
+        assert courier is not None
+        team = (self.session.unsent, courier.trouble, courier.fetched)
+        if team == self._team:
+            return
+        news = team[2] != self._team[2]
+        self._team = team
+        if news:
+            self._every_while()
+        self._show_head()
+
     def _tell_outcome(self, outcome: Outcome, what: str) -> None:
         """Say that an action is saved, or that it is not."""
         if outcome.is_saved:
@@ -229,7 +249,22 @@ class WorkScreen(Screen[None]):
             words = Content.styled(f"▲ {things} NOT SAVED yet, tried again all the time: {why}", "bold")
             head.update(words, layout=False)
         else:
-            head.update(Content.assemble((f"{self._title}  ", "bold"), self._status), layout=False)
+            count, trouble = self._of_team()
+            head.update(
+                Content.assemble((f"{self._title}  ", "bold"), count, self._status, trouble), layout=False
+            )
+
+    def _of_team(self) -> tuple[Content, Content]:
+        """How many judgments wait for the cluster, and why if it does not take them."""
+        courier, unsent = self.session.courier, self.session.unsent
+        if courier is None or not (unsent or courier.trouble):
+            return Content(""), Content("")
+        words, why = waiting_words(unsent), courier.trouble
+        if why is None:
+            return Content(""), Content.styled(f"  {words}", "$faint")  # it is about to be sent
+        return Content.styled(f"▲ {words}  ", "bold $warning"), Content.styled(
+            f"  {pages.safe(why)}", "$faint"
+        )
 
     # Leaving
 

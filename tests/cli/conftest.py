@@ -34,7 +34,7 @@ Cli = Callable[..., Result]
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """Runs commands that need no server, on the embedded engine."""
-    for name in ("URL", "API_KEY", "USERNAME", "PASSWORD", "CA_CERTS", "ENGINE", "INDEX_PREFIX"):
+    for name in ("URL", "API_KEY", "USERNAME", "PASSWORD", "CA_CERTS", "ENGINE", "INDEX_PREFIX", "SHARED"):
         monkeypatch.delenv(f"SEARCHAPP_{name}", raising=False)
     monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from searchapp.cli.judgments import adjudicate, agreement, exchange, sharing
+from searchapp.cli.judgments import adjudicate, agreement, exchange, sharing, sync
 
 
 def register(app: typer.Typer) -> None:
@@ -20,3 +20,4 @@ def register(app: typer.Typer) -> None:
     agreement.register(group)
     adjudicate.register(group)
     sharing.register(group)
+    sync.register(group)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli.judgments.team import exchanging
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from searchapp.judging.events import Event
     from searchapp.judging.fold import View
@@ -23,6 +24,9 @@ LogOption = Annotated[
         "--log", help="File with the judgments.", show_default="judgments.sqlite in searchapp's folder"
     ),
 ]
+PATIENCE_SECONDS = 2.0
+"""How long a key waits for another process that writes the log, before its judgment waits instead."""
+
 AnnotatorsOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -33,19 +37,31 @@ AnnotatorsOption = Annotated[
 ]
 
 
-def open_log(settings: Settings, path: Path | None, *, must_exist: bool = True) -> closing[JudgmentLog]:
-    """The log in a file, or in searchapp's folder, to be closed at the end.
+@contextmanager
+def open_log(
+    settings: Settings, path: Path | None, *, must_exist: bool = True, patience: float | None = None
+) -> Iterator[JudgmentLog]:
+    """The log in a file, or in searchapp's folder, to be closed at the end; `patience` is that of the log.
+
+    When SEARCHAPP_SHARED says that judgments are shared, the one in searchapp's folder takes in what others have
+    written before, and sends what has been written here afterwards.
 
     Raises:
         DataError: there is none although there must be.
     """
     from searchapp.errors import DataError
-    from searchapp.judging.log import JudgmentLog
+    from searchapp.judging.log import BUSY_SECONDS, JudgmentLog
 
+    shared = settings.shared and path is None
     path = path or settings.judgments
-    if must_exist and not path.exists():
+    if must_exist and not shared and not path.exists():
         raise DataError(f"{path}: there are no judgments yet: `searchapp judge` makes the first")
-    return closing(JudgmentLog(path))
+    with closing(JudgmentLog(path, BUSY_SECONDS if patience is None else patience)) as log:
+        if shared:
+            with exchanging(settings, log):
+                yield log
+        else:
+            yield log
 
 
 def of_task(log: JudgmentLog, task: str) -> tuple[list[Event], View]:

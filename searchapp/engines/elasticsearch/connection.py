@@ -86,12 +86,14 @@ class Connection:
         try:
             return retrying(request)
         except (ApiError, TransportError) as error:
-            raise self.translated(what, error) from error
+            raise self.translated(what, error, attempts) from error
 
-    def translated(self, what: str, error: ApiError | TransportError) -> EngineError:
+    def translated(
+        self, what: str, error: ApiError | TransportError, attempts: int | None = None
+    ) -> EngineError:
         """The client's exception as a sentence with what was done, where, and what to do about it."""
         if isinstance(error, ApiError):
-            return _refusal(self.url, what, error)
+            return _refusal(self.url, what, error, attempts or self.attempts)
         return _unreachable(self.url, what, error, self.timeout)
 
     def close(self) -> None:
@@ -221,8 +223,9 @@ def _unreachable(url: str, what: str, error: TransportError, timeout: float) -> 
     )
 
 
-def _refusal(url: str, what: str, error: ApiError) -> EngineError:
+def _refusal(url: str, what: str, error: ApiError, attempts: int) -> EngineError:
     body, status = error.body, error.status_code
+    tried = f", even after {attempts} attempts" if attempts > 1 else ""
     detail = reason(body.get("error", body)) if isinstance(body, dict) else str(error.message)
     kind = (
         body["error"].get("type", "")
@@ -249,11 +252,11 @@ def _refusal(url: str, what: str, error: ApiError) -> EngineError:
         )
     if status == 429:
         return EngineRefused(
-            f"{url} is too busy to {what}, even after {ATTEMPTS} attempts ({detail}): try again when it has less to do"
+            f"{url} is too busy to {what}{tried} ({detail}): try again when it has less to do"
         )
     if status in RETRIED_STATUS:
         return EngineUnreachable(
-            f"{url} could not {what}, even after {ATTEMPTS} attempts (status {status}: {detail}): "
+            f"{url} could not {what}{tried} (status {status}: {detail}): "
             "look at the server's health and try again"
         )
     return EngineRefused(f"{url} refused to {what}: {detail}")

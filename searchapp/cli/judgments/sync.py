@@ -1,0 +1,40 @@
+"""`searchapp judgments sync`: exchange judgments with a team."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import typer
+
+from searchapp.cli.common import JsonOption, command, print_json, say
+from searchapp.cli.judgments.options import LogOption
+from searchapp.cli.judgments.team import exchange
+from searchapp.settings import Settings
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(group)
+    def sync(settings: Settings, log: LogOption = None, as_json: JsonOption = False) -> None:
+        """Exchange judgments of all tasks with everybody who uses the same Elasticsearch and prefix.
+
+        What the server does not have is sent, what the log does not have is fetched; to do it again changes nothing.
+        """
+        from searchapp.engines import judgments_address
+        from searchapp.judging.log import JudgmentLog
+
+        address = judgments_address(settings)
+        with closing(JudgmentLog(log or settings.judgments)) as opened:
+            found = exchange(settings, opened)
+            waiting = opened.waiting(address)
+        if as_json:
+            print_json(
+                {"index": address, "log": str(opened.path), "sent": found.sent, "fetched": found.fetched,
+                 "waiting": waiting}
+            )  # fmt: skip
+        say(
+            settings,
+            f"{found.sent:,} judgments were sent to {address}, {found.fetched:,} new ones came from it"
+            + (f"; {waiting:,} written meanwhile wait" if waiting else ""),
+        )

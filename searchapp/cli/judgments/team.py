@@ -1,0 +1,109 @@
+"""What the commands do when judgments are shared through a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from searchapp.cli.common import say, warn
+from searchapp.settings import Settings
+
+if TYPE_CHECKING:
+    from searchapp.judging.log import JudgmentLog
+    from searchapp.judging.shared import Courier, Exchanged
+
+LEAVING_SECONDS = 2.0
+"""How long leaving waits for what a courier is at."""
+TIMEOUT_SECONDS = 10.0
+"""How long a server may take for one request while somebody is, or may be, waiting."""
+
+SharedOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--shared/--no-shared",
+        help="Exchange judgments with everybody who uses the same Elasticsearch; default: SEARCHAPP_SHARED.",
+        show_default=False,
+    ),
+]
+
+
+def exchange(settings: Settings, log: JudgmentLog) -> Exchanged:
+    """Send what the cluster does not have, and fetch what the log does not have.
+
+    Raises:
+        UsageError: the engine is no cluster.
+        EngineError: the cluster is gone or refuses; what waits is told.
+        DataError: both have different judgments of the same id.
+    """
+    from searchapp.engines import judgments_address, open_judgments
+    from searchapp.errors import EngineError
+    from searchapp.judging.shared import synchronize
+
+    address = judgments_address(settings)
+    try:
+        with closing(open_judgments(settings, timeout=TIMEOUT_SECONDS)) as index:
+            return synchronize(log, index)
+    except EngineError as error:
+        waiting = log.waiting(address)
+        things = "1 judgment waits" if waiting == 1 else f"{waiting:,} judgments wait"
+        kept = f"{things} in {log.path}: `searchapp judgments sync` sends what waits"
+        raise type(error)(f"{error}; {kept}") from error
+
+
+def exchange_if_possible(settings: Settings, log: JudgmentLog) -> bool:
+    """The same, with a warning when it is not possible: what is there can be worked with all the same."""
+    from searchapp.errors import DataError, EngineError
+
+    try:
+        exchange(settings, log)
+    except (EngineError, DataError) as error:
+        warn(str(error))
+        return False
+    return True
+
+
+@contextmanager
+def team(settings: Settings, log: JudgmentLog, shared: bool | None) -> Iterator[Courier | None]:
+    """Exchange judgments before, while and after somebody judges; None when they are not shared.
+
+    Raises:
+        UsageError: they are to be shared, and the engine is no cluster.
+    """
+    from searchapp.engines import judgments_address, open_judgments
+    from searchapp.judging.shared import Courier
+
+    if not (settings.shared if shared is None else shared):
+        yield None
+        return
+    address = judgments_address(settings)
+    exchange_if_possible(settings, log)
+    courier = Courier(
+        log.path, lambda: open_judgments(settings, attempts=1, timeout=TIMEOUT_SECONDS), address
+    )
+    courier.start()
+    try:
+        yield courier
+    finally:
+        courier.stop(LEAVING_SECONDS)
+        if not log.waiting(address) or exchange_if_possible(settings, log):
+            say(settings, f"the team has them in {address}")
+
+
+@contextmanager
+def exchanging(settings: Settings, log: JudgmentLog) -> Iterator[None]:
+    """Exchange judgments before a command, and what it writes after it, when SEARCHAPP_SHARED says so.
+
+    Raises:
+        UsageError: the engine is no cluster.
+    """
+    from searchapp.engines import judgments_address
+
+    address = judgments_address(settings)
+    exchange_if_possible(settings, log)
+    before = log.waiting(address)
+    yield
+    if log.waiting(address) > before:
+        exchange_if_possible(settings, log)

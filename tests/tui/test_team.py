@@ -1,0 +1,129 @@
+"""The judging screen and the prompts of a team that shares a cluster, which is a real one."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from searchapp.engines import judgments_address, open_judgments
+from searchapp.judging import shared
+from searchapp.judging.events import Action, Author
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.shared import Courier, synchronize
+from searchapp.settings import Settings
+from searchapp.tui import work
+from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.plain import Prompts
+from tests.server.faults import FaultProxy
+from tests.tui.conftest import Judging, drive, text_of
+
+P = Pilot[None]
+
+
+@pytest.fixture
+def settings(fault_proxy: FaultProxy, index_prefix: str, tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path, engine="elasticsearch", url=fault_proxy.url, index_prefix=index_prefix)
+
+
+@pytest.fixture
+def courier(judging: Judging, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Courier]:
+    monkeypatch.setattr(shared, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(shared, "FETCH_SECONDS", 0.1)
+    monkeypatch.setattr(work, "TEAM_SECONDS", 0.02)
+    courier = Courier(
+        judging.log.path,
+        lambda: open_judgments(settings, attempts=1, timeout=5),
+        judgments_address(settings),
+    )
+    courier.start()
+    yield courier
+    courier.stop(20)
+
+
+async def shows(pilot: P, condition: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, text_of(pilot.app)  # type: ignore[arg-type]
+        await asyncio.sleep(0.02)
+        await pilot.pause()
+
+
+def test_what_waits_for_the_cluster_is_shown_until_it_has_it(
+    judging: Judging, courier: Courier, fault_proxy: FaultProxy
+) -> None:
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        fault_proxy.answer(503, times=None)
+        await pilot.press("1", "0")
+        assert "saved  " in text_of(app)
+        await shows(pilot, lambda: "▲ 2 wait for the cluster" in text_of(app))
+        fault_proxy.heal()
+        await shows(pilot, lambda: "for the cluster" not in text_of(app))
+        assert judging.log.waiting(courier.address) == 0
+
+    app = judging.app()
+    judging.desk.session.courier = courier
+    drive(app, steps)
+
+
+def test_a_server_that_does_not_answer_keeps_no_key_waiting(
+    judging: Judging, courier: Courier, fault_proxy: FaultProxy
+) -> None:
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        fault_proxy.delay(3.0, times=None)
+        await pilot.press("1")
+        await asyncio.sleep(0.3)  # now it is being sent
+        begin = time.monotonic()
+        await pilot.press("0", "1", "0")
+        assert time.monotonic() - begin < 2.0
+        assert len(judging.events()) == 4
+        assert "4 wait for the cluster" in text_of(app)
+
+    app = judging.app()
+    judging.desk.session.courier = courier
+    drive(app, steps)
+
+
+def test_what_others_send_is_shown_as_it_comes(
+    judging: Judging, courier: Courier, settings: Settings, tmp_path: Path
+) -> None:
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        document = screen.document_id
+        assert document is not None
+        with JudgmentLog(tmp_path / "ben" / "judgments.sqlite") as log:
+            event = Author("ben").event(
+                "nlps", screen.topic_id, document, Action.grade, grade=1, text="by definition"
+            )
+            log.append([event])
+            with closing(open_judgments(settings)) as index:
+                synchronize(log, index)
+        await shows(pilot, lambda: "by definition" in text_of(app))
+        assert judging.events() == [event]
+
+    app = judging.app()
+    judging.desk.session.courier = courier
+    drive(app, steps)
+
+
+def test_prompts_tell_what_waits(judging: Judging, courier: Courier, fault_proxy: FaultProxy) -> None:
+    fault_proxy.answer(503, times=None)
+    app = judging.app()
+    assert app is not None
+    judging.desk.session.courier = courier
+    lines = iter(["1", "0", "q"])
+
+    def ask(_prompt: str) -> str:
+        end = time.monotonic() + 20
+        while judging.events() and courier.trouble is None and time.monotonic() < end:
+            time.sleep(0.02)
+        return next(lines)
+
+    out = io.StringIO()
+    Prompts(judging.desk, judging.material, "nlps", ask=ask, out=out).converse()
+    assert "2 wait for the cluster, and are saved here: http" in out.getvalue()
