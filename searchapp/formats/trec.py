@@ -20,7 +20,7 @@ from typing import BinaryIO
 from searchapp.errors import DataError
 from searchapp.files import whole_file
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Hit, Hits, Ranking, Run
+from searchapp.model import Hits, Ranking, Run
 
 RUN = "topic Q0 document rank score tag"
 QRELS = "topic 0 document grade"
@@ -28,6 +28,7 @@ QRELS = "topic 0 document grade"
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _FLOAT32 = struct.Struct("<f")
 
 
@@ -43,16 +44,17 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
         InvalidFiles: the file has problems and `problems` was not given.
     """
     found = Problems() if problems is None else problems
-    topics: dict[str, list[Hit]] = {}
-    seen: dict[str, set[str]] = {}
+    topics: dict[str, dict[str, float]] = {}
     ranks: dict[str, int] = {}
     told: set[tuple[str, bool]] = set()
     tag = ""
     for line, cells in read_lines(path, found, RUN):
         topic, _, document, rank_text, score_text, tag_here = cells
         where, tag = f"line {line}", tag or tag_here
-        rank, score = _rank(rank_text), _score(score_text)
         previous = ranks.get(topic, 0)
+        # Nearly all ranks are the ones expected, which is quicker seen than read.
+        rank = previous + 1 if rank_text == str(previous + 1) else _rank(rank_text)
+        score = _score(score_text)
         if rank is None:
             found.add(path, "rank not an integer", where, shown(rank_text))
         elif rank != previous + 1:
@@ -64,15 +66,16 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
         ranks[topic] = previous + 1 if rank is None else rank
         if score is None:
             found.add(path, "score not a finite number", where, shown(score_text))
-        repeated = document in seen.setdefault(topic, set())
+        repeated = topic in topics and document in topics[topic]
         if repeated:
             found.add(path, "duplicate document", where, f"{shown(document)} of topic {shown(topic)}")
         if rank is not None and score is not None and not repeated:
-            seen[topic].add(document)
-            topics.setdefault(topic, []).append(Hit(document, score))
+            topics.setdefault(topic, {})[document] = score
     if problems is None:
         found.raise_if_any()
-    return Run(tag, tuple(Ranking(topic, Hits.of(*hits)) for topic, hits in topics.items()))
+    return Run(
+        tag, tuple(Ranking(topic, Hits(list(hits), list(hits.values()))) for topic, hits in topics.items())
+    )
 
 
 def write_run(target: Path | BinaryIO, run: Run) -> None:
@@ -174,29 +177,28 @@ def _float32(number: float) -> float | None:
 def _run_lines(run: Run) -> Iterator[str]:
     tag = _cell("run", run.tag)
     topics: set[str] = set()
+    good: set[str] = set()  # most documents stand in many rankings, and are looked at once
     for ranking in run:
         topic = _cell("topic", ranking.topic_id)
         if topic in topics:
             raise DataError(f"topic {shown(topic)} has two rankings in the run {shown(run.tag)}")
         topics.add(topic)
         documents: set[str] = set()
-        for rank, hit in enumerate(ranking.hits, 1):
-            document = _cell("document", hit.document_id)
+        columns = zip(ranking.hits.document_ids, ranking.hits.scores, strict=True)
+        for rank, (document, score) in enumerate(columns, 1):
+            if document not in good:
+                good.add(_cell("document", document))
             if document in documents:
                 raise DataError(f"topic {shown(topic)}: document {shown(document)} is ranked twice")
             documents.add(document)
-            if _float32(hit.score) is None:
-                raise DataError(f"topic {shown(topic)}: the score of {shown(document)} is {hit.score}")
-            yield f"{topic} Q0 {document} {rank} {hit.score:.9g} {tag}\n"
+            if _float32(score) is None:
+                raise DataError(f"topic {shown(topic)}: the score of {shown(document)} is {score}")
+            yield f"{topic} Q0 {document} {rank} {score:.9g} {tag}\n"
 
 
 def _cell(noun: str, id_: str) -> str:
     """The id, if it survives in a line of cells."""
-    if (
-        id_.split() != [id_]
-        or id_.startswith("\ufeff")
-        or any("\ud800" <= letter <= "\udfff" for letter in id_)
-    ):
+    if id_.split() != [id_] or id_.startswith("\ufeff") or _SURROGATE.search(id_):
         raise DataError(
             f"the {noun} id {id_!a} cannot stand in a TREC file: ids must not be empty, hold whitespace "
             "or half a surrogate pair, or begin with a byte-order mark"

@@ -208,17 +208,20 @@ def write_two_column(target: Path | BinaryIO, rankings: Run | Mapping[str, Seque
 
 
 def _lines(rankings: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    lower: dict[str, str] = {}  # most documents stand in many rankings, and are looked at once
     for topic, documents in rankings.items():
         _check_id("topic", topic)
         folded: set[str] = set()
         for document in documents:
-            _check_id("document", document)
-            if document.lower() in folded:
+            if document not in lower:
+                _check_id("document", document)
+                lower[document] = document.lower()
+            if lower[document] in folded:
                 raise DataError(
                     f"topic {shown(topic)}: document {shown(document)} stands in the ranking before, "
                     "perhaps with other upper-case letters, which the official scorers fold; rank it once"
                 )
-            folded.add(document.lower())
+            folded.add(lower[document])
             yield f"{topic}\t{document}\n"
 
 
