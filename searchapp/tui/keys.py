@@ -114,6 +114,17 @@ class KeyMap:
         self._by_key = {key: doing.name for doing in doings for key in doing.keys}
         self._keys = {doing.name: doing.keys for doing in doings}
 
+    def only(self, others: Mapping[str, tuple[str, str]], *same: str) -> KeyMap:
+        """The keys of a screen that does less: grades, the `same`, and `others` with what they do there and a word."""
+        doings = []
+        for one in self.doings:
+            if one.name in others:
+                about, word = others[one.name]
+                doings.append(Doing(one.name, one.group, about, one.keys, word))
+            elif one.name in same or one.name.startswith("grade_"):
+                doings.append(one)
+        return KeyMap(doings)
+
     def doing(self, key: str) -> str | None:
         """What a key does."""
         return self._by_key.get(key)

@@ -13,7 +13,7 @@ from searchapp.judging.fold import Opinion
 from searchapp.judging.scores import CUT_OFF, Scores
 from searchapp.model import Topic
 from searchapp.ranking.search import Span
-from searchapp.runs.material import Page
+from searchapp.runs.pages import Page
 from searchapp.tui.maths import unicode_maths
 
 LONGEST_FIELD = 400
@@ -85,13 +85,13 @@ def document_page(
     return Content("\n").join(parts)
 
 
-def said(opinion: Opinion, labels: Sequence[str]) -> str:
-    """What an annotator says of a document, in words."""
+def said(opinion: Opinion, labels: Sequence[str], *, with_kind: bool = True) -> str:
+    """What an annotator says of a document, in words; by default also that a model says so."""
     if opinion.grade is not None:
         what = graded(opinion.grade, labels)
     else:
         what = "skipped" if opinion.action is Action.skip else "can't tell"
-    model = " (a model)" if opinion.kind is Kind.model else ""
+    model = " (a model)" if with_kind and opinion.kind is Kind.model else ""
     return f"{what}{model}{': ' + opinion.note if opinion.note else ''}"
 
 

@@ -14,9 +14,10 @@ from searchapp.errors import SearchappError
 from searchapp.judging.desk import Desk
 from searchapp.judging.scores import CUT_OFF, Scores
 from searchapp.judging.session import Outcome
+from searchapp.judging.shared import waiting_words
 from searchapp.runs.material import Material
 from searchapp.tui.pages import LONGEST_FIELD, field_text, graded, readable, safe, said
-from searchapp.tui.saving import rescue
+from searchapp.tui.saving import leave_by_prompts
 
 HELP = """\
 0, 1, ...        give the document this grade; words behind it are the reason: 1 defines the term
@@ -82,6 +83,7 @@ class Prompts:
             except EOFError:
                 line = "q"
             try:
+                self.desk.refresh()  # what others have judged meanwhile
                 if not self._obey(line):
                     return
             except SearchappError as error:
@@ -92,7 +94,7 @@ class Prompts:
     def _obey(self, line: str) -> bool:
         """Do what a line says; False when the annotator leaves."""
         if line in ("q", "quit", "exit"):
-            return not self._may_leave()
+            return not leave_by_prompts(self.desk.session, self._say, self._ask)
         if match := re.fullmatch(r"(\d+)(?:\s+(.*))?", line):
             self._grade(int(match[1]), match[2] or "")
         elif match := re.fullmatch(r"bulk\s+(\d+)\s*-\s*(\d+)\s+(\d+)", line):
@@ -163,6 +165,9 @@ class Prompts:
     def _report(self, outcome: Outcome, what: str) -> None:
         if outcome.is_saved:
             self._say(f"saved. {what}")
+            courier = self.desk.session.courier
+            if courier is not None and courier.trouble:
+                self._say(f"{waiting_words(self.desk.session.unsent)}, and are saved here: {courier.trouble}")
         else:
             count = self.desk.session.waiting
             self._say(
@@ -308,19 +313,6 @@ class Prompts:
 
     def _grades(self) -> str:
         return f"The grades are {', '.join(graded(grade, self.labels) for grade in range(len(self.labels)))}"
-
-    def _may_leave(self) -> bool:
-        if not self.desk.session.waiting or self.desk.save_waiting().is_saved:
-            return True
-        self._say(f"{self.desk.session.waiting} judgments are not saved: {self.desk.session.not_saved}")
-        try:
-            answer = self._ask("Try again (t), write them to a file and leave (w), stay (s)? ").strip()
-        except EOFError:
-            answer = "w"
-        if answer == "w":
-            self._say(rescue(self.desk.session))
-            return True
-        return answer == "t" and self._may_leave()
 
     def _say(self, words: str) -> None:
         print(safe(words), file=self._out, flush=True)

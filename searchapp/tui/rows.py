@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -14,8 +15,31 @@ from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from searchapp.tui.maths import unicode_maths
+
 Part = tuple[str, str]
 """Text, and the component class that says what it looks like."""
+
+
+def one_line(text: str, maths: bool) -> str:
+    """The beginning of a text on one line."""
+    begin = text[:600]
+    if maths:
+        begin, _spans = unicode_maths(begin)
+    return " ".join(begin.split())
+
+
+def fitted(text: str, cells: int) -> str:
+    """A text in exactly so many cells, cut with an ellipsis or filled up with blanks.
+
+    >>> fitted("topology", 5), fitted("top", 5)
+    ('topo…', 'top  ')
+    """
+    if cells <= 0:
+        return ""
+    if cell_len(text) > cells:
+        return set_cell_size(text, cells - 1) + "…"
+    return set_cell_size(text, cells)
 
 
 class Rows(ScrollView, can_focus=True, inherit_bindings=False):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from searchapp.errors import SearchappError
@@ -28,3 +29,18 @@ def rescue(session: Session) -> str:
             f"the judgments can't be written to {tempfile.gettempdir()}: {reason}"
         ) from error
     return f"{len(lines)} judgments are in {Path(file.name)}: `searchapp judgments import` takes them in"
+
+
+def leave_by_prompts(session: Session, say: Callable[[str], None], ask: Callable[[str], str]) -> bool:
+    """Whether one may leave: everything is saved, or was written to a file, after asking what to do."""
+    if not session.waiting or session.save_waiting().is_saved:
+        return True
+    say(f"{session.waiting} judgments are not saved: {session.not_saved}")
+    try:
+        answer = ask("Try again (t), write them to a file and leave (w), stay (s)? ").strip()
+    except EOFError:
+        answer = "w"
+    if answer == "w":
+        say(rescue(session))
+        return True
+    return answer == "t" and leave_by_prompts(session, say, ask)

@@ -3,10 +3,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import TypeVar, cast
 
 import pytest
+from textual import events
+from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from typer.testing import CliRunner
 
@@ -14,15 +17,17 @@ import searchapp
 from searchapp.cli import app as command_line
 from searchapp.engines import open_engine
 from searchapp.judging.desk import Desk
-from searchapp.judging.events import Author, Event
+from searchapp.judging.disputes import Adjudication
+from searchapp.judging.events import Action, Author, Event, Kind
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Session
+from searchapp.judging.session import Place, Session
 from searchapp.runs.material import Material
 from searchapp.settings import Settings
 from searchapp.tasks import load
 from searchapp.tui import keys
+from searchapp.tui.adjudicate.app import AdjudicateApp
 from searchapp.tui.judge.app import JudgeApp
-from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.work import WorkApp, WorkScreen
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 SPLITS = {"nlps": "dev", "explanation-2021": "dev", "checkthat": "training"}
@@ -89,6 +94,29 @@ class Judging:
         settings = keys.load(self.home, loaded.grades)
         return JudgeApp(self.desk, material, settings, f"{task} {SPLITS[task]} · ann", start)
 
+    def adjudicating(self, between: tuple[str, ...] | None = None) -> AdjudicateApp:
+        """The adjudicating screen after three people and a model have judged two topics of the sample."""
+        self.app()
+        documents = {topic: self.desk.order(topic).documents[:4] for topic in self.desk.topics[:2]}
+        for name, grades in {"ann": (1, 0, 1, 1), "ben": (0, 0, 1, 0)}.items():
+            for grade in (0, 1):
+                places = [
+                    Place(topic, document)
+                    for topic, own in documents.items()
+                    for document, given in zip(own, grades, strict=True)
+                    if given == grade
+                ]
+                words = "by definition" if grade and name == "ann" else ""
+                self.session(name).grade(places, grade, words)
+        bot = Session(self.log, "nlps", Author("bot", Kind.model))
+        bot.grade([Place(topic, own[1]) for topic, own in documents.items()], 1, "cosine 0.83")
+        first, *_ = documents.items()
+        self.session("eve").cant_tell(Place(first[0], first[1][0]), "needs the whole page")
+        session = Session(self.log, "nlps", Author("kim"), (Action.adjudicate,))
+        self.adjudication = Adjudication(session, between)
+        settings = keys.load(self.home, load("nlps").grades)
+        return AdjudicateApp(self.adjudication, self.material, settings, "nlps · kim decides")
+
     def events(self) -> list[Event]:
         return [event for _place, event in self.log.events()]
 
@@ -101,20 +129,37 @@ def judging(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     judging.log.close()
 
 
-Driver = Callable[[Pilot[None], JudgeScreen], Awaitable[None]]
+S = TypeVar("S", bound=WorkScreen)
 
 
-def drive(app: JudgeApp, steps: Driver, size: tuple[int, int] = (160, 45)) -> None:
+def drive(
+    app: WorkApp,
+    steps: Callable[[Pilot[None], S], Awaitable[None]],
+    size: tuple[int, int] = (160, 45),
+) -> None:
     """Run an interface without a terminal, and do the steps in it."""
 
     async def run() -> None:
         async with app.run_test(size=size) as pilot:
+            pilot.press = partial(press, pilot)  # type: ignore[method-assign]
             await settled(pilot)
-            screen = app.screen
-            assert isinstance(screen, JudgeScreen)
-            await steps(pilot, screen)
+            await steps(pilot, cast(S, app.work))
 
     asyncio.run(run())
+
+
+async def press(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys, and wait until all that they did is drawn.
+
+    Textual's own `press` waits twice after each key until the processor is idle, which takes most of the time of a
+    test; screens that take keys in their order need no more than that the messages are handled.
+    """
+    for key in keys:
+        name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
+        character = {"space": " ", "slash": "/"}.get(key, key)
+        pilot.app.post_message(events.Key(name, character if len(character) == 1 else None))
+        await pilot.pause(0)
+    await pilot.pause()
 
 
 async def settled(pilot: Pilot[None]) -> None:
@@ -123,7 +168,7 @@ async def settled(pilot: Pilot[None]) -> None:
     await pilot.pause()
 
 
-def text_of(app: JudgeApp) -> str:
+def text_of(app: WorkApp) -> str:
     """What stands on the screen."""
     lines = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in line) for line in lines)

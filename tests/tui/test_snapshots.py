@@ -8,14 +8,17 @@ from __future__ import annotations
 import gzip
 import os
 import re
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
+from searchapp.judging import events
 from searchapp.judging.session import Place
-from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.work import WorkApp, WorkScreen
 from tests.tui.conftest import Judging, drive, settled
 
 FOLDER = Path(__file__).parent / "snapshots"
@@ -29,28 +32,62 @@ SCREENS = {
     "reason": ("r",),
     "note": ("n", *"seen before"),
 }
+DECIDING = {
+    "deciding": ("1", "r", "0", *"too general", "enter", "n", *"see 1.2", "enter"),
+    "deciding-help": ("question_mark",),
+}
 
 
-@pytest.mark.skipif(
+pinned = pytest.mark.skipif(
     PINNED is None or PINNED[1] != version("textual"), reason="another Textual draws another picture"
 )
-@pytest.mark.parametrize("look", ["dark", "light"])
-@pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["80x24", "160x45"])
+looks = pytest.mark.parametrize("look", ["dark", "light"])
+sizes = pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["80x24", "160x45"])
+
+
+@pinned
+@looks
+@sizes
 @pytest.mark.parametrize("name", SCREENS)
 def test_screens_look_as_they_did(judging: Judging, name: str, size: tuple[int, int], look: str) -> None:
-    async def steps(pilot: Pilot[None], screen: JudgeScreen) -> None:
-        if look == "light":
-            await pilot.press("d")
-        await pilot.press(*SCREENS[name])
-        await settled(pilot)
-        pictures.append(app.export_screenshot(title="searchapp judge"))
-
-    pictures: list[str] = []
     app = judging.app()
     topic = judging.desk.topics[0]
     documents = judging.desk.order(topic).documents
     judging.session("ben").grade([Place(topic, one) for one in documents[4:7]], 1, "by definition")
     judging.desk.refresh()
+    compare(app, SCREENS[name], name, size, look)
+
+
+@pinned
+@looks
+@sizes
+@pytest.mark.parametrize("name", DECIDING)
+def test_the_adjudicating_screen_looks_as_it_did(
+    judging: Judging, name: str, size: tuple[int, int], look: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "datetime", StandingClock)
+    compare(judging.adjudicating(("ann", "ben", "bot")), DECIDING[name], name, size, look)
+
+
+class StandingClock(datetime):
+    """A clock that tells the same time in every picture."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> StandingClock:
+        return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
+
+
+def compare(app: WorkApp, pressed: Sequence[str], name: str, size: tuple[int, int], look: str) -> None:
+    """Press keys, and compare the picture with the one that is kept."""
+
+    async def steps(pilot: Pilot[None], screen: WorkScreen) -> None:
+        if look == "light":
+            await pilot.press("d")
+        await pilot.press(*pressed)
+        await settled(pilot)
+        pictures.append(app.export_screenshot(title="searchapp judge"))
+
+    pictures: list[str] = []
     drive(app, steps, size)
     (picture,) = pictures
     path = FOLDER / f"{name}-{size[0]}x{size[1]}-{look}.svg.gz"

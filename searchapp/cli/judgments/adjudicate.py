@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import os
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import TaskArgument, command, say, stdout_console, visible
-from searchapp.cli.judgments.options import LogOption, name_of, of_task, open_log
+from searchapp.cli.common import TaskArgument, command, say, warn
+from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption, of_task, open_log, require_known
 from searchapp.errors import EngineError, UsageError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from searchapp.judging.fold import Key, View
     from searchapp.judging.session import Session
+    from searchapp.runs.pages import Pages
+    from searchapp.tasks.base import Task
 
 
 def register(group: typer.Typer) -> None:
@@ -25,97 +30,134 @@ def register(group: typer.Typer) -> None:
         settings: Settings,
         task: TaskArgument,
         annotator: Annotated[str, typer.Option(help="Who decides.", show_default=False)],
+        between: Annotated[
+            list[str] | None,
+            typer.Option(
+                help="Only between this annotator and others named, a model too; can be given several times. "
+                "All people by default.",
+                show_default=False,
+            ),
+        ] = None,
+        run: Annotated[
+            Path | None,
+            typer.Option(help="Run directory: its topics, and what its recipe matches.", show_default=False),
+        ] = None,
+        data: Annotated[
+            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
+        ] = None,
         topic: Annotated[
             str | None, typer.Option(help="Decide on this topic only.", show_default=False)
         ] = None,
         document: Annotated[
-            str | None, typer.Option(help="Decide on this document of the topic.", show_default=False)
+            str | None, typer.Option(help="Decide on this document only.", show_default=False)
         ] = None,
         grade: Annotated[
             int | None,
             typer.Option(min=0, help="The deciding grade, without being asked.", show_default=False),
         ] = None,
-        reason: Annotated[str, typer.Option(help="Why, for the record.", show_default=False)] = "",
+        reason: Annotated[
+            str, typer.Option(help="With --grade: why, for the record.", show_default=False)
+        ] = "",
         log: LogOption = None,
+        plain: Annotated[
+            bool, typer.Option("--plain", help="Ordinary prompts, for screen readers and simple terminals.")
+        ] = False,
     ) -> None:
         """Go through the documents that annotators disagree on, and write deciding events.
 
-        With --topic, --document and --grade one decision is written without a question.
+        One key decides, saves and goes on. With --topic, --document and --grade one decision is written without a
+        question. Without a terminal there are prompts.
         """
-        from searchapp.judging.events import Author, Channel
-        from searchapp.judging.fold import judged
-        from searchapp.judging.session import Place, Session
+        from searchapp.judging.disputes import Adjudication
+        from searchapp.judging.events import Action, Author, Channel
+        from searchapp.judging.session import Session
+        from searchapp.tasks import load
 
-        task = name_of(task)
-        with open_log(settings, log) as opened:
-            _, view = of_task(opened, task)
-            session = Session(opened, task, Author(annotator, channel=Channel.plain))
-            disputed = [
-                key for key in judged(view).disputed if topic in (None, key[0]) and document in (None, key[1])
-            ]
+        loaded = load(task)
+        if not annotator.strip():
+            raise UsageError("who decides? Say it with --annotator NAME")
+        if reason and grade is None:
+            raise UsageError("--reason is that of --grade: on the screen and in prompts write it there")
+        simple = plain or os.environ.get("TERM") == "dumb"
+        simple = simple or grade is not None or not (sys.stdin.isatty() and sys.stdout.isatty())
+        with open_log(settings, log, patience=PATIENCE_SECONDS if grade is None else None) as opened:
+            _, view = of_task(opened, loaded.name)
+            require_known(between, view, loaded.name)
+            author = Author(annotator.strip(), channel=Channel.plain if simple else Channel.interface)
+            session = Session(opened, loaded.name, author, (Action.adjudicate,))
             if grade is not None:
-                if topic is None or document is None:
-                    raise UsageError("--grade decides on one document: name it with --topic and --document")
-                outcome = session.adjudicate(Place(topic, document), grade, reason)
-                if outcome.not_saved:
-                    raise outcome.not_saved
-                say(settings, f"topic {topic}, document {document}: decided, grade {grade}")
+                _decide(settings, session, loaded, topic, document, grade, reason)
                 return
-            if not disputed:
-                say(settings, f"there is nothing to decide: nobody disagrees on {task}")
+            adjudication = Adjudication(session, between, topic, document)
+            total = len(adjudication.disputes)
+            if adjudication.next_open() is None and (simple or not total):
+                told = f"all {total} disputed documents are decided" if total else "nobody disagrees"
+                say(settings, f"there is nothing to decide: {told} on {loaded.name}")
                 return
-            decided = _walk(settings, session, view, disputed)
-        say(settings, f"{decided} of {len(disputed)} disputed documents are decided")
+            title = f"{loaded.name} · {author.annotator} decides"
+            wanted = {dispute.topic_id for dispute in adjudication.disputes}
+            with _pages(settings, loaded, run, data, wanted) as pages:
+                if simple:
+                    from searchapp.tui.adjudicate.prompts import Prompts
+
+                    Prompts(adjudication, pages, title).converse()
+                else:
+                    from searchapp.tui import keys
+                    from searchapp.tui.adjudicate.app import AdjudicateApp
+
+                    own = keys.load(settings.home, loaded.grades)
+                    screen = AdjudicateApp(adjudication, pages, own, title)
+                    screen.run()
+                    if screen.return_code:
+                        raise typer.Exit(screen.return_code)
+            say(settings, f"{adjudication.decided} of {total} disputed documents are decided")
 
 
-def _walk(settings: Settings, session: Session, view: View, disputed: list[Key]) -> int:
-    """Ask for a decision on each document; returns how many were made."""
+def _decide(
+    settings: Settings,
+    session: Session,
+    task: Task,
+    topic: str | None,
+    document: str | None,
+    grade: int,
+    reason: str,
+) -> None:
+    """Write one decision."""
     from searchapp.judging.session import Place
 
-    texts = _texts(settings, session.task, [document for _, document in disputed])
-    console = stdout_console()
-    decided = 0
-    for number, (topic_id, document_id) in enumerate(disputed, 1):
-        console.print(
-            f"\n{number} of {len(disputed)}   topic {visible(topic_id)}   document {visible(document_id)}"
-        )
-        if document_id in texts:
-            console.print(f"   {visible(texts[document_id])}", soft_wrap=True)
-        for opinion in view.opinions(topic_id, document_id):
-            said = opinion.action.value if opinion.grade is None else f"grade {opinion.grade}"
-            note = f": {visible(opinion.note)}" if opinion.note else ""
-            console.print(f"   {visible(opinion.annotator)} {said}{note}")
-        answer = typer.prompt(
-            "   deciding grade (enter to go on, q to stop)", default="", show_default=False, err=True
-        )
-        if answer.strip().lower() == "q":
-            break
-        if not answer.strip():
-            continue
-        if not answer.strip().isdecimal():
-            say(settings, "   that is no grade: nothing is written")
-            continue
-        outcome = session.adjudicate(Place(topic_id, document_id), int(answer))
-        if outcome.not_saved:
-            raise outcome.not_saved
-        decided += 1
-    return decided
+    if topic is None or document is None:
+        raise UsageError("--grade decides on one document: name it with --topic and --document")
+    if grade >= len(task.grades):
+        raise UsageError(f"{task.name} has the grades 0 to {len(task.grades) - 1}, not {grade}")
+    outcome = session.adjudicate(Place(topic, document), grade, reason)
+    if outcome.not_saved:
+        raise outcome.not_saved
+    say(settings, f"topic {topic}, document {document}: decided, grade {grade}")
 
 
-def _texts(settings: Settings, task: str, documents: list[str]) -> dict[str, str]:
-    """The texts of documents from the index; none where there is no index, for the ids still say what is meant."""
+@contextmanager
+def _pages(
+    settings: Settings, task: Task, run: Path | None, data: Path | None, wanted: Collection[str]
+) -> Iterator[Pages]:
+    """Topics and documents: of a run, or of the task's files and index; ids alone, where there are none."""
     from searchapp.engines import open_engine
+    from searchapp.indexing import open_index
+    from searchapp.runs.material import Material
+    from searchapp.runs.pages import Pages, topics_of
+    from searchapp.tasks import data_folder
 
-    body = {
-        "size": len(set(documents)),
-        "_source": ["text"],
-        "sort": [{"_score": "desc"}, {"id": "asc"}],
-        "query": {"terms": {"id": sorted(set(documents))}},
-    }
-    try:
-        with closing(open_engine(settings)) as engine:
-            return {
-                found.hit.document_id: found.source.get("text", "") for found in engine.open(task).find(body)
-            }
-    except EngineError:
-        return {}
+    with closing(open_engine(settings)) as engine:
+        if run is not None:
+            yield Material.open(task, engine, run, data)
+            return
+        topics = topics_of(task, data_folder(task, settings.home, data), wanted)
+        if not topics:
+            warn(
+                "the words of the topics are not at hand: name a run with --run, or their folder with --data"
+            )
+        try:
+            index = open_index(task, engine)
+        except EngineError as error:
+            warn(f"the documents are not at hand: {error}")
+            index = None
+        yield Pages(task, index, topics)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
-
 from searchapp.judging.desk import Desk
 from searchapp.judging.events import Action
 from searchapp.runs.material import Material
-from searchapp.tui.maths import unicode_maths
-from searchapp.tui.rows import Part, Rows
+from searchapp.tui.rows import Part, Rows, fitted, one_line
 
 UNJUDGED, SKIPPED, CANT_TELL, NOTED = "·", "»", "?", "✎"
 """How what was said of a document is shown, besides by its grade; none of these is grade 0."""
@@ -20,27 +17,6 @@ _ID_CELLS = 12
 _BLOCK = 1000
 _IDS_FROM = 44
 """Ids are shown in a list that is at least so wide."""
-
-
-def one_line(text: str, maths: bool) -> str:
-    """The beginning of a text on one line."""
-    begin = text[:600]
-    if maths:
-        begin, _spans = unicode_maths(begin)
-    return " ".join(begin.split())
-
-
-def fitted(text: str, cells: int) -> str:
-    """A text in exactly so many cells, cut with an ellipsis or filled up with blanks.
-
-    >>> fitted("topology", 5), fitted("top", 5)
-    ('topo…', 'top  ')
-    """
-    if cells <= 0:
-        return ""
-    if cell_len(text) > cells:
-        return set_cell_size(text, cells - 1) + "…"
-    return set_cell_size(text, cells)
 
 
 class TopicRows(Rows):

@@ -17,9 +17,10 @@ from searchapp.judging.desk import Desk
 from searchapp.runs.material import Material
 from searchapp.tui import pages
 from searchapp.tui.bars import KeyLine
-from searchapp.tui.judge.lists import RankingRows, TopicRows, one_line
+from searchapp.tui.judge.lists import RankingRows, TopicRows
 from searchapp.tui.keys import KeyMap
 from searchapp.tui.line import Line
+from searchapp.tui.rows import one_line
 from searchapp.tui.text import TextPane
 from searchapp.tui.work import Pane, WorkScreen
 

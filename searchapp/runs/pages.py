@@ -1,0 +1,166 @@
+"""What people read who judge: topics, and documents with what matches a topic, each fetched when it is looked at."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from searchapp.engines.base import Index
+from searchapp.errors import SearchappError
+from searchapp.formats.problems import Problems
+from searchapp.model import Topic
+from searchapp.ranking import recipes, search
+from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.search import Span
+from searchapp.tasks.base import Task
+
+KEPT_SOURCES = 20_000
+KEPT_PAGES = 500
+"""Documents that are kept once they were fetched, as they are and with their matches."""
+
+REACH = 3
+"""How many neighbours a document is shown with on either side, where documents stand in a text."""
+
+_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document as it is judged.
+
+    `matches` are the ranges of characters of `text` that match the topic; `fields` has everything else of the document;
+    `before` and `behind` are its neighbours in the text that it stands in. With `is_missing` the index lacks it.
+    """
+
+    document_id: str
+    text: str
+    matches: tuple[Span, ...] = ()
+    fields: tuple[tuple[str, Any], ...] = ()
+    before: tuple[Mapping[str, Any], ...] = ()
+    behind: tuple[Mapping[str, Any], ...] = ()
+    is_missing: bool = False
+
+
+class Pages:
+    """The topics and documents of a task; its methods may be called from several threads.
+
+    `recipe` decides what matches, by default that of searches. Without an `index` all documents are missing.
+    """
+
+    def __init__(
+        self, task: Task, index: Index | None, topics: Mapping[str, Topic], recipe: Recipe | None = None
+    ) -> None:
+        self.task = task
+        self._topics = topics
+        self._index = index
+        self._recipe = recipe or recipes.load(task.recipe_book(), task.search_recipe)
+        self._mapping = task.index_mapping()
+        self._lock = threading.Lock()
+        self._sources: OrderedDict[str, Mapping[str, Any] | None] = OrderedDict()
+        self._pages: OrderedDict[tuple[str, str], Page] = OrderedDict()
+
+    def topic(self, topic_id: str) -> Topic:
+        """A topic; without words, if the data does not have it."""
+        return self._topics.get(topic_id) or Topic(topic_id, "")
+
+    def texts(self, documents: Sequence[str]) -> list[str]:
+        """What documents say; nothing for those that the index lacks."""
+        with self._lock:
+            found = self._fetched(documents)
+        return [str((source or {}).get("text", "")) for source in found]
+
+    def known_text(self, document_id: str) -> str | None:
+        """What a document says, if it was fetched before."""
+        source = self._sources.get(document_id)
+        return None if source is None else str(source.get("text", ""))
+
+    def is_fetched(self, document_id: str) -> bool:
+        return document_id in self._sources
+
+    def has_page(self, topic_id: str, document_id: str) -> bool:
+        return (topic_id, document_id) in self._pages
+
+    def page(self, topic_id: str, document_id: str) -> Page:
+        """A document with what matches the topic in it."""
+        key = topic_id, document_id
+        page = self._pages.get(key)
+        if page is None:
+            with self._lock:
+                self._fetch_pages(topic_id, [document_id])
+                page = self._pages[key]
+        return page
+
+    def prepare(self, topic_id: str, documents: Iterable[str]) -> None:
+        """Fetch documents that are likely to be looked at next, so that `page` has them at once."""
+        missing = [document for document in documents if (topic_id, document) not in self._pages]
+        if missing:
+            with self._lock:
+                self._fetch_pages(topic_id, missing)
+
+    def _fetch_pages(self, topic_id: str, documents: Sequence[str]) -> None:
+        topic, index = self.topic(topic_id), self._index
+        seen: Mapping[str, search.SearchResult] = {}
+        unmarked: Mapping[str, Mapping[str, Any]] = {}
+        if index is not None:
+            if topic.text:
+                seen = search.seen_by(index, self._mapping, self._recipe, topic, documents)
+            without = [document for document in documents if document not in seen]
+            unmarked = search.sources(index, without) if without else {}
+        for document in documents:
+            if document in seen:
+                page = self._page(document, seen[document].source, seen[document].matches)
+            elif document in unmarked:
+                page = self._page(document, unmarked[document], ())
+            else:
+                page = Page(document, "", is_missing=True)
+            _keep(self._pages, (topic_id, document), page, KEPT_PAGES)
+            if not page.is_missing:
+                _keep(self._sources, document, {"text": page.text}, KEPT_SOURCES)
+
+    def _page(self, document: str, source: Mapping[str, Any], matches: tuple[Span, ...]) -> Page:
+        fields = tuple((name, value) for name, value in source.items() if name not in ("id", "text"))
+        before: tuple[Mapping[str, Any], ...] = ()
+        behind: tuple[Mapping[str, Any], ...] = ()
+        context = self.task.context
+        if (
+            self._index is not None
+            and context is not None
+            and all(source.get(name) is not None for name in context)
+        ):
+            near = search.beside(self._index, source, context, REACH)
+            here = source[context[1]]
+            before = tuple(one for one in near if one[context[1]] < here)
+            behind = tuple(one for one in near if one[context[1]] > here)
+        return Page(document, str(source.get("text", "")), matches, fields, before, behind)
+
+    def _fetched(self, documents: Sequence[str]) -> list[Mapping[str, Any] | None]:
+        missing = [document for document in dict.fromkeys(documents) if document not in self._sources]
+        for start in range(0, len(missing), _AT_ONCE):
+            some = missing[start : start + _AT_ONCE]
+            found = search.sources(self._index, some) if self._index is not None else {}
+            for document in some:
+                _keep(self._sources, document, found.get(document), KEPT_SOURCES + len(documents))
+        return [self._sources[document] for document in documents]
+
+
+def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    kept[key] = value
+    while len(kept) > most:
+        kept.popitem(last=False)
+
+
+def topics_of(task: Task, folder: Path, wanted: Collection[str]) -> dict[str, Topic]:
+    """Those of the wanted topics that are in any split of a task's files; what can't be read has none."""
+    found: dict[str, Topic] = {}
+    for split in task.splits:
+        if found.keys() >= set(wanted):
+            break
+        with suppress(SearchappError):
+            topics = task.topics(folder, split, Problems(lenient=True))
+            found |= {topic.id: topic for topic in topics if topic.id in wanted}
+    return found

@@ -1,0 +1,1 @@
+"""Deciding between annotators: the full-screen interface and the prompts."""

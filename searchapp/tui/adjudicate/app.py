@@ -1,0 +1,22 @@
+"""The full-screen interface for adjudicating."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from searchapp.judging.disputes import Adjudication
+from searchapp.runs.pages import Pages
+from searchapp.tui.adjudicate.screen import AdjudicateScreen
+from searchapp.tui.keys import JudgeSettings
+from searchapp.tui.work import LOOKS, WorkApp
+
+
+class AdjudicateApp(WorkApp):
+    """Shows the adjudicating screen until who decides leaves it."""
+
+    CSS_PATH = [LOOKS, Path(__file__).with_name("adjudicate.tcss")]  # noqa: RUF012  # Textual declares it
+
+    def __init__(
+        self, adjudication: Adjudication, material: Pages, settings: JudgeSettings, title: str
+    ) -> None:
+        super().__init__(AdjudicateScreen(adjudication, material, settings.keys, title), settings)

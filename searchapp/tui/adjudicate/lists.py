@@ -1,0 +1,89 @@
+"""The list of the adjudicating screen, and what it says of each opinion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from textual.content import Content
+
+from searchapp.judging.disputes import Adjudication
+from searchapp.judging.events import Action, Event, Kind
+from searchapp.judging.fold import Opinion
+from searchapp.runs.pages import Pages
+from searchapp.tui.pages import FAINT, graded, safe
+from searchapp.tui.rows import Part, Rows, fitted, one_line
+
+OPEN = "○"
+
+_ID_CELLS = 16
+
+
+class DisputeRows(Rows):
+    """The disagreements, or those that the filter leaves: whether each is decided, how far apart, and on what."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--aside"}
+
+    def __init__(self, adjudication: Adjudication, material: Pages, mark_cells: int) -> None:
+        super().__init__(id="disputes")
+        self._adjudication = adjudication
+        self._material = material
+        self._mark_cells = mark_cells
+        self.maths = False
+        self.places: Sequence[int] = range(len(adjudication.disputes))
+
+    def parts(self, place: int, width: int) -> Sequence[Part]:
+        dispute = self._adjudication.disputes[self.places[place]]
+        decision = self._adjudication.decision(dispute)
+        mark, look = (OPEN, "rows--faint") if decision is None else (f"✓{decision.grade}", "rows--done")
+        pointer = "▶" if place == self.cursor else " "
+        apart = f"↔{dispute.apart} "
+        cells = self._mark_cells + 1
+        ids = fitted(
+            f"{safe(dispute.topic_id)} · {safe(dispute.document_id)}",
+            min(_ID_CELLS, width - 2 - cells - len(apart)),
+        )
+        left = width - 3 - cells - len(apart) - _ID_CELLS
+        words = one_line(self._material.topic(dispute.topic_id).text, self.maths)
+        return [
+            (pointer, "rows--begun"),
+            (f"{mark:<{cells}} ", look),
+            (apart, "rows--aside"),
+            (ids, "rows--text"),
+            (fitted(f" {safe(words)}", left), "rows--faint"),
+        ]
+
+
+def opinions_page(
+    opinions: Sequence[Opinion], decision: Event | None, own_words: str, labels: Sequence[str]
+) -> Content:
+    """Who says what: name, whether a model, the grade with its meaning, why, and where it came from and when."""
+    parts: list[Content] = []
+    if decision is not None:
+        grade = graded(decision.grade or 0, labels)
+        by = f"  decided by {safe(decision.annotator)}"
+        parts += [Content.assemble((f"✓ {grade}", "bold $success"), by), *_below(decision.text, decision)]
+        parts.append(Content(""))
+    for opinion in opinions:
+        kind = (" a model ", "reverse $accent") if opinion.kind is Kind.model else ("a person", FAINT)
+        said, look = _said(opinion, labels)
+        name = (f"{safe(opinion.annotator)}  ", "bold")
+        parts += [Content.assemble(name, (said, look), "  ", kind), *_below(opinion.note, opinion.event)]
+    if own_words:
+        parts += [Content(""), Content.assemble(("✎ ", "$accent"), (safe(own_words), "italic"))]
+    return Content("\n").join(parts)
+
+
+def _said(opinion: Opinion, labels: Sequence[str]) -> tuple[str, str]:
+    if opinion.grade is None:
+        return "skipped" if opinion.action is Action.skip else "can't tell", "$warning"
+    look = "$error" if opinion.grade == 0 else "bold $success"
+    return graded(opinion.grade, labels), look
+
+
+def _below(words: str, event: Event) -> list[Content]:
+    """Why, if it was said, and where it came from and when."""
+    came = f"  {event.channel.value}, {datetime.fromisoformat(event.time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    lines = [Content.assemble("  ", (safe(words), "italic"))] if words else []
+    return [*lines, Content.styled(came, FAINT)]

@@ -1,0 +1,166 @@
+"""Deciding through ordinary prompts, line by line: for screen readers, simple terminals and scripts."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from searchapp.errors import SearchappError
+from searchapp.judging.disputes import Adjudication, Dispute
+from searchapp.judging.events import Kind
+from searchapp.judging.session import Outcome
+from searchapp.runs.pages import Pages
+from searchapp.tui.pages import graded, readable, safe, said
+from searchapp.tui.saving import leave_by_prompts
+
+HELP = """\
+0, 1, ...        decide for this grade; words behind it are the reason: 1 defines the term
+(nothing)        next disagreement that is not decided; + and - go to the next and the one before
+# 12             go to the twelfth disagreement
+n words          note
+u, redo          take the last decision or note back, do it again
+m                LaTeX as Unicode mathematics, or as it is written
+?                this help
+q                leave; everything is saved"""
+
+
+class Prompts:
+    """A conversation with who decides."""
+
+    def __init__(
+        self,
+        adjudication: Adjudication,
+        material: Pages,
+        title: str,
+        ask: Callable[[str], str] = input,
+        out: TextIO | None = None,
+    ) -> None:
+        self.adjudication = adjudication
+        self.material = material
+        self.labels: Sequence[str] = material.task.grades
+        self._title = title
+        self._ask = ask
+        self._out = out or sys.stdout
+        self._maths = False
+        self._place = -1
+
+    @property
+    def dispute(self) -> Dispute:
+        return self.adjudication.disputes[self._place]
+
+    def converse(self) -> None:
+        """Ask and answer until who decides leaves."""
+        grades = ", ".join(graded(grade, self.labels) for grade in range(len(self.labels)))
+        self._say(f"{self._title}. The grades are {grades}. ? lists all commands.")
+        self._next_open()
+        while True:
+            try:
+                line = self._ask("> ").strip()
+            except EOFError:
+                line = "q"
+            try:
+                if not self._obey(line):
+                    return
+            except SearchappError as error:
+                self._say(f"error: {error}")
+
+    def _obey(self, line: str) -> bool:
+        """Do what a line says; False when who decides leaves."""
+        word, _space, rest = line.partition(" ")
+        simple: dict[str, Callable[[], object]] = {
+            "": self._next_open,
+            "+": lambda: self._go(self._place + 1),
+            "-": lambda: self._go(self._place - 1),
+            "u": lambda: self._again(self.adjudication.undo(), "undone"),
+            "redo": lambda: self._again(self.adjudication.redo(), "done again"),
+            "n": lambda: self._note(rest.strip()),
+            "m": self._toggle_maths,
+            "?": lambda: self._say(HELP),
+        }
+        if word in ("q", "quit", "exit"):
+            return not leave_by_prompts(self.adjudication.session, self._say, self._ask)
+        if word.isdecimal():
+            self._decide(int(word), rest.strip())
+        elif match := re.fullmatch(r"#\s*(\d+)", line):
+            self._go(int(match[1]) - 1)
+        elif word in simple:
+            simple[word]()
+        else:
+            self._say(f"there is no command {word!r}: ? lists them all")
+        return True
+
+    def _decide(self, grade: int, reason: str) -> None:
+        if grade >= len(self.labels):
+            self._say(f"there is no grade {grade}: nothing is written")
+            return
+        dispute = self.dispute
+        outcome = self.adjudication.decide(dispute, grade, reason)
+        self._report(outcome, f"{dispute.document_id}: decided, {graded(grade, self.labels)}")
+        self._next_open()
+
+    def _note(self, words: str) -> None:
+        if not words:
+            self._say("write the note behind the n")
+        else:
+            outcome = self.adjudication.note(self.dispute, words)
+            self._report(outcome, f"{self.dispute.document_id}: a note")
+
+    def _again(self, outcome: Outcome | None, what: str) -> None:
+        if outcome is None:
+            self._say("there is nothing left of that")
+            return
+        event = outcome.events[0]
+        self._report(outcome, f"{what}: {event.document_id}")
+        place = self.adjudication.place((event.topic_id, event.document_id))
+        if place is not None:
+            self._go(place)
+
+    def _report(self, outcome: Outcome, what: str) -> None:
+        waiting = self.adjudication.session.waiting
+        things = "judgment is" if waiting == 1 else "judgments are"
+        if outcome.is_saved:
+            self._say(f"saved. {what}")
+        else:
+            self._say(f"NOT SAVED. {waiting} {things} waiting: {outcome.not_saved}")
+
+    def _next_open(self) -> None:
+        place = self.adjudication.next_open(self._place)
+        if place is None:
+            self._say("every disagreement is decided: q leaves")
+            self._place = max(self._place, 0)
+        else:
+            self._go(place)
+
+    def _go(self, place: int) -> None:
+        if not 0 <= place < len(self.adjudication.disputes):
+            self._say("there is no such disagreement")
+            return
+        self._place = place
+        self._read()
+
+    def _toggle_maths(self) -> None:
+        self._maths = not self._maths
+        self._say(f"mathematics as {'Unicode' if self._maths else 'it is written'}")
+        self._read()
+
+    def _read(self) -> None:
+        dispute = self.dispute
+        topic, page = self.material.topic(dispute.topic_id), self.material.page(*dispute.key)
+        where = f"{self._place + 1} of {len(self.adjudication.disputes)}"
+        self._say(f"\n{where}. Topic {dispute.topic_id}: {readable(topic.text, (), self._maths)[0]}")
+        text = "" if page.is_missing else readable(page.text, (), self._maths)[0]
+        self._say(f"Document {dispute.document_id}: {text or 'the index does not have it'}")
+        for opinion in self.adjudication.opinions(dispute):
+            who = "a model" if opinion.kind is Kind.model else "a person"
+            self._say(f"{opinion.annotator}, {who}: {said(opinion, self.labels, with_kind=False)}")
+        decision = self.adjudication.decision(dispute)
+        if decision is not None:
+            reason = f": {decision.text}" if decision.text else ""
+            self._say(f"decided by {decision.annotator}: {graded(decision.grade or 0, self.labels)}{reason}")
+        if note := self.adjudication.note_on(dispute):
+            self._say(f"your note: {note}")
+
+    def _say(self, words: str) -> None:
+        print(safe(words), file=self._out, flush=True)

@@ -1,0 +1,271 @@
+"""Deciding on the screen: disagreements on the left, who said what in the middle, topic and document on the right."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Container, Horizontal, Vertical
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from searchapp.errors import SearchappError
+from searchapp.judging.disputes import Adjudication, Dispute
+from searchapp.judging.session import Outcome
+from searchapp.runs.pages import Pages
+from searchapp.tui import pages
+from searchapp.tui.adjudicate.lists import DisputeRows, opinions_page
+from searchapp.tui.bars import KeyLine
+from searchapp.tui.keys import KeyMap
+from searchapp.tui.line import Line
+from searchapp.tui.rows import Rows
+from searchapp.tui.text import TextPane
+from searchapp.tui.work import Pane, WorkScreen
+
+AHEAD = 3
+"""Documents that are fetched before anybody asks for them."""
+
+OTHER = {
+    "reason": ("Decide together with a reason", "reason"),
+    "clear": ("Drop the filter", ""),
+    "next_unjudged": ("Next disagreement that is not decided", "next open"),
+    "next_topic": ("Next disagreement, from every pane", ""),
+    "previous_topic": ("Previous disagreement, from every pane", ""),
+    "filter": ("Filter by words of the topic, ids, or annotators", "filter"),
+    "next_pane": ("Next pane: disagreements, opinions, topic, document", ""),
+}
+"""What actions of the judging screen do here: what, and in a word."""
+
+SAME = ("undo", "redo", "note", "down", "up", "page_down", "page_up", "first", "last", "previous_pane", "scroll_down",
+        "scroll_up", "maths", "theme", "help", "quit")  # fmt: skip
+"""Those that do the same."""
+
+
+class AdjudicateScreen(WorkScreen):
+    """Somebody who decides between annotators."""
+
+    AUTO_FOCUS = "#disputes"
+
+    def __init__(self, adjudication: Adjudication, material: Pages, keys: KeyMap, title: str) -> None:
+        super().__init__(adjudication.session, keys.only(OTHER, *SAME), material.task.grades, title)
+        self.adjudication = adjudication
+        self.material = material
+        self._maths = False
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="head")
+        with Horizontal(id="body"):
+            with Vertical(id="left"):
+                yield Line(lambda _words: self.set_focus(self.disputes), self.filtered, hint="words or id, then ↵",
+                           id="filter")  # fmt: skip
+                yield DisputeRows(self.adjudication, self.material, len(str(len(self.labels) - 1)))
+            with Container(id="rest"):
+                with Vertical(id="middle"), Pane(id="opinions"):
+                    yield Static(id="opinions-text")
+                with Vertical(id="right"):
+                    with Pane(id="topic"):
+                        yield Static(id="topic-text")
+                    yield TextPane(id="document")
+        yield KeyLine(self._grade_entries("note", "reason"), 2, id="grades")
+        shown = ("undo", "redo", "next_unjudged", "filter", "maths", "theme", "quit", "help")
+        yield KeyLine(self._entries(*shown), 1, id="keys")
+
+    def begin(self) -> None:
+        self.query_one("#opinions").border_title = "Who said what"
+        self._show_head()
+        open_ones = self._open_places()
+        self.disputes.show(len(self.disputes.places), open_ones[0] if open_ones else 0)
+        self._show()
+
+    @property
+    def disputes(self) -> DisputeRows:
+        return self.query_one(DisputeRows)
+
+    @property
+    def dispute(self) -> Dispute | None:
+        """The disagreement that the cursor is on."""
+        rows = self.disputes
+        return self.adjudication.disputes[rows.places[rows.cursor]] if rows.count else None
+
+    def panes(self) -> list[Widget]:
+        return [self.query_one(name) for name in ("#disputes", "#opinions", "#topic", "#document")]
+
+    # Drawing
+
+    def _show(self) -> None:
+        """Show the disagreement that the cursor is on."""
+        total = len(self.adjudication.disputes)
+        left = f" · {self.disputes.count} in sight" if self.disputes.count < total else ""
+        self.disputes.border_title = f"{self.adjudication.decided} of {total} decided{left}"
+        dispute = self.dispute
+        opinions, topic = self.query_one("#opinions-text", Static), self.query_one("#topic-text", Static)
+        document = self.query_one("#document", TextPane)
+        if dispute is None:
+            for one in (opinions, topic):
+                one.update("")
+            document.show(Content.styled("There is nothing to decide here.", "$faint"))
+            return
+        decision = self.adjudication.decision(dispute)
+        said = self.adjudication.opinions(dispute)
+        note = self.adjudication.note_on(dispute)
+        opinions.update(opinions_page(said, decision, note, self.labels))
+        topic.update(pages.topic_page(self.material.topic(dispute.topic_id), self._maths))
+        for name, id_ in (("topic", dispute.topic_id), ("document", dispute.document_id)):
+            self.query_one(f"#{name}").border_title = f"{name.capitalize()} {pages.safe(id_)}"
+        for name in ("#opinions", "#topic"):
+            self.query_one(name).scroll_home(animate=False)
+        document.show(self._document(dispute))
+        self.query_one("#grades", KeyLine).choose("" if decision is None else f"grade_{decision.grade}")
+        self._prepare(self._next_keys())
+
+    def _document(self, dispute: Dispute) -> Content:
+        try:
+            page = self.material.page(*dispute.key)
+        except SearchappError as error:
+            return Content.styled(str(error), "$error")
+        match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
+        return pages.document_page(page, (), "", self.labels, self._maths, match, ())
+
+    def _next_keys(self) -> list[tuple[str, str]]:
+        rows = self.disputes
+        following = rows.places[rows.cursor + 1 : rows.cursor + 1 + AHEAD]
+        keys = [self.adjudication.disputes[place].key for place in following]
+        return [key for key in keys if not self.material.has_page(*key)]
+
+    @work(thread=True, exclusive=True, group="pages", exit_on_error=False)
+    def _prepare(self, keys: Sequence[tuple[str, str]]) -> None:
+        for topic, document in keys:
+            self.material.prepare(topic, [document])
+
+    # Moving
+
+    @on(Rows.Moved)
+    def _moved(self, event: Rows.Moved) -> None:
+        event.stop()
+        self._show()
+
+    def _go(self, line: int) -> None:
+        self.disputes.put(line)
+        self._show()
+
+    def _open_places(self) -> list[int]:
+        """The lines of the disagreements in sight that are not decided."""
+        every = self.adjudication.disputes
+        return [
+            line
+            for line, place in enumerate(self.disputes.places)
+            if self.adjudication.decision(every[place]) is None
+        ]
+
+    def _next_open(self) -> None:
+        rows = self.disputes
+        lines = self._open_places()
+        if lines:
+            self._go(next((line for line in lines if line > rows.cursor), lines[0]))
+            return
+        hidden = rows.count < len(self.adjudication.disputes)
+        where = " that the filter leaves" if hidden else ""
+        self._tell(f"✓ every disagreement{where} is decided", "$success", add=True)
+        self._show()
+
+    def _filter(self) -> None:
+        self.set_focus(self.query_one("#filter"))
+
+    def filtered(self, words: str) -> None:
+        """Leave the disagreements that have these words in their ids, their topic, or the names of who disagrees."""
+        self._list(words, self.dispute)
+
+    def _list(self, words: str, here: Dispute | None) -> None:
+        """Show what these words leave, with the cursor where it was."""
+        sought = words.lower().split()
+        rows = self.disputes
+        rows.places = [
+            place
+            for place, one in enumerate(self.adjudication.disputes)
+            if all(word in self._words_of(one) for word in sought)
+        ]
+        place = None if here is None else self.adjudication.place(here.key)
+        rows.show(len(rows.places), rows.places.index(place) if place in rows.places else 0)
+        self._show()
+
+    def _words_of(self, dispute: Dispute) -> str:
+        topic = self.material.topic(dispute.topic_id).text
+        return f"{dispute.topic_id} {dispute.document_id} {' '.join(dispute.grades)} {topic}".lower()
+
+    def leave_line(self, line: Line) -> None:
+        line.value = ""
+        self.filtered("")
+        self.set_focus(self.disputes)
+
+    def take_in(self) -> None:
+        here = self.dispute
+        if self.adjudication.refresh():
+            self._list(self.query_one("#filter", Line).value, here)
+
+    # Deciding
+
+    def give(self, grade: int, reason: str = "") -> None:
+        dispute = self.dispute
+        if dispute is None:
+            return
+        was_decided = self.adjudication.decision(dispute) is not None
+        outcome = self.adjudication.decide(dispute, grade, reason)
+        self._done(outcome, f"{dispute.document_id}: decided, {pages.graded(grade, self.labels)}")
+        if was_decided:  # it was looked up to be changed: on to the one below it
+            self._go(self.disputes.cursor + 1)
+        else:
+            self._next_open()
+
+    def _reason(self) -> None:
+        if self.dispute is not None:
+            self._ask_grade("Which grade, with a reason?", {})
+
+    def _note(self) -> None:
+        dispute = self.dispute
+        if dispute is None:
+            return
+
+        def write(words: str) -> None:
+            self._done(self.adjudication.note(dispute, words), f"{dispute.document_id}: a note")
+            self._show()
+
+        self._ask_note(dispute.document_id, self.adjudication.note_on(dispute), write)
+
+    def _again(self, outcome: Outcome | None, what: str) -> None:
+        if outcome is None:
+            self._tell(f"there is nothing to {what}")
+            return
+        event = outcome.events[0]
+        self._done(outcome, f"{what}ne: {event.document_id}")
+        place = self.adjudication.place((event.topic_id, event.document_id))
+        if place is not None and place in self.disputes.places:
+            self.disputes.put(self.disputes.places.index(place))
+        self._show()
+
+    def _done(self, outcome: Outcome, what: str) -> None:
+        self._tell_outcome(outcome, what)
+        self.disputes.refresh()
+
+    # Keys
+
+    def doings(self) -> dict[str, Callable[[], object]]:
+        return {
+            "undo": lambda: self._again(self.adjudication.undo(), "undo"),
+            "redo": lambda: self._again(self.adjudication.redo(), "redo"),
+            "note": self._note,
+            "reason": self._reason,
+            "clear": lambda: self.leave_line(self.query_one("#filter", Line)),
+            "next_unjudged": self._next_open,
+            "next_topic": lambda: self._go(self.disputes.cursor + 1),
+            "previous_topic": lambda: self._go(self.disputes.cursor - 1),
+            "filter": self._filter,
+            "maths": self._toggle_maths,
+        }
+
+    def _toggle_maths(self) -> None:
+        self._maths = self.disputes.maths = not self._maths
+        self.disputes.refresh()
+        self._show()
