@@ -10,6 +10,7 @@ The log also knows which of its events an index in a cluster has, and which of t
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
@@ -95,25 +96,45 @@ class JudgmentLog:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, timeout=patience, isolation_level=None)
-            self._prepare()
+            self._prepare(patience)
         except sqlite3.DatabaseError as error:
             self._tell(error)
         except OSError as error:
             raise NotSaved(f"{path} can't be made: {(error.strerror or str(error)).lower()}") from error
 
-    def _prepare(self) -> None:
-        (version,) = self._database.execute("PRAGMA user_version").fetchone()
-        (tables,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if version > FORMAT:
-            raise DataError(f"{self.path} was written by a newer searchapp: update searchapp")
-        if version == 0 and tables:
-            raise DataError(f"{self.path} is a database, but no judgment log: name another file")
-        self._database.execute("PRAGMA journal_mode = WAL")
+    def _prepare(self, patience: float) -> None:
         self._database.execute("PRAGMA synchronous = FULL")
-        if version < FORMAT:
+        if self._version() < FORMAT:
+            # Asked again inside: another process may have made the log in between.
             with self._transaction():
-                for statement in _statements(_SCHEMA):
-                    self._database.execute(statement)
+                if self._version() < FORMAT:
+                    self._make()
+        if self._version() > FORMAT:
+            raise DataError(f"{self.path} was written by a newer searchapp: update searchapp")
+        self._write_ahead(patience)
+
+    def _version(self) -> int:
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        return int(version)
+
+    def _make(self) -> None:
+        (tables,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if self._version() == 0 and tables:
+            raise DataError(f"{self.path} is a database, but no judgment log: name another file")
+        for statement in _statements(_SCHEMA):
+            self._database.execute(statement)
+
+    def _write_ahead(self, patience: float) -> None:
+        """Switch to a write-ahead log, for which SQLite does not wait as it does for a write."""
+        until = time.monotonic() + patience
+        while True:
+            try:
+                self._database.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
 
     def append(self, events: Sequence[Event]) -> int:
         """Write events, all or none; returns how many of them were not in the log before.
@@ -153,6 +174,10 @@ class JudgmentLog:
                 yield sequence, Event(**values_by_name)
         except sqlite3.DatabaseError as error:
             self._tell(error)
+        except ValueError as error:
+            raise DataError(
+                f"{self.path}: event {sequence}: {error}: update searchapp, a newer one may know it"
+            ) from error
 
     def known(self, ids: Iterable[str]) -> dict[str, Event]:
         """Those events of the given ids that are in the log."""

@@ -7,7 +7,10 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -23,12 +26,16 @@ import sys
 from pathlib import Path
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
-log, author = JudgmentLog(Path(sys.argv[1])), Author(sys.argv[2])
+log, author, together = JudgmentLog(Path(sys.argv[1])), Author(sys.argv[2]), int(sys.argv[4])
 for number in range(int(sys.argv[3])):
-    event = author.event("nlps", "t", f"d{number}", Action.grade, grade=number % 4)
-    log.append([event])
-    print(event.id, flush=True)
+    events = [
+        author.event("nlps", f"t{number}", f"d{place}", Action.grade, grade=number % 4)
+        for place in range(number % together + 1)
+    ]
+    assert log.append(events) == len(events)
+    print(*(event.id for event in events), flush=True)
 """
+"""Appends again and again, up to so many events at a time, and says which only once `append` has returned."""
 
 
 def event(document: str = "d", grade: int = 1) -> Event:
@@ -115,10 +122,18 @@ def test_a_read_only_folder_is_told(tmp_path: Path) -> None:
         JudgmentLog(target)
 
 
-def start(path: Path, annotator: str, count: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), annotator, str(count)], stdout=subprocess.PIPE, text=True
-    )
+def start(path: Path, annotator: str, count: int, together: int = 1) -> subprocess.Popen[str]:
+    arguments = [str(path), annotator, str(count), str(together)]
+    return subprocess.Popen([sys.executable, "-c", WRITER, *arguments], stdout=subprocess.PIPE, text=True)
+
+
+def sound(path: Path) -> list[Event]:
+    """What a log holds that opens, is not damaged, and has nothing twice."""
+    with JudgmentLog(path) as log:
+        events = written(log)
+        assert log._database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert len({one.id for one in events}) == len(events)
+    return events
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
@@ -126,29 +141,73 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     writers = [start(path, annotator, count) for annotator in ("ann", "ben")]
     confirmed = [line for writer in writers for line in writer.communicate(timeout=250)[0].split()]
     assert [writer.returncode for writer in writers] == [0, 0]
-    with JudgmentLog(path) as log:
-        ids = [one.id for one in written(log)]
+    ids = [one.id for one in sound(path)]
     assert sorted(ids) == sorted(confirmed)
-    assert len(set(ids)) == 2 * count
+    assert len(ids) == 2 * count
+    print(f"2 processes, {len(confirmed):,} events confirmed, {len(ids):,} in the log")
 
 
 def test_every_confirmed_event_survives_kills_at_random_moments(tmp_path: Path) -> None:
-    kills = 1_000 if FULL else 25
+    kills, together = 1_000 if FULL else 25, 4
     path, rng = tmp_path / "judgments.sqlite", random.Random(8)
     confirmed: list[str] = []
     for _ in range(kills):
-        writer = start(path, "ann", 100_000)
+        writer = start(path, "ann", 100_000, together)
         assert writer.stdout is not None
-        confirmed.append(writer.stdout.readline().strip())  # it is at work
+        said = writer.stdout.readline()  # it is at work
         time.sleep(rng.uniform(0, 0.02))
         os.kill(writer.pid, signal.SIGKILL)
-        rest = writer.stdout.read()
-        confirmed += [line for line in rest.splitlines(keepends=True) if line.endswith("\n")]
+        said += writer.stdout.read()
         writer.stdout.close()
-        writer.wait(timeout=10)
-    wanted = {line.strip() for line in confirmed}
-    with JudgmentLog(path) as log:
-        ids = [one.id for one in written(log)]
-    assert len(set(ids)) == len(ids)
-    assert wanted <= set(ids)
-    assert len(wanted) >= kills
+        assert writer.wait(timeout=10) == -signal.SIGKILL  # and had not ended by itself
+        # A line without an end was not said in full.
+        confirmed += [
+            one for line in said.splitlines(keepends=True) if line.endswith("\n") for one in line.split()
+        ]
+    events = sound(path)
+    assert set(confirmed) <= {one.id for one in events}
+    assert len(set(confirmed)) == len(confirmed) >= kills
+    # What was appended together is there together: the numbers begin anew with every writer, in one order.
+    batches = [len(list(batch)) for _, batch in groupby(events, key=lambda one: one.topic_id)]
+    wanted = (int(topic[1:]) % together + 1 for topic, _ in groupby(one.topic_id for one in events))
+    assert batches == list(wanted)
+    print(f"{kills:,} kills, {len(confirmed):,} events confirmed, {len(events):,} in the log, none twice")
+
+
+def test_a_log_that_is_killed_while_it_is_made_opens(tmp_path: Path) -> None:
+    kills, rng = 200 if FULL else 10, random.Random(9)
+    for number in range(kills):
+        path = tmp_path / f"{number}.sqlite"
+        writer = start(path, "ann", 1)
+        until = time.monotonic() + 10
+        while not path.exists() and time.monotonic() < until:
+            time.sleep(0.0002)
+        time.sleep(rng.uniform(0, 0.003))
+        writer.kill()
+        said, _ = writer.communicate()
+        with JudgmentLog(path) as log:
+            log.append([event()])
+        assert set(said.split()) <= {one.id for one in sound(path)}
+
+
+def test_several_may_open_a_log_that_is_not_there_yet(tmp_path: Path) -> None:
+    rounds, at_once = 300 if FULL else 60, 6
+    for number in range(rounds):
+        path, together = tmp_path / f"{number}.sqlite", Barrier(at_once)
+
+        def write(name: int, path: Path = path, together: Barrier = together) -> int:
+            together.wait()
+            with JudgmentLog(path) as log:
+                return log.append([event(str(name))])
+
+        with ThreadPoolExecutor(at_once) as threads:
+            assert sum(threads.map(write, range(at_once))) == at_once
+        assert len(sound(path)) == at_once
+
+
+def test_an_event_that_only_a_newer_searchapp_knows_is_told(log: JudgmentLog) -> None:
+    log.append([event()])
+    log._database.execute("DROP TRIGGER never_updated")
+    log._database.execute("UPDATE events SET action = 'award'")
+    with pytest.raises(DataError, match=r"event 1: 'award' is not a valid Action: update searchapp"):
+        written(log)
