@@ -20,7 +20,7 @@ from searchapp.engines.elasticsearch.judgments import JudgmentIndex
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable, UsageError
 from searchapp.judging import shared
 from searchapp.judging.events import Action, Author, Channel, Event, Kind
-from searchapp.judging.log import JudgmentLog
+from searchapp.judging.log import JudgmentLog, NotSaved
 from searchapp.judging.shared import Courier, EventIndex, Exchanged, State, synchronize
 from searchapp.settings import Settings
 from tests.server.faults import FaultProxy
@@ -34,7 +34,7 @@ from contextlib import closing
 from pathlib import Path
 from searchapp.engines import open_judgments
 from searchapp.judging.events import Action, Author
-from searchapp.judging.log import JudgmentLog
+from searchapp.judging.log import JudgmentLog, NotSaved
 from searchapp.judging.shared import synchronize
 from searchapp.settings import Settings
 home, name, count, url, prefix = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5]
@@ -127,7 +127,7 @@ def test_what_one_writes_reaches_the_others_as_it_was(team: Team, small_batches:
         ANN.event("nlps", "t", "d", Action.retract, refers="x"),
         model.event("nlps", "t", "d", Action.cant_tell, text="\x00\t\u2028"),
         ANN.event("checkthat", "t" * 9000, "d", Action.adjudicate, grade=2),
-        replace(event(), id="long" * 200, time="0044-03-15T12:00:00Z", channel=Channel.imported),
+        replace(event(), id="long" * 200, time="20010203 040506+0130", channel=Channel.imported),
         *(event(f"d{number}") for number in range(10)),
     ]
     with team.log("ann") as log:
@@ -352,3 +352,47 @@ def test_a_courier_sends_and_fetches_by_itself(team: Team, courier: Courier, fau
 def test_the_embedded_engine_shares_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--url or SEARCHAPP_URL"):
         open_judgments(Settings(home=tmp_path))
+
+
+def test_what_was_sent_and_not_remembered_is_sent_again_as_the_same_events(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with team.log("ann") as log:
+        log.append([event("a"), event("b")])
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(JudgmentLog, "sent", killed)
+        team.exchange("ann")
+    before = team.stored()
+    assert len(before) == 2 and team.waiting("ann") == 2
+    assert team.exchange("ann") == Exchanged(sent=2)
+    assert team.stored() == before
+
+
+def test_a_full_disk_here_loses_nothing_of_what_others_sent(team: Team) -> None:
+    with team.log("ann") as log:
+        log.append([event(f"d{number}" * 20) for number in range(600)])
+    team.exchange("ann")
+    with closing(team.connect("ben")) as index, team.log("ben") as log:
+        (pages,) = log._database.execute("PRAGMA page_count").fetchone()
+        log._database.execute(f"PRAGMA max_page_count = {pages + 10}")
+        with pytest.raises(NotSaved, match="the disk is full"):
+            synchronize(log, index)
+        log._database.execute("PRAGMA max_page_count = 1000000")
+        assert len(log) + synchronize(log, index).fetched == 600
+    assert team.events("ben") == team.events("ann")
+
+
+def test_an_index_that_takes_no_writes_is_told_and_gets_them_later(team: Team) -> None:
+    team.exchange("ann")
+    with team.log("ann") as log:
+        log.append([event()])
+    settings = f"/{team.prefix}-judgments/_settings"
+    team.server.request("PUT", settings, {"index.blocks.write": True})
+    with pytest.raises(EngineRefused, match="blocked by.*it is kept here"):
+        team.exchange("ann")
+    team.server.request("PUT", settings, {"index.blocks.write": None})
+    assert team.exchange("ann") == Exchanged(sent=1)

@@ -211,3 +211,40 @@ def test_an_event_that_only_a_newer_searchapp_knows_is_told(log: JudgmentLog) ->
     log._database.execute("UPDATE events SET action = 'award'")
     with pytest.raises(DataError, match=r"event 1: 'award' is not a valid Action: update searchapp"):
         written(log)
+
+
+# What a cluster has
+
+
+def test_what_is_sent_and_what_came_is_remembered(log: JudgmentLog) -> None:
+    assert (log.waiting("there"), len(log)) == (0, 0)
+    own, theirs = [event("a"), event("b")], [event("c"), event("d")]
+    log.append(own)
+    assert log.waiting("there") == 2
+    mirror = log.mirror("there", "first")
+    assert (mirror.sent, mirror.received) == (0, -1)
+    assert log.unsent(mirror, 0, 1) == [(1, own[0])]
+    assert log.receive(mirror, [own[0], *theirs], 7) == 2  # one is no news
+    assert [one for _, one in log.unsent(mirror, 0, 9)] == own and log.waiting("there") == 2
+    log.sent(mirror, 2)
+    log.sent(mirror, 1)  # by a process that is slower
+    assert log.waiting("there") == 0
+    assert log.receive(mirror, [event("e")], None) == 1
+    mirror = log.mirror("there", "first")
+    assert (mirror.sent, mirror.received) == (max(place for place, _ in log.events()), 7)
+    log.append([event("f")])
+    assert [one.document_id for _, one in log.unsent(mirror, mirror.sent, 9)] == ["f"]
+    assert log.receive(mirror, [], 8) == 0 and log.waiting("there") == 1
+    another = log.mirror("there", "made again")
+    assert len(log.unsent(another, another.sent, 9)) == 6 == log.waiting("there")
+
+
+def test_a_log_of_an_earlier_searchapp_goes_on(log: JudgmentLog) -> None:
+    log.append([event()])
+    for statement in ("DROP TABLE arrivals", "DROP TABLE mirrors", "PRAGMA user_version = 1"):
+        log._database.execute(statement)
+    log.close()
+    with JudgmentLog(log.path) as later:
+        assert len(later) == 1 and later.mirror("there", "first").sent == 0
+    with JudgmentLog(log.path) as again:
+        assert again.waiting("there") == 1
