@@ -24,6 +24,7 @@ from searchapp.judging.log import JudgmentLog, NotSaved
 from searchapp.judging.shared import Courier, EventIndex, Exchanged, State, synchronize
 from searchapp.settings import Settings
 from tests.server.faults import FaultProxy
+from tests.server.node import Node
 from tests.server.rest import Server
 
 ANN = Author("ann")
@@ -396,3 +397,35 @@ def test_an_index_that_takes_no_writes_is_told_and_gets_them_later(team: Team) -
         team.exchange("ann")
     team.server.request("PUT", settings, {"index.blocks.write": None})
     assert team.exchange("ann") == Exchanged(sent=1)
+
+
+def test_the_rights_that_members_need(secured_node: Node, tmp_path: Path, index_prefix: str) -> None:
+    server = secured_node.server
+    member = ["read", "create", "view_index_metadata", "monitor", "maintenance"]
+
+    def exchange(name: str, rights: list[str]) -> Exchanged:
+        role = {"indices": [{"names": [f"{index_prefix}-judgments*"], "privileges": rights}]}
+        body = {"name": name, "role_descriptors": {"team": role}}
+        settings = Settings(
+            home=tmp_path / name,
+            engine="elasticsearch",
+            url=secured_node.url,
+            api_key=server.request("POST", "/_security/api_key", body).json()["encoded"],
+            ca_certs=secured_node.ca_certs,
+            index_prefix=index_prefix,
+        )
+        with closing(open_judgments(settings)) as index, JudgmentLog(settings.judgments) as log:
+            log.append(common)
+            log.append([event(author=Author(name))])
+            return synchronize(log, index)
+
+    common = [event("a")]
+    try:
+        with pytest.raises(EngineRefused, match="does not allow this user to create the index"):
+            exchange("ann", member)
+        assert exchange("kim", [*member, "manage"]) == Exchanged(sent=2)
+        assert exchange("ann", member) == Exchanged(sent=3, fetched=1)
+        with pytest.raises(EngineRefused):
+            exchange("eve", ["read"])
+    finally:
+        server.delete_indices(index_prefix)
