@@ -60,6 +60,7 @@ class WorkScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.begin()
+        self._show_head()
         self.set_interval(REFRESH_SECONDS, self._every_while)
         if self.session.courier is not None:
             self.set_interval(TEAM_SECONDS, self._look_at_team)

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from searchapp.cli import app
 from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Place, Session
@@ -241,6 +243,45 @@ def test_a_decision_ends_a_dispute(offline: Cli, log: Path, tmp_path: Path) -> N
         "nothing to decide"
         in offline("judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve").stderr
     )
+
+
+def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) -> None:
+    arguments = ["judgments", "adjudicate", TASK, "--log", str(log), "--annotator", "eve", "--plain"]
+    result = CliRunner().invoke(app, arguments, input="1 half of it\n")
+    assert result.exit_code == 0, result.stderr
+    assert "1 of 1. Topic t1" in result.stdout and "saved. d2: decided, 1" in result.stdout
+    assert "the words of the topics are not at hand" in result.stderr
+    assert "the documents are not at hand: " in result.stderr
+    assert "1 of 1 disputed documents are decided" in result.stderr
+    again = offline(*arguments)
+    assert again.code == 0 and "all 1 disputed documents are decided" in again.stderr
+    named = CliRunner().invoke(app, [*arguments, "--between", "bot", "--between", "ben"], input="q\n")
+    assert "all 1 disputed" in named.stderr  # the same document, on which bot differs from ben
+    agreed = offline(*arguments, "--between", "bot", "--between", "ann")
+    assert f"nobody disagrees on {TASK}" in agreed.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--between", "lea"], "no annotator 'lea' has judged explanation-2021: there are ann, ben, bot"),
+        (["--grade", 1, "--topic", "t1"], "--grade decides on one document"),
+        (
+            ["--grade", 7, "--topic", "t1", "--document", "d2"],
+            "explanation-2021 has the grades 0 to 6, not 7",
+        ),
+        (["--reason", "why"], "--reason is that of --grade"),
+        (["--run", "/nowhere"], "/nowhere"),
+        (["--annotator", " "], "who decides?"),
+    ],
+)
+def test_what_can_not_be_decided_is_refused(
+    offline: Cli, log: Path, options: list[object], told: str
+) -> None:
+    result = offline("judgments", "adjudicate", TASK, "--log", log, "--annotator", "eve", *options)
+    assert (result.code, told in result.stderr) == (2, True), result.stderr
+    with JudgmentLog(log) as opened:
+        assert len(opened) == 7
 
 
 def test_without_judgments_it_says_how_to_make_some(offline: Cli, log: Path, tmp_path: Path) -> None:

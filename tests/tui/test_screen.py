@@ -9,9 +9,9 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from searchapp.judging.events import Action
+from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.log import JudgmentLog, NotSaved
-from searchapp.judging.session import Place
+from searchapp.judging.session import Place, Session
 from searchapp.tui.judge.screen import JudgeScreen
 from tests.tui.conftest import Judging, drive, settled, text_of
 
@@ -236,13 +236,15 @@ def test_blind_judging_shows_no_ranks_scores_or_others(judging: Judging) -> None
 
 def test_others_grades_are_shown_when_judging_is_not_blind(judging: Judging) -> None:
     app = judging.app()
-    topic = judging.desk.topics[0]
-    judging.session("ben").grade([Place(topic, judging.desk.order(topic).documents[0])], 1, "by definition")
+    first = Place(judging.desk.topics[0], judging.desk.order(judging.desk.topics[0]).documents[0])
+    judging.session("ben").grade([first], 1, "by definition")
+    Session(judging.log, "nlps", Author("bot", Kind.model)).grade([first], 0)
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         screen._every_while()
         await settled(pilot)
-        assert "ben  1 relevant: by definition" in text_of(app)
+        shown = text_of(app)
+        assert "ben  1 relevant: by definition" in shown and "bot  0 not relevant (a model)" in shown
 
     drive(app, steps)
 

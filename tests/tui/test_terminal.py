@@ -18,9 +18,11 @@ from pathlib import Path
 import pyte
 import pytest
 
-from searchapp.judging.events import Event
+from searchapp.judging.assignment import Assigned, Assignment, write
+from searchapp.judging.events import Author, Event
 from searchapp.judging.log import JudgmentLog
-from tests.tui.conftest import Prepared
+from searchapp.judging.session import Place, Session
+from tests.tui.conftest import SAMPLES, Prepared
 
 KEYS = {"enter": "\r", "escape": "\x1b", "up": "\x1b[A", "down": "\x1b[B", "tab": "\t", "space": " "}
 
@@ -207,3 +209,63 @@ def test_prompts_work_on_a_terminal_that_can_do_nothing(prepared: Prepared, home
         terminal.close()
     (event,) = events(home)
     assert (event.channel, event.grade) == ("plain", 1)
+
+
+def test_an_assignment_leaves_the_annotators_topics(prepared: Prepared, home: Path) -> None:
+    run = prepared.run("nlps")
+    topics = list(dict.fromkeys(line.split()[0] for line in (run / "run.trec").read_text().splitlines()))
+    own = [topics[5], topics[2]]
+    assigned = Assigned("nlps", "dev", Assignment({"ann": tuple(own), "ben": (topics[0],)}, (), 0))
+    with (home / "assignment.json").open("wb") as file:
+        write(file, assigned)
+    terminal = Terminal(
+        "judge", "nlps", "--run", run, "--annotator", "ann", "--assignment", home / "assignment.json",
+        "--depth", 1, home=home,
+    )  # fmt: skip
+    try:
+        terminal.wait_for(r"ann · 2 assigned")
+        terminal.wait_for(f"Topic {own[0]}")
+        terminal.press("1")
+        terminal.wait_for("topic done: G goes on")
+        terminal.press("G")
+        terminal.wait_for(f"Topic {own[1]}")
+        terminal.press("0", "G")
+        terminal.wait_for("every document of every topic is judged")
+        terminal.press("q")
+        assert terminal.wait_for_end() == 0
+    finally:
+        terminal.close()
+    assert [(event.topic_id, event.grade) for event in events(home)] == [(own[0], 1), (own[1], 0)]
+
+
+def test_disagreements_are_decided_by_keys_alone(prepared: Prepared, home: Path) -> None:
+    rows = [line.split() for line in (prepared.run("nlps") / "run.trec").read_text().splitlines()]
+    topic = rows[0][0]
+    documents = sorted(row[2] for row in rows[:3])
+    with JudgmentLog(home / "judgments.sqlite") as log:
+        for name, grade in (("ann", 1), ("ben", 0)):
+            Session(log, "nlps", Author(name)).grade([Place(topic, one) for one in documents], grade)
+    terminal = Terminal(
+        "judgments", "adjudicate", "nlps", "--annotator", "kim", "--data", SAMPLES / "nlps",
+        home=home, columns=80, lines=24, NO_COLOR="1",
+    )  # fmt: skip
+    try:
+        terminal.wait_for(f"Document {documents[0]}")
+        terminal.wait_for("0 of 3 decided")
+        for number, (document, key) in enumerate(zip(documents, "101", strict=True), 1):
+            terminal.wait_for(f"Document {document}")
+            terminal.press(key)
+            terminal.wait_for(rf"saved  {document}: decided, {key}")
+            terminal.wait_for(f"{number} of 3 decided")
+        terminal.press("u")
+        terminal.wait_for("2 of 3 decided")
+        terminal.press("U", "q")
+        assert terminal.wait_for_end() == 0
+    finally:
+        terminal.close()
+    assert b"3 of 3 disputed documents are decided" in terminal.raw
+    decided = [event for event in events(home) if event.annotator == "kim"]
+    assert [event.action.value for event in decided] == ["adjudicate"] * 3 + ["retract", "adjudicate"]
+    assert [(event.document_id, event.grade) for event in decided[:3]] == list(
+        zip(documents, (1, 0, 1), strict=True)
+    )

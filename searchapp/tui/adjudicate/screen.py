@@ -75,7 +75,6 @@ class AdjudicateScreen(WorkScreen):
 
     def begin(self) -> None:
         self.query_one("#opinions").border_title = "Who said what"
-        self._show_head()
         open_ones = self._open_places()
         self.disputes.show(len(self.disputes.places), open_ones[0] if open_ones else 0)
         self._show()
