@@ -29,7 +29,7 @@ def log(tmp_path: Path) -> Iterator[JudgmentLog]:
 
 
 def deciding(log: JudgmentLog, name: str = "kim", **options: str) -> Adjudication:
-    return Adjudication(Session(log, "nlps", Author(name), (Action.adjudicate,)), **options)  # type: ignore[arg-type]
+    return Adjudication(Session(log, "nlps", Author(name), (Action.adjudicate,)), **options)
 
 
 def test_the_farthest_apart_come_first_and_models_count_only_if_they_are_named(log: JudgmentLog) -> None:
