@@ -56,7 +56,8 @@ class WorkScreen(Screen[None]):
         self.labels = labels
         self._title = title
         self._status = Content("")
-        self._team: tuple[int, str | None, int] = (0, None, 0)
+        self._told_of_team: tuple[int, str | None] = (0, None)
+        self._fetched = 0
 
     def on_mount(self) -> None:
         self.begin()
@@ -219,14 +220,11 @@ class WorkScreen(Screen[None]):
         """Show what others have sent, and how many judgments wait to be sent; the network is the courier's affair."""
         courier = self.session.courier
         assert courier is not None
-        team = (self.session.unsent, courier.trouble, courier.fetched)
-        if team == self._team:
-            return
-        news = team[2] != self._team[2]
-        self._team = team
-        if news:
+        if courier.fetched != self._fetched:
+            self._fetched = courier.fetched
             self._every_while()
-        self._show_head()
+        if (self.session.unsent, courier.trouble) != self._told_of_team:
+            self._show_head()
 
     def _tell_outcome(self, outcome: Outcome, what: str) -> None:
         """Say that an action is saved, or that it is not."""
@@ -257,10 +255,12 @@ class WorkScreen(Screen[None]):
 
     def _of_team(self) -> tuple[Content, Content]:
         """How many judgments wait for the cluster, and why if it does not take them."""
-        courier, unsent = self.session.courier, self.session.unsent
-        if courier is None or not (unsent or courier.trouble):
+        courier = self.session.courier
+        unsent, why = self.session.unsent, None if courier is None else courier.trouble
+        self._told_of_team = (unsent, why)
+        if not unsent and why is None:
             return Content(""), Content("")
-        words, why = waiting_words(unsent), courier.trouble
+        words = waiting_words(unsent)
         if why is None:
             return Content(""), Content.styled(f"  {words}", "$faint")  # it is about to be sent
         return Content.styled(f"▲ {words}  ", "bold $warning"), Content.styled(

@@ -72,6 +72,20 @@ def test_what_waits_for_the_cluster_is_shown_until_it_has_it(
     drive(app, steps)
 
 
+def test_what_is_sent_at_once_is_not_said_to_wait_for_long(
+    judging: Judging, courier: Courier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        for key in ("1", "0", "1"):
+            await pilot.press(key)
+            await shows(pilot, lambda: "for the cluster" not in text_of(app))
+
+    monkeypatch.setattr(work, "TEAM_SECONDS", 0.5)  # it is sent before anybody looks
+    app = judging.app()
+    judging.desk.session.courier = courier
+    drive(app, steps)
+
+
 def test_a_server_that_does_not_answer_keeps_no_key_waiting(
     judging: Judging, courier: Courier, fault_proxy: FaultProxy
 ) -> None:
