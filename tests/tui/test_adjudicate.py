@@ -42,7 +42,7 @@ def test_one_key_decides_saves_and_goes_on_to_the_next_open_one(judging: Judging
         await pilot.press("down", "0", "0")  # the second one is left open, and comes when the last is decided
         assert screen.disputes.cursor == 1
         await pilot.press("1")
-        assert "every disagreement is decided" in text_of(app) and "4 of 4 decided" in text_of(app)
+        assert "✓ all are decided" in text_of(app) and "4 of 4 decided" in text_of(app)
         assert decisions(judging) == [
             ("adjudicate", ids[place], grade, "") for place, grade in ((0, 1), (2, 0), (3, 0), (1, 1))
         ]
@@ -129,7 +129,7 @@ def test_moving_filtering_and_looks(judging: Judging) -> None:
         await pilot.press("f", *f"{topic} {document}", "enter")
         assert screen.dispute == judging.adjudication.disputes[3] and "4 decided · 1 in sight" in text_of(app)
         await pilot.press("0")
-        assert "every disagreement that the filter leaves is decided" in text_of(app)
+        assert "✓ all in sight are decided" in text_of(app)
         await pilot.press("escape")
         assert screen.disputes.count == 4 and cursor() == 3
         await pilot.press("f", *"zzz", "enter", "0", "n", "r", "g", "]")

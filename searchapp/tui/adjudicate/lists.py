@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual.content import Content
 
-from searchapp.judging.disputes import Adjudication
+from searchapp.judging.disputes import Adjudication, Dispute
 from searchapp.judging.events import Action, Event, Kind
 from searchapp.judging.fold import Opinion
 from searchapp.runs.pages import Pages
@@ -17,7 +17,7 @@ from searchapp.tui.rows import Part, Rows, fitted, one_line
 
 OPEN = "○"
 
-_ID_CELLS = 16
+_MOST_ID_CELLS = 26
 
 
 class DisputeRows(Rows):
@@ -32,6 +32,8 @@ class DisputeRows(Rows):
         self._mark_cells = mark_cells
         self.maths = False
         self.places: Sequence[int] = range(len(adjudication.disputes))
+        longest = max((len(_ids(dispute)) for dispute in adjudication.disputes), default=0)
+        self._id_cells = min(_MOST_ID_CELLS, longest)
 
     def parts(self, place: int, width: int) -> Sequence[Part]:
         dispute = self._adjudication.disputes[self.places[place]]
@@ -40,19 +42,20 @@ class DisputeRows(Rows):
         pointer = "▶" if place == self.cursor else " "
         apart = f"↔{dispute.apart} "
         cells = self._mark_cells + 1
-        ids = fitted(
-            f"{safe(dispute.topic_id)} · {safe(dispute.document_id)}",
-            min(_ID_CELLS, width - 2 - cells - len(apart)),
-        )
-        left = width - 3 - cells - len(apart) - _ID_CELLS
+        left = width - 2 - cells - len(apart)
+        ids = min(self._id_cells, left)
         words = one_line(self._material.topic(dispute.topic_id).text, self.maths)
         return [
             (pointer, "rows--begun"),
             (f"{mark:<{cells}} ", look),
             (apart, "rows--aside"),
-            (ids, "rows--text"),
-            (fitted(f" {safe(words)}", left), "rows--faint"),
+            (fitted(_ids(dispute), ids), "rows--text"),
+            (fitted(f"  {safe(words)}", left - ids), "rows--faint"),
         ]
+
+
+def _ids(dispute: Dispute) -> str:
+    return safe(f"{dispute.topic_id} · {dispute.document_id}")
 
 
 def opinions_page(

@@ -166,8 +166,7 @@ class AdjudicateScreen(WorkScreen):
             self._go(next((line for line in lines if line > rows.cursor), lines[0]))
             return
         hidden = rows.count < len(self.adjudication.disputes)
-        where = " that the filter leaves" if hidden else ""
-        self._tell(f"✓ every disagreement{where} is decided", "$success", add=True)
+        self._tell(f"✓ all {'in sight ' if hidden else ''}are decided", "$success", add=True)
         self._show()
 
     def _filter(self) -> None:
