@@ -126,5 +126,7 @@ class NotScorable(DataError):
         super().__init__(f"{message}; the official scorer would not score this file ({official})")
 
     def of(self, source: str) -> NotScorable:
-        """The same, with the name of what was to be scored before it."""
+        """The same, with the name of what was to be scored before it, unless the message begins with it."""
+        if self.problem.startswith(f"{source}: "):
+            return self
         return NotScorable(f"{source}: {self.problem}", self.official)

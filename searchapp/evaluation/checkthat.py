@@ -131,7 +131,7 @@ def _check_files(predictions: Sequence[Prediction], gold: Sequence[Path]) -> Non
     """Refuse what the official scorer refuses before it reads any gold, in its order."""
     if len(predictions) != len(gold):
         raise NotScorable(
-            f"{len(predictions)} debates are ranked and there are {len(gold)} gold files: give one for each, in order",
+            f"predictions: {len(predictions)}, gold files: {len(gold)}: give a gold file for each debate, in order",
             f"Different number of gold files ({len(gold)}) and pred files ({len(predictions)}) provided. Cannot score.",
         )
     paths = [str(prediction.path) for prediction in predictions if prediction.path is not None]

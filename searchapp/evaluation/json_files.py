@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, NotScorable
+from searchapp.formats.encoding import remedy
 
 
 def load_list(path: Path, noun: str, *, bom: bool = False) -> list[dict[str, Any]]:
@@ -45,7 +46,7 @@ def load(path: Path, *, bom: bool = False) -> Any:
         raise DataError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        message = f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8"
+        message = f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8; {remedy(path)}"
         raise NotScorable(message, official(error)) from error
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"

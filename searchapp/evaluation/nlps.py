@@ -17,6 +17,7 @@ from typing import Any
 from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Scored, ScorerOptions
 from searchapp.formats import two_column
+from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import shown
 from searchapp.model import Run
 
@@ -43,7 +44,9 @@ def read_gold(path: Path) -> dict[str, list[Any]]:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
-        raise NotScorable(f"{path} is not UTF-8", f"UnicodeDecodeError: {error}") from error
+        line = error.object[: error.start].count(b"\n") + 1
+        message = f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8; {remedy(path)}"
+        raise NotScorable(message, f"UnicodeDecodeError: {error}") from error
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise NotScorable(f"{path}: {where}: not JSON", f"json.decoder.JSONDecodeError: {error}") from error

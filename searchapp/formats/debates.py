@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import Problems, shown
 
 MOST_LINES = 9999
@@ -73,7 +74,7 @@ def _text(path: Path, problems: Problems) -> str | None:
         text = content.decode()
     except UnicodeDecodeError as error:
         where = f"line {content[: error.start].count(10) + 1}"
-        detail = f"byte 0x{content[error.start]:02x} is not UTF-8: save the file as UTF-8"
+        detail = f"byte 0x{content[error.start]:02x} is not UTF-8: {remedy(path)}"
         problems.add(path, "wrong encoding", where, detail, skippable=False)
         return None
     if text.startswith("\ufeff"):

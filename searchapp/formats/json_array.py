@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from searchapp.formats.encoding import remedy
 from searchapp.formats.json_stream import type_name
 from searchapp.formats.problems import Problems, shown
 
@@ -58,7 +59,7 @@ def read_entries(path: Path, problems: Problems, *, bom: bool = False) -> Iterat
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         byte = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
-        detail = f"{byte} is not valid there; save the file as UTF-8"
+        detail = f"{byte} is not valid there; {remedy(path)}"
         problems.add(path, "not UTF-8", f"line {line}", detail, skippable=False)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 import ijson
 
+from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import Problems
 
 _BOM = b"\xef\xbb\xbf"
@@ -101,7 +102,7 @@ def _scan(path: Path) -> _Scan:
             except UnicodeDecodeError as error:
                 line = lines + error.object[: error.start].count(b"\n")
                 byte = f"byte 0x{error.object[error.start]:02x} at offset {offset - pending + error.start}"
-                detail = f"{byte} is not valid there; save the file as UTF-8"
+                detail = f"{byte} is not valid there; {remedy(path)}"
                 raise _NoObjectError("not UTF-8", f"line {line}", detail) from error
             if not chunk:
                 break

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from searchapp.errors import DataError, NotScorable
+from searchapp.formats.encoding import remedy
 
 # As the checker has it: `\d` are decimal digits of any script, and a sign stands before a point only.
 _ROW = re.compile(r"[1-9][0-9]{0,3}\t([-+]?\d*\.\d+|\d+)")
@@ -81,7 +82,7 @@ def read_text(path: Path) -> str:
         line = error.object[: error.start].count(b"\n") + 1
         raise NotScorable(
             f"{path}: line {line}: byte 0x{error.object[error.start]:02x} at offset {error.start} is not UTF-8; "
-            "save the file as UTF-8",
+            f"{remedy(path)}",
             f"UnicodeDecodeError: {error}",
         ) from error
     except FileNotFoundError as error:

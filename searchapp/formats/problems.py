@@ -58,6 +58,11 @@ class Problems:
     def __len__(self) -> int:
         return len(self._found)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether there is a problem that no entry can be left out for, such as a file that is not read to its end."""
+        return bool(self._fatal)
+
     def raise_if_any(self, advice: str = "") -> None:
         """Raise what has been found, unless `lenient` lets it pass.
 

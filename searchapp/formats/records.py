@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from searchapp.formats import json_stream
+from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import Problems, shown
 
 FORMATS = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl"}
@@ -80,7 +81,7 @@ class _Lines:
                     text = raw.decode()
                 except UnicodeDecodeError as error:
                     byte = f"byte 0x{raw[error.start]:02x} at offset {offset + error.start}"
-                    self.wrong("not UTF-8", f"{byte} is not valid there; save the file as UTF-8")
+                    self.wrong("not UTF-8", f"{byte} is not valid there; {remedy(self.path)}")
                     text = raw.decode(errors="replace")
                 offset += len(raw)
                 yield text.removeprefix("\ufeff") if self.number == 1 else text

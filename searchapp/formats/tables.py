@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from searchapp.errors import NotScorable
 from searchapp.formats import two_column
+from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import Problems
 
 
@@ -80,7 +81,7 @@ def _text(path: Path, problems: Problems) -> str | None:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         byte = f"byte 0x{content[error.start]:02x} at offset {error.start}"
-        detail = f"{byte} is not valid there; save the file as UTF-8"
+        detail = f"{byte} is not valid there; {remedy(path)}"
         problems.add(path, "not UTF-8", f"line {line}", detail, skippable=False)
         return None
     if "\0" in text:

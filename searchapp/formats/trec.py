@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from searchapp.errors import DataError
 from searchapp.files import whole_file
+from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Hits, Ranking, Run
 
@@ -138,7 +139,7 @@ def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[in
                     # The codec that drops a byte-order mark counts from behind it.
                     start = error.start + len(raw) - len(error.object)
                     byte = f"byte 0x{raw[start]:02x} at offset {offset + start} of the file"
-                    problems.add(path, "not UTF-8", f"line {number}", f"{byte}; save the file as UTF-8")
+                    problems.add(path, "not UTF-8", f"line {number}", f"{byte}; {remedy(path)}")
                     blank = False
                     continue
                 finally:

@@ -22,6 +22,7 @@ from typing import BinaryIO, NamedTuple
 
 from searchapp.errors import DataError, NotScorable
 from searchapp.files import whole_file
+from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import shown
 from searchapp.model import Run
 
@@ -121,7 +122,8 @@ def read_rows(path: Path) -> Iterator[Row]:
     if not (topics and documents):
         column = "second" if topics else "first"
         raise NotScorable(
-            f"{path}: the {column} column has no value; write `topic<TAB>document` a line",
+            f"{path}: {f'the {column} column has no value' if width else 'empty file'}; "
+            "write `topic<TAB>document` a line",
             "ValueError: invalid format of the prediction dataset, possibly the wrong separator",
         )
 
@@ -144,7 +146,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = len(_LINE_END.findall(content[: error.start].decode())) + 1
         where = f"line {line}: byte 0x{content[error.start]:02x} at offset {error.start}"
-        message = f"{path}: {where} is not UTF-8; save the file as UTF-8"
+        message = f"{path}: {where} is not UTF-8; {remedy(path)}"
         raise NotScorable(message, f"UnicodeDecodeError: {error}") from error
 
 

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from searchapp.errors import DataError, NotScorable
+from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import Problems, shown
 
 HEADER = ["type", "depth", "parent"]
@@ -85,7 +86,7 @@ def read_as_scored(path: Path) -> Hierarchy:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(10) + 1
         message = f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8"
-        raise DataError(f"{message}; save the file as UTF-8") from error
+        raise DataError(f"{message}; {remedy(path)}") from error
     except OSError as error:
         raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
     for line, text in lines[1:]:
@@ -112,7 +113,7 @@ def read(path: Path, problems: Problems) -> Hierarchy:
         lines = list(_lines(path))
     except UnicodeDecodeError as error:
         where = f"line {error.object[: error.start].count(10) + 1}"
-        detail = f"byte 0x{error.object[error.start]:02x} is not valid there; save the file as UTF-8"
+        detail = f"byte 0x{error.object[error.start]:02x} is not valid there; {remedy(path)}"
         problems.add(path, "not UTF-8", where, detail, skippable=False)
         return Hierarchy({}, {}, 0)
     except OSError as error:

@@ -224,7 +224,7 @@ class SmartTypes(ShippedTask):
             if given.id not in questions:
                 detail = f"{shown(given.id)} is not in the split {split}"
                 problems.add(path, "unknown question", f"line {given.line}", detail)
-        if not any(problem.where == "" for problem in problems):
+        if not problems.stopped:  # what was not read is not missing
             for id_ in sorted(questions - answered):
                 problems.add(path, "missing question", f"question {shown(id_)}", "it has no good prediction")
 

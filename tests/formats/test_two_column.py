@@ -79,8 +79,8 @@ PARSER = "pandas.errors.ParserError: Error tokenizing data. C error: "
 @pytest.mark.parametrize(
     ("content", "official", "message"),
     [
-        (b"", SEPARATOR, "the first column has no value"),
-        (b"\n \n", SEPARATOR, "the first column has no value"),
+        (b"", SEPARATOR, "empty file"),
+        (b"\n \n", SEPARATOR, "empty file"),
         (b"a 1\na 2\n", SEPARATOR, "the second column has no value"),
         (b"x\t\ny\tNA\n", SEPARATOR, "the second column has no value"),
         (b"\tx\n", SEPARATOR, "the first column has no value"),

@@ -1,0 +1,51 @@
+"""Files of the wrong kind: compressed ones, and those of nothing."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+
+import pytest
+
+import searchapp
+from searchapp import tasks
+from tests.cli.conftest import Cli
+
+SAMPLES = Path(searchapp.__file__).parent / "samples"
+
+
+def _split(task: str) -> str:
+    return next(split for split in ("dev", "fold0", "test_annotated") if split in tasks.load(task).splits)
+
+
+@pytest.mark.parametrize("task", tasks.names())
+def test_compressed_files_are_to_be_unpacked(offline: Cli, task: str, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
+    path = tasks.load(task).split_files(data, _split(task))[0]
+    options = ["--task", task, "--data", data, "--split", _split(task)]
+    official = tmp_path / f"{path.stem}.tsv"  # CheckThat's checker knows a debate by its name
+    official.write_bytes(gzip.compress(b"4465\t102\n" * 9))
+    for command in ("validate", "evaluate"):
+        result = offline(command, official, *options)
+        assert result.code == 4
+        assert "unpack the file, which is compressed with gzip" in result.stderr
+        assert result.stderr.count(str(official)) == 1
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    indexed = offline("index", task, "--data", data)
+    assert indexed.code == 4
+    assert path.name in indexed.stderr and "compressed with gzip" in indexed.stderr
+
+
+@pytest.mark.parametrize("task", tasks.names())
+def test_an_empty_official_file_is_told_once_by_its_name(offline: Cli, task: str, tmp_path: Path) -> None:
+    split = _split(task)
+    if task == "checkthat":
+        split = tasks.load(task).split_files(SAMPLES / task, split)[0].stem
+    path = tmp_path / "predictions.tsv"
+    path.touch()
+    for command in ("validate", "evaluate"):
+        result = offline(command, path, "--task", task, "--data", SAMPLES / task, "--split", split)
+        assert result.code == 4
+        assert result.stderr.count("predictions.tsv: ") == 1
+        assert "Traceback" not in result.stderr
