@@ -35,7 +35,6 @@ from searchapp.engines.embedded.queries.nodes import (
     Synonym,
     Term,
     Terms,
-    has_min_score,
     leaves,
 )
 from searchapp.engines.embedded.rows import NO_ROW, Row, Rows, postings
@@ -109,28 +108,29 @@ class Scorer:
         for (field, boost), terms in wanted.items():
             self._rows.prepare(field, terms, np.float32(boost))
 
-    def matching(self, query: Query) -> Mask:
-        """The documents that a query matches, whatever their scores.
+    def matching(self, query: Query, boost: np.float32 = ONE) -> Mask:
+        """The documents that a rewritten query matches, whatever their scores.
 
-        Only a `min_score` looks at scores, and the boosts that rewriting has left count for it.
+        Only a `min_score` looks at scores. The boosts outside count for it, even where they count for nothing else:
+        Lucene hands them down to filters too.
         """
         match query:
-            case Boost(inner, _) if has_min_score(inner):
-                return self.scores(query).mask()
             case MatchAll():
                 return np.ones(self._count, bool)
             case MatchNone():
                 return np.zeros(self._count, bool)
-            case Boost(inner, _) | Constant(inner) | Boosting(positive=inner):
+            case Boost(inner, factor):
+                return self.matching(inner, np.float32(factor) * boost)
+            case Constant(inner) | Boosting(positive=inner):
                 return self.matching(inner)
             case FunctionScore(min_score=None):
-                return self.matching(query.query)
+                return self.matching(query.query, boost)
             case FunctionScore():
-                return self.scores(query).mask()
+                return self.scores(query, boost).mask()
             case DisMax(queries, _):
-                return self._any(queries)
+                return self._any(queries, boost)
             case Bool():
-                return self._matching_bool(query)
+                return self._matching_bool(query, boost)
         return self._marked([self._documents(query)])
 
     def _documents(self, query: Query) -> NDArray[Any]:
@@ -164,16 +164,16 @@ class Scorer:
         if query.filter:
             mask = scores.mask()
             for clause in query.filter:
-                mask = mask & self.matching(clause)
+                mask = mask & self.matching(clause, boost)
             scores = _restricted(scores, mask)
         for clause in query.must_not:
-            scores = self._without(scores, clause)
+            scores = self._without(scores, clause, boost)
         return scores
 
-    def _without(self, scores: Scores, excluded: Query) -> Scores:
+    def _without(self, scores: Scores, excluded: Query, boost: np.float32) -> Scores:
         """The scores without the documents of a query; the arrays given may change."""
         if not isinstance(excluded, Term | Ids | Terms):
-            return _restricted(scores, scores.mask() & ~self.matching(excluded))
+            return _restricted(scores, scores.mask() & ~self.matching(excluded, boost))
         documents = self._documents(excluded)  # few: cheaper than a mask of all
         scores.values[documents] = 0
         if scores.matching is not None:
@@ -265,26 +265,26 @@ class Scorer:
             mask |= other.mask()
         return Scores(values, mask)
 
-    def _matching_bool(self, query: Bool) -> Mask:
+    def _matching_bool(self, query: Bool, boost: np.float32) -> Mask:
         mask = np.ones(self._count, bool)
         for clause in (*query.must, *query.filter):
-            mask &= self.matching(clause)
+            mask &= self.matching(clause, boost)
         minimum = query.minimum if query.must or query.filter else max(1, query.minimum)
         if minimum == 1:
-            mask &= self._any(query.should)
+            mask &= self._any(query.should, boost)
         elif minimum > 1:
             counts = np.zeros(self._count, np.int32)
             for clause in query.should:
-                counts += self.matching(clause)
+                counts += self.matching(clause, boost)
             mask &= counts >= minimum
         for clause in query.must_not:
-            mask &= ~self.matching(clause)
+            mask &= ~self.matching(clause, boost)
         return mask
 
-    def _any(self, queries: Iterable[Query]) -> Mask:
+    def _any(self, queries: Iterable[Query], boost: np.float32) -> Mask:
         mask = np.zeros(self._count, bool)
         for query in queries:
-            mask |= self.matching(query)
+            mask |= self.matching(query, boost)
         return mask
 
     # Others

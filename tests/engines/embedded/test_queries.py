@@ -261,6 +261,16 @@ QUERIES: dict[str, dict[str, Any]] = {
             }
         }
     },
+    "filter that the boost of the whole pulls below a minimum": {
+        "bool": {
+            "must": match("a b"),
+            "filter": {"function_score": {"min_score": 0.5}},
+            "boost": 0.3,
+        }
+    },
+    "exclusion that the boost of the whole lifts over a minimum": {
+        "bool": {"must": match("a b"), "must_not": {"function_score": {"min_score": 2}}, "boost": 3}
+    },
     "filters whose boosts do not lift over a minimum": {
         "bool": {
             "must": {"match_all": {}},

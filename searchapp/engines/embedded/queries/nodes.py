@@ -277,20 +277,6 @@ def leaves(query: Query, boost: float = 1.0) -> Iterator[tuple[Query, float]]:
             yield query, boost
 
 
-def has_min_score(query: Query) -> bool:
-    """Whether scores decide on what a query matches."""
-    match query:
-        case FunctionScore():
-            return query.min_score is not None or has_min_score(query.query)
-        case Boost(inner, _) | Constant(inner) | Boosting(positive=inner):
-            return has_min_score(inner)
-        case Bool():
-            return any(map(has_min_score, (*query.must, *query.must_not, *query.should, *query.filter)))
-        case DisMax(queries, _):
-            return any(map(has_min_score, queries))
-    return False
-
-
 def multiplied(first: float, second: float) -> float:
     """The product of two boosts, in float32."""
     return float(np.float32(first) * np.float32(second))
