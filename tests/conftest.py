@@ -19,12 +19,14 @@ from tests.server.rest import Server
 SERVER_FIXTURES = {"elasticsearch_url", "index_prefix", "secured_node", "fault_proxy"}
 DATA_FIXTURES = {"nlps_data"}
 
+PROFILE = os.environ.get("SEARCHAPP_TEST_PROFILE", "short")
+
 # The time limit of a test does not count for its fixtures, which may have to download a server.
-TEST_SECONDS = 300
+TEST_SECONDS = 300 if PROFILE == "short" else 1800
 
 hypothesis.settings.register_profile("short", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("full", max_examples=1000, deadline=None)
-hypothesis.settings.load_profile(os.environ.get("SEARCHAPP_TEST_PROFILE", "short"))
+hypothesis.settings.load_profile(PROFILE)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at `-m`
