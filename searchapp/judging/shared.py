@@ -17,7 +17,7 @@ from typing import Protocol
 
 from searchapp.errors import DataError, EngineError, SearchappError
 from searchapp.judging.events import Event
-from searchapp.judging.log import JudgmentLog, Mirror
+from searchapp.judging.log import JudgmentLog
 
 EVENTS_AT_ONCE = 500
 LOOK_SECONDS = 0.5
@@ -91,16 +91,31 @@ def synchronize(log: JudgmentLog, index: EventIndex) -> Exchanged:
             All others have been exchanged.
     """
     problems: dict[str, None] = {}  # sending and fetching may come upon the same one
-    sent = _send(log, index, log.mirror(index.address, index.state().identity), problems)
-    state = index.state()
-    fetched = _fetch(log, index, log.mirror(index.address, state.identity), state.checkpoint, problems)
+    exchanged = Exchanged(_send(log, index, problems), _fetch(log, index, problems))
+    _tell(problems)
+    return exchanged
+
+
+def send(log: JudgmentLog, index: EventIndex) -> int:
+    """Send what the index does not have; returns how many events that were.
+
+    Raises:
+        EngineError, NotSaved, DataError: as `synchronize`.
+    """
+    problems: dict[str, None] = {}
+    sent = _send(log, index, problems)
+    _tell(problems)
+    return sent
+
+
+def _tell(problems: dict[str, None]) -> None:
     if problems:
         more = f", and {len(problems) - 1} more like it" if len(problems) > 1 else ""
         raise DataError(f"{next(iter(problems))}{more}; everything else has been exchanged")
-    return Exchanged(sent, fetched)
 
 
-def _send(log: JudgmentLog, index: EventIndex, mirror: Mirror, problems: dict[str, None]) -> int:
+def _send(log: JudgmentLog, index: EventIndex, problems: dict[str, None]) -> int:
+    mirror = log.mirror(index.address, index.state().identity)
     sent, last = 0, mirror.sent
     while some := log.unsent(mirror, last, EVENTS_AT_ONCE):
         last = some[-1][0]
@@ -112,11 +127,13 @@ def _send(log: JudgmentLog, index: EventIndex, mirror: Mirror, problems: dict[st
     return sent
 
 
-def _fetch(log: JudgmentLog, index: EventIndex, mirror: Mirror, up_to: int, problems: dict[str, None]) -> int:
+def _fetch(log: JudgmentLog, index: EventIndex, problems: dict[str, None]) -> int:
+    state = index.state()
+    mirror = log.mirror(index.address, state.identity)
     fetched, last, found = 0, mirror.received, False
-    while last < up_to:
-        page = index.fetch(last, up_to)
-        last = up_to if page.up_to is None else page.up_to
+    while last < state.checkpoint:
+        page = index.fetch(last, state.checkpoint)
+        last = state.checkpoint if page.up_to is None else page.up_to
         wrong = [*page.problems, *_contradictions(log, index, page.events)]
         found = found or bool(wrong)
         problems |= dict.fromkeys(wrong)
@@ -185,13 +202,16 @@ class Courier:
         while not self._leaving.wait(LOOK_SECONDS):
             look = (look + 1) % looks
             if look == 0 or (self.trouble is None and log.waiting(self.address)):
-                self._exchange(log)
+                self._exchange(log, fetch=look == 0)
 
-    def _exchange(self, log: JudgmentLog) -> None:
+    def _exchange(self, log: JudgmentLog, fetch: bool) -> None:
         try:
             if self._index is None:
                 self._index = self._connect()
-            self.fetched += synchronize(log, self._index).fetched
+            if fetch:
+                self.fetched += synchronize(log, self._index).fetched
+            else:
+                send(log, self._index)
             self.trouble = None
         except SearchappError as error:
             self.trouble = str(error)

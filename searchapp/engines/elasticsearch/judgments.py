@@ -75,6 +75,7 @@ class JudgmentIndex:
         self._alias = _alias_of(settings)
         self._name = f"{self._alias}-000001"
         self.address = address_of(settings)
+        self._checked = ""
 
     @classmethod
     def connect(cls, settings: Settings, attempts: int, timeout: float) -> JudgmentIndex:
@@ -93,6 +94,25 @@ class JudgmentIndex:
             EngineUnreachable: no answer.
             EngineRefused: an index or alias of its name is somebody else's, or a newer searchapp's.
         """
+        state = self._primary()
+        if state is None or state.identity != self._checked:
+            self._make_or_check()
+            # One that somebody else has just made, or a node that has just started, needs a moment.
+            ready = tenacity.Retrying(
+                stop=tenacity.stop_after_delay(READY_SECONDS),
+                wait=tenacity.wait_fixed(FIRST_WAIT_SECONDS),
+                retry=tenacity.retry_if_result(lambda state: state is None),
+                retry_error_callback=lambda _: None,
+            )
+            state = ready(self._primary)
+        if state is None:
+            raise EngineUnreachable(
+                f"{self.address} has no shard that is ready: look at the server's health and try again"
+            )
+        self._checked = state.identity
+        return state
+
+    def _make_or_check(self) -> None:
         described = self._described()
         if described is None:
             self._create()
@@ -103,27 +123,16 @@ class JudgmentIndex:
                 "add the alias, or remove the index"
             )
         self._check(described)
-        # One that somebody else has just made, or a node that has just started, needs a moment.
-        ready = tenacity.Retrying(
-            stop=tenacity.stop_after_delay(READY_SECONDS),
-            wait=tenacity.wait_fixed(FIRST_WAIT_SECONDS),
-            retry=tenacity.retry_if_result(lambda state: state is None),
-            retry_error_callback=lambda _: None,
-        )
-        state = ready(self._primary)
-        if state is None:
-            raise EngineUnreachable(
-                f"{self.address} has no shard that is ready: look at the server's health and try again"
-            )
-        return state
 
     def _primary(self) -> State | None:
         """What the primary shard says of itself; None when it is not there yet."""
+        client = self._client.options(ignore_status=404)
         stats = self._connection.call(
             f"look up {self._alias}",
-            lambda: self._client.indices.stats(index=self._alias, metric="docs", level="shards"),
+            lambda: client.indices.stats(index=self._alias, metric="docs", level="shards"),
         )
-        for index in stats["indices"].values():
+        indexes = [] if stats.meta.status == 404 else list(stats["indices"].values())
+        for index in indexes if len(indexes) == 1 else ():
             for copy in index["shards"].get("0", ()):
                 if copy["routing"]["primary"] and copy.get("seq_no") and copy.get("commit"):
                     # The shard's history gets another name when it was set back: from a snapshot, or after a loss.
