@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,13 +11,18 @@ import pytest
 
 from tests.cli.conftest import Cli
 
+EVERY = 1 if os.environ.get("SEARCHAPP_TEST_PROFILE") == "full" else 8
+"""One in so many topics is ranked again, and on several shards; both engines rank all of them."""
+
+RANKINGS = ("run.trec", "predict.txt")
+
 
 @pytest.fixture
 def rank_dev(server: Cli, nlps_data: Path, tmp_path: Path) -> Callable[..., Path]:
     """Indexes the real data, on an engine and a number of shards, and ranks its dev split."""
 
-    def make(name: str, engine: str, shards: int = 1) -> Path:
-        options = ["--data", nlps_data, "--engine", engine]
+    def make(name: str, engine: str, shards: int = 1, data: Path = nlps_data) -> Path:
+        options = ["--data", data, "--engine", engine]
         indexed = server("index", "nlps", *options, "--shards", shards)
         assert indexed.code == 0, indexed.stderr
         out = tmp_path / name
@@ -26,13 +33,34 @@ def rank_dev(server: Cli, nlps_data: Path, tmp_path: Path) -> Callable[..., Path
     return make
 
 
+@pytest.fixture
+def fewer(nlps_data: Path, tmp_path: Path) -> Path:
+    """A folder with the same documents and a part of the dev topics."""
+    folder = tmp_path / "fewer"
+    folder.mkdir()
+    for name in ("knowledge_base.json", "train_set.json"):
+        (folder / name).symlink_to(nlps_data / name)
+    topics = json.loads((nlps_data / "dev_set.json").read_text(encoding="utf-8"))
+    part = dict(list(topics.items())[::EVERY])
+    (folder / "dev_set.json").write_text(json.dumps(part, ensure_ascii=False), encoding="utf-8")
+    return folder
+
+
+def of_topics(content: bytes, topics: set[bytes]) -> list[bytes]:
+    return [line for line in content.splitlines(keepends=True) if line.split()[0] in topics]
+
+
 def test_the_dev_split_is_ranked_well_and_the_same_on_both_engines_and_any_number_of_shards(
-    server: Cli, nlps_data: Path, rank_dev: Callable[..., Path], tmp_path: Path
+    server: Cli, nlps_data: Path, fewer: Path, rank_dev: Callable[..., Path], tmp_path: Path
 ) -> None:
     run = rank_dev("one", "elasticsearch")
     rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
     assert len(rows) == 1913 * 500
     assert all(topic != document for topic, _q0, document, *_rest in rows)
+
+    embedded = rank_dev("embedded", "embedded")
+    for name in RANKINGS:
+        assert (embedded / name).read_bytes() == (run / name).read_bytes()
 
     scored = server("evaluate", run, "--json", "--per-topic").json
     assert scored["official"]["measure"] == "MAP@500"
@@ -48,10 +76,11 @@ def test_the_dev_split_is_ranked_well_and_the_same_on_both_engines_and_any_numbe
     assert of_file["measures"] == scored["measures"]
     assert of_file["per_topic"] == scored["per_topic"]
 
-    again = rank_dev("again", "elasticsearch")
-    sharded = rank_dev("three", "elasticsearch", shards=3)
-    embedded = rank_dev("embedded", "embedded")
-    for name in ("run.trec", "predict.txt"):
-        assert (again / name).read_bytes() == (run / name).read_bytes()
-        assert (sharded / name).read_bytes() == (run / name).read_bytes()
-        assert (embedded / name).read_bytes() == (run / name).read_bytes()
+    topics = {topic.encode() for topic in json.loads((fewer / "dev_set.json").read_text(encoding="utf-8"))}
+    assert len(topics) == -(-1913 // EVERY)
+    for name in ("again", "three"):
+        other = rank_dev(name, "elasticsearch", shards=3 if name == "three" else 1, data=fewer)
+        for file in RANKINGS:
+            expected = of_topics((run / file).read_bytes(), topics)
+            assert len(expected) == len(topics) * 500
+            assert (other / file).read_bytes() == b"".join(expected)
