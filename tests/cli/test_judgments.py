@@ -119,6 +119,8 @@ def test_agreement_of_people_and_of_a_model_with_them(offline: Cli, log: Path) -
     assert result["disputed"] == [{"topic": "t1", "document": "d2", "grades": {"ann": 0, "ben": 2}}]
     printed = offline("judgments", "agreement", TASK, "--log", log).stdout
     assert "ann and bot" in printed and "d2" in printed
+    alone = offline("judgments", "agreement", TASK, "--log", log, "--annotator", "ann")
+    assert "no document has grades of several annotators" in alone.stdout and "nan" not in alone.stdout
     refused = offline("judgments", "agreement", TASK, "--log", log, "--annotator", "eve")
     assert refused.code == 2 and "there are ann, ben, bot" in refused.stderr
 

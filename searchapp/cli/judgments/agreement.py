@@ -90,6 +90,11 @@ def _print_progress(found: Sequence[Progress]) -> None:
 
 def _print_agreement(found: Agreement, worst: int) -> None:
     console = stdout_console()
+    if not found.documents:
+        console.print(
+            "no document has grades of several annotators: `judgments assign --overlap` shares topics"
+        )
+        return
     console.print(
         f"alpha {_figure(found.alpha)} (Krippendorff, ordinal) over {found.documents:,} documents with several grades"
     )
