@@ -94,6 +94,17 @@ def test_qrels_are_imported_once_and_refused_where_they_contradict(
     assert offline("judgments", "import", TASK, path, "--format", "qrels", "--log", log).code == 2
 
 
+def test_grades_stay_in_the_order_of_their_file(offline: Cli, tmp_path: Path) -> None:
+    # Some scorers go by the order of the gold.
+    log, path, out = tmp_path / "log", tmp_path / "qrels", tmp_path / "out"
+    path.write_text("".join(f"t{number % 3} 0 d{number * 7 % 50} 1\n" for number in range(50)))
+    whose = ("--format", "qrels", "--annotator", "ann", "--log", log)
+    assert offline("judgments", "import", TASK, path, *whose).code == 0
+    assert offline("judgments", "export", TASK, "--format", "qrels", "--log", log, "--out", out).code == 0
+    of_topic = [[row for row in rows(path) if row[0] == topic] for topic in ("t0", "t1", "t2")]
+    assert rows(out) == [row for some in of_topic for row in some]
+
+
 def test_statistics_count_what_holds_now(offline: Cli, log: Path) -> None:
     with JudgmentLog(log) as opened:
         session = Session(opened, TASK, Author("ann"))
@@ -272,6 +283,7 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
             ["--grade", 7, "--topic", "t1", "--document", "d2"],
             "explanation-2021 has the grades 0 to 6, not 7",
         ),
+        (["--grade", 1, "--topic", "t1", "--document", "d9"], "nobody has judged document d9 of topic t1"),
         (["--reason", "why"], "--reason is that of --grade"),
         (["--run", "/nowhere"], "/nowhere"),
         (["--annotator", " "], "who decides?"),

@@ -129,6 +129,8 @@ def _decide(
         raise UsageError("--grade decides on one document: name it with --topic and --document")
     if grade >= len(task.grades):
         raise UsageError(f"{task.name} has the grades 0 to {len(task.grades) - 1}, not {grade}")
+    if not session.view.opinions(topic, document):
+        raise UsageError(f"nobody has judged document {document} of topic {topic}: check both ids")
     outcome = session.adjudicate(Place(topic, document), grade, reason)
     if outcome.not_saved:
         raise outcome.not_saved
