@@ -1,0 +1,117 @@
+"""On the real data: judging as the gold does gives the figures of the gold, and helps to rank the rest."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp import tasks
+from searchapp.formats import trec
+from searchapp.tasks.base import Grades
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.data
+
+SPLITS = {
+    "nlps": ("nlps", "dev"),
+    "explanation-2019": ("worldtree2019", "dev"),
+    "explanation-2021": ("worldtree2021", "dev"),
+    "checkthat": ("checkthat", "training"),
+    "smart-types-dbpedia": ("smart", "fold0"),
+    "smart-types-wikidata": ("smart", "fold0"),
+    "smart-relations-dbpedia": ("smart", "fold0"),
+}
+"""The folder and split of every task whose gold is there."""
+
+ENOUGH = {"explanation-2021": ("--depth", "1000")}
+"""Every fact for every question takes minutes; what is compared is the same at any depth."""
+
+LENIENT = {"smart-types-wikidata": ("--lenient",), "checkthat": ("--lenient",)}
+"""The official scripts stop on some labels, and on a debate of 44 lines."""
+
+NOT_GRADES = {"smart-relations-dbpedia": {"Recall", "F1"}}
+"""Figures for which gold says more than grades can: which relations are interchangeable, and repeats of one."""
+
+
+def folder_of(task: str) -> Path:
+    root = os.environ.get("SEARCHAPP_TEST_DATA")
+    if not root:
+        pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
+    return Path(root) / SPLITS[task][0]
+
+
+def gold_of(task: str) -> Grades:
+    loaded, data, split = tasks.load(task), folder_of(task), SPLITS[task][1]
+    return loaded.gold_grades(loaded.gold_files(data, split), data, split)
+
+
+def ranked(run: Cli, task: str, recipe: str, out: Path, *more: object) -> Path:
+    options = ("--data", folder_of(task), "--split", SPLITS[task][1], "--recipe", recipe, "--out", out)
+    result = run("rank", task, *options, *ENOUGH.get(task, ()), *more)
+    assert result.code == 0, result.stderr
+    return out
+
+
+def imported(run: Cli, task: str, grades: Grades, log: Path) -> None:
+    qrels = log.with_suffix(".qrels")
+    trec.write_qrels(qrels, grades)
+    whose = ("--format", "qrels", "--annotator", "gold", "--log", log)
+    result = run("judgments", "import", task, qrels, *whose)
+    assert result.code == 0, result.stderr
+
+
+def scored(run: Cli, task: str, where: Path, *more: object) -> Any:
+    result = run("evaluate", where, "--json", "--per-topic", *LENIENT.get(task, ()), *more)
+    assert result.code == 0, result.stderr
+    return result.json
+
+
+@pytest.mark.parametrize("task", SPLITS)
+def test_the_figures_are_those_of_the_gold(offline: Cli, task: str, tmp_path: Path) -> None:
+    gold, log = gold_of(task), tmp_path / "log.sqlite"
+    assert offline("index", task, "--data", folder_of(task)).code == 0
+    run = ranked(offline, task, "bm25", tmp_path / "run")
+    imported(offline, task, gold, log)
+    by_gold, judged = scored(offline, task, run), scored(offline, task, run, "--judgments", "--log", log)
+    assert judged["judged"]["documents"] == sum(map(len, gold.values()))
+    of_gold, of_judged = by_gold["official"]["per_topic"], judged["official"]["per_topic"]
+    # What has no relevant document can't be judged: nobody can grade nothing.
+    barren = len(gold) - sum(map(bool, gold.values()))
+    assert set(of_judged) <= set(of_gold) and len(of_judged) == len(of_gold) - barren > 10
+    compared = 0
+    for topic, figures in of_judged.items():
+        expected = of_gold[topic]
+        if isinstance(figures, dict):
+            figures = {key: value for key, value in figures.items() if key not in NOT_GRADES.get(task, ())}
+            expected = {key: expected[key] for key in figures}
+        assert figures == pytest.approx(expected, abs=1e-12), topic
+        compared += 1
+    if not barren:
+        values = {
+            key: value
+            for key, value in by_gold["official"]["values"].items()
+            if key not in NOT_GRADES.get(task, ())
+        }
+        found = {key: judged["official"]["values"][key] for key in values}
+        assert found == pytest.approx(values, abs=1e-12)
+    print(f"{task}: {compared:,} topics, {judged['judged']['documents']:,} judgments")
+
+
+def test_half_of_the_topics_judged_raises_map_on_the_other_half(offline: Cli, tmp_path: Path) -> None:
+    gold, log = gold_of("nlps"), tmp_path / "log.sqlite"
+    topics = random.Random(1).sample(sorted(gold), len(gold))
+    half, others = topics[: len(topics) // 2], topics[len(topics) // 2 :]
+    assert offline("index", "nlps", "--data", folder_of("nlps")).code == 0
+    imported(offline, "nlps", {topic: gold[topic] for topic in half}, log)
+    before = ranked(offline, "nlps", "neighbours", tmp_path / "before")
+    after = ranked(offline, "nlps", "neighbours", tmp_path / "after", "--with-judgments", "--log", log)
+    figures = []
+    for run in (before, after):
+        per_topic = scored(offline, "nlps", run)["official"]["per_topic"]
+        figures.append(sum(per_topic[topic] for topic in others) / len(others))
+    print(f"MAP@500 of {len(others):,} topics: {figures[0]:.4f} before, {figures[1]:.4f} after")
+    assert figures[1] > figures[0] + 0.004
