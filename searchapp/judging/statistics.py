@@ -50,7 +50,8 @@ def progress(events: Sequence[Event], view: View) -> list[Progress]:
             if (opinion := view.opinion(annotator, topic_id, document_id)) is not None
         ]
         actions = Counter(opinion.action for _, opinion in opinions)
-        times = sorted(event.time for event in own)
+        # By the moment, not by its text: times from elsewhere may be of another zone.
+        in_order = sorted(own, key=lambda event: event.order)
         found.append(
             Progress(
                 annotator,
@@ -60,8 +61,8 @@ def progress(events: Sequence[Event], view: View) -> list[Progress]:
                 cant_tell=actions[Action.cant_tell],
                 skipped=actions[Action.skip],
                 seconds=_pace(own),
-                first=times[0],
-                last=times[-1],
+                first=in_order[0].time,
+                last=in_order[-1].time,
                 grades=dict(
                     sorted(
                         Counter(opinion.grade for _, opinion in opinions if opinion.grade is not None).items()

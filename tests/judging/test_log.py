@@ -148,6 +148,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     print(f"2 processes, {len(confirmed):,} events confirmed, {len(ids):,} in the log")
 
 
+@pytest.mark.timeout(1_200)  # a thousand starts of Python, on whatever machine
 def test_every_confirmed_event_survives_kills_at_random_moments(tmp_path: Path) -> None:
     kills, together = 1_000 if FULL else 25, 4
     path, rng = tmp_path / "judgments.sqlite", random.Random(8)
@@ -174,6 +175,7 @@ def test_every_confirmed_event_survives_kills_at_random_moments(tmp_path: Path) 
     print(f"{kills:,} kills, {len(confirmed):,} events confirmed, {len(events):,} in the log, none twice")
 
 
+@pytest.mark.timeout(1_200)  # a thousand starts of Python, on whatever machine
 def test_a_log_that_is_killed_while_it_is_made_opens(tmp_path: Path) -> None:
     kills, rng = 200 if FULL else 10, random.Random(9)
     for number in range(kills):
