@@ -164,7 +164,7 @@ def open_index(task: Task, engine: Engine) -> Index:
     """
     if task.file is not None and engine.index_info(task.index_name) is None:
         raise EngineRefused(  # the engine knows the index's name only
-            f"nothing of {task.reference} is indexed yet: make its index with `searchapp index {task.reference}`"
+            f"nothing of {task.name} is indexed yet: make its index with `searchapp index {task.reference}`"
         )
     index = engine.open(task.index_name)
     if index.info.owner != _owner(task):

@@ -231,7 +231,7 @@ def test_a_task_is_shown(cli: Cli, task: Path) -> None:
     for part in (
         "cooking  Recipes for a cook's questions",
         "2 answers the question",
-        "indexed  42 documents",
+        "indexed    42 documents",
     ):
         assert part in shown.stdout
     described = cli("tasks", "show", task, "--json").json
