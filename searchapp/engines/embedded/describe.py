@@ -171,9 +171,9 @@ def _bool(query: Bool, schema: Schema) -> str:
 
 
 def _phrase(query: Phrase) -> str:
-    words = ["?"] * (query.positions[-1] - query.positions[0] + 1)
+    words = ["?"] * (query.positions[-1] + 1)
     for term, position in zip(query.terms, query.positions, strict=True):
-        words[position - query.positions[0]] = term
+        words[position] = term
     return f'{query.field}:"{" ".join(words)}"'
 
 

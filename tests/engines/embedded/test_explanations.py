@@ -104,6 +104,14 @@ INSIDE = {
     "lowered to nothing": lowered(match("a b c"), match("c d"), 0),
     "lowered twice": lowered(lowered(match("a b c"), X, 0.3), match("c"), 0.7, boost=0.9),
     "lowered by what is lowered": lowered(match("a b c"), lowered(X, match("c"), 0.1), 0.7),
+    "lowered by a phrase without its first word": {
+        "function_score": {
+            "query": match("a"),
+            "functions": [
+                {"weight": 2, "filter": lowered(ALL, {"match_phrase": {"text.gaps": "the c ring"}}, 0)}
+            ],
+        }
+    },
     "lowered by a bool": lowered(match("a"), {"bool": {"must": [X], "should": [match("b")]}}, 0.7),
     "lowered in a best": {
         "dis_max": {"queries": [lowered(match("a b"), X, 0.3), match("b c")], "tie_breaker": 0.3, "boost": 2}
@@ -127,6 +135,38 @@ INSIDE = {
     "floats below": {"range": {"ratio": {"lte": -0.5}}},
 }
 
+EARLY: dict[str, Any] = {"terms": {"year": []}}
+LATE: dict[str, Any] = match("")
+NOTHING: dict[str, dict[str, Any]] = {
+    "none": {"match_none": {}},
+    "no terms": EARLY,
+    "no ids": {"ids": {"values": []}},
+    "no words": LATE,
+    "no words in order": {"match_phrase": {"text": ""}},
+    "no such field": {"term": {"zz": "a"}},
+    "words in no such field": {"match": {"zz": "a"}},
+    "no such year": {"term": {"year": 1.5}},
+    "no such years": {"terms": {"year": [1.5]}},
+    "year of words": {"match": {"year": 1.5}},
+    "range backwards": {"range": {"year": {"gt": 5, "lt": 3}}},
+    "required early": {"bool": {"must": [EARLY, X]}},
+    "required late": {"bool": {"filter": [LATE, X]}},
+    "all optional early": {"bool": {"should": [EARLY, EARLY]}},
+    "all optional late": {"bool": {"should": [LATE]}},
+    "optional and excluded": {"bool": {"should": [EARLY], "must_not": [X]}},
+    "optional, but demanded": {"bool": {"should": [EARLY], "must": [X], "minimum_should_match": 1}},
+    "all excluded": {"bool": {"must": [X], "must_not": [{"match_all": {"boost": 2}}]}},
+    "too many demanded": {"bool": {"should": [X], "minimum_should_match": 3}},
+    "constant early": {"constant_score": {"filter": EARLY}},
+    "constant late": {"constant_score": {"filter": LATE}},
+    "best of one": {"dis_max": {"queries": [EARLY]}},
+    "best of several": {"dis_max": {"queries": [EARLY, {"match_none": {}}]}},
+    "lowered early": lowered(EARLY, X, 0.5),
+    "lowered late": lowered(LATE, X, 0.5),
+    "function early": score(query=EARLY, weight=2),
+    "function late": score(query={"bool": {"filter": [{"bool": {"must": [EARLY]}}]}}, weight=2),
+}
+
 
 @pytest.fixture
 def engines(both: Callable[..., Both]) -> Both:
@@ -139,6 +179,15 @@ def test_functions_are_explained_as_on_the_server(engines: Both) -> None:
 
 def test_queries_inside_others_are_explained_as_on_the_server(engines: Both) -> None:
     require_same_explanations(engines, INSIDE)
+
+
+def test_what_is_around_a_query_that_matches_nothing_goes_when_it_goes_on_the_server(engines: Both) -> None:
+    queries = {}
+    for name, nothing in NOTHING.items():
+        queries[f"not: {name}"] = {"bool": {"must_not": [nothing]}}
+        queries[f"not a function of: {name}"] = {"bool": {"must_not": [score(query=nothing, weight=2)]}}
+        queries[f"or a function of: {name}"] = {"bool": {"should": [score(query=nothing, weight=2), ALL]}}
+    require_same_explanations(engines, queries)
 
 
 def require_same_explanations(engines: Both, queries: dict[str, dict[str, Any]]) -> None:

@@ -9,12 +9,14 @@ from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.fulltext import with_minimum
 from searchapp.engines.embedded.queries.nodes import (
     Bool,
+    Boost,
     Boosting,
     Constant,
     DisMax,
     MatchAll,
     MatchNone,
     Query,
+    is_nothing,
 )
 from searchapp.engines.embedded.queries.parse import Parser, boosted, reads, required
 from searchapp.engines.embedded.refusals import invalid
@@ -52,9 +54,22 @@ def bool_(parser: Parser, content: Any) -> Query:
     if not len(query):
         return boosted(MatchAll(), given, "bool")
     query = with_minimum(query, given.get("minimum_should_match"))
+    if _matches_nothing(query):
+        return MatchNone()
     if len(query.must_not) == len(query):
         query = Bool(must_not=query.must_not, filter=(MatchAll(),))
     return boosted(query, given, "bool")
+
+
+def _matches_nothing(query: Bool) -> bool:
+    """What Elasticsearch sees in the clauses (`BoolQueryBuilder.doRewrite`)."""
+    if any(map(is_nothing, (*query.must, *query.filter))) or any(map(_is_everything, query.must_not)):
+        return True
+    return len(query.should) == len(query) and all(map(is_nothing, query.should))
+
+
+def _is_everything(query: Query) -> bool:
+    return query == MatchAll() or (isinstance(query, Boost) and query.query == MatchAll())
 
 
 @reads("dis_max")
@@ -72,9 +87,8 @@ def dis_max(parser: Parser, content: Any) -> Query:
 def constant_score(parser: Parser, content: Any) -> Query:
     """A query as a filter: every document it matches has the same score."""
     given = parser.options(content, "constant_score", ("filter",))
-    return boosted(
-        Constant(parser.query(required(given, "filter", "constant_score"))), given, "constant_score"
-    )
+    inner = parser.query(required(given, "filter", "constant_score"))
+    return boosted(inner if is_nothing(inner) else Constant(inner), given, "constant_score")
 
 
 @reads("boosting")
@@ -86,4 +100,6 @@ def boosting(parser: Parser, content: Any) -> Query:
         raise invalid(f"negative_boost is {factor:g}, but must not be negative")
     positive = parser.query(required(given, "positive", "boosting"))
     negative = parser.query(required(given, "negative", "boosting"))
+    if is_nothing(positive):
+        return positive
     return boosted(Boosting(positive, negative, factor, as_written=negative), given, "boosting")

@@ -25,7 +25,7 @@ from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import Field
 
 _MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query")
-_ZERO_TERMS: dict[str, Query] = {"none": MatchNone(), "all": MatchAll()}
+_ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll()}
 _TIE_BREAKERS = {"best_fields": 0.0, "most_fields": 1.0}
 
 
@@ -58,7 +58,7 @@ class _Matching:
         """The query for a text, without its boost."""
         field = self.field
         if field is None:
-            return MatchNone()
+            return MatchNone(late=True)
         if field.is_number:
             return of_number(field, words)
         text = parameters.text(words, f"the text for {field.name}")
@@ -131,7 +131,7 @@ def multi_match(parser: Parser, content: Any) -> Query:
 def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any]) -> Query:
     field = parser.field(name)
     if field is None:
-        return MatchNone()
+        return MatchNone(late=True)
     positions = _terms(parser, field, words, given)
     if positions is None:
         return of_number(field, words)

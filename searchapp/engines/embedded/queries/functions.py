@@ -13,8 +13,8 @@ from searchapp.engines.embedded.queries.nodes import (
     Function,
     FunctionScore,
     MatchAll,
-    MatchNone,
     Query,
+    is_nothing,
 )
 from searchapp.engines.embedded.queries.parse import Parser, boosted, reads, required
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
@@ -24,9 +24,6 @@ BOOST_MODES = ("multiply", "replace", "sum", "avg", "max", "min")
 MODIFIERS = ("none", "log", "log1p", "log2p", "ln", "ln1p", "ln2p", "square", "sqrt", "reciprocal")
 LARGEST = 3.4028234663852886e38
 """The greatest float32, `max_boost` where none is given."""
-
-_ANALYZED = ("match", "match_phrase", "multi_match")
-"""Of these, Elasticsearch finds out too late that nothing matches: the query around them stays."""
 
 _FUNCTION = ("weight", "field_value_factor")
 
@@ -42,7 +39,7 @@ def function_score(parser: Parser, content: Any) -> Query:
         raise invalid("`function_score` has both `functions` and a function of its own")
     described = [own] if own else parameters.listed(given.get("functions", ()), "`functions`")
     functions = tuple(_function(parser, one) for one in described)
-    if isinstance(query, MatchNone) and next(iter(given["query"])) not in _ANALYZED:
+    if is_nothing(query):
         return query
     single = not functions or (len(functions) == 1 and functions[0].filter is None)
     score_mode = parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode")

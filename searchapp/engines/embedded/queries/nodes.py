@@ -73,7 +73,18 @@ class MatchAll(Query):
 
 @dataclass(frozen=True, slots=True)
 class MatchNone(Query):
-    """No document."""
+    """No document.
+
+    Elasticsearch sees most such queries as it reads them, and may drop what is around them too. `late` are those of
+    which it finds out when Lucene's query is made.
+    """
+
+    late: bool = False
+
+
+def is_nothing(query: Query) -> bool:
+    """Whether Elasticsearch sees as it reads a query that no document matches."""
+    return isinstance(query, MatchNone) and not query.late
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ def rewrite(query: Query) -> Query:
     match query:
         case Term() | Bag():
             return query
+        case MatchNone():
+            return NONE
         case Bool():
             return _bool(query)
         case Boost():
@@ -50,6 +52,8 @@ def rewrite(query: Query) -> Query:
             return _dis_max(tuple(map(rewrite, queries)), tie_breaker)
         case Synonym(field, (term,)) | Phrase(field, (term,)):
             return Term(field, term)
+        case Phrase(field, terms, (first, *_) as positions) if first:
+            return Phrase(field, terms, tuple(position - first for position in positions))
         case Boosting(positive, negative):
             return replace(query, positive=rewrite(positive), negative=rewrite(negative))
         case FunctionScore(query=inner):

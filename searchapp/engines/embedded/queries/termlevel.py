@@ -65,7 +65,7 @@ def terms(parser: Parser, content: Any) -> Query:
         # -0.0 is a number of its own to Lucene.
         different = {(number, math.copysign(1, number)) for number in numbers}
         if not different:
-            return MatchNone()
+            return MatchNone(late=True)
         found: Query = OneOf(name, tuple(number for number, _sign in sorted(different)))
     else:
         found = Terms(name, tuple(sorted({parameters.text(value, f"a term for {name}") for value in values})))
@@ -136,7 +136,7 @@ def of_number(field: Field, value: Any) -> Query:
     """The documents that have a number."""
     exact = parameters.exact(value, f"the number for {field.name}")
     if field.type in INTEGERS and exact != int(exact):
-        return MatchNone()
+        return MatchNone(late=True)
     if field.type == "float":
         exact = _float32(exact)
     return Between(field.name, exact, exact, is_point=field.type in INTEGERS)
