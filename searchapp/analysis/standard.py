@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from searchapp.analysis.options import Options
 from searchapp.analysis.tokenizers import Spans, SpanTokenizer, Tokenizer, code_units_end, token_limit
@@ -25,7 +24,6 @@ class StandardTokenizer(SpanTokenizer):
     """Words, numbers, ideographs, emoji; `limit` is the length of the longest token in code units."""
 
     def __init__(self, limit: int) -> None:
-        self._rules = _rules()
         self._limit = limit
 
     def terms(self, text: str) -> list[str]:
@@ -45,8 +43,8 @@ class StandardTokenizer(SpanTokenizer):
     def _scan(self, text: str) -> re.Pattern[str] | None:
         """The rule that is enough for this text, if it is enough to look for words."""
         if text.isascii():
-            return self._rules.scan_ascii
-        return None if self._rules.has_emoji.search(text) else self._rules.scan
+            return _RULES.scan_ascii
+        return None if _RULES.has_emoji.search(text) else _RULES.scan
 
     def _all_short(self, lengths: Iterable[int]) -> bool:
         """Whether nothing needs to be cut, even if each character should be two code units."""
@@ -56,27 +54,15 @@ class StandardTokenizer(SpanTokenizer):
         """The spans where a word and an emoji may begin at one place, or a word may be too long."""
         spans = []
         at = 0
-        while next_start := self._rules.start.search(text, at):
+        while next_start := _RULES.start.search(text, at):
             at = next_start.start()
             stop = code_units_end(text, at, self._limit)
-            rules = (self._rules.word, self._rules.emoji)
+            rules = (_RULES.word, _RULES.emoji)
             end = max((match.end() for rule in rules if (match := rule.match(text, at, stop))), default=at)
             if end > at:
                 spans.append((at, end))
             at = max(end, at + 1)
         return spans
-
-
-@dataclass(frozen=True)
-class _Rules:
-    """The compiled rules. The `scan` rules also run over connectors without a word; group 1 is the word."""
-
-    word: re.Pattern[str]
-    scan: re.Pattern[str]
-    scan_ascii: re.Pattern[str]
-    emoji: re.Pattern[str]
-    has_emoji: re.Pattern[str]
-    start: re.Pattern[str]
 
 
 _EXTENDING = (
@@ -153,19 +139,48 @@ def _emoji_rule(alphabet: _Alphabet) -> str:
     return rf"(?:{zwj}+(?={picture}))?{joined}|{flag}|{keycap}"
 
 
+class _Rules:
+    """The rules, each compiled when a text first needs it: that takes a fifth of a second, and most texts are ASCII.
+
+    The `scan` rules also run over connectors without a word; group 1 is the word.
+    """
+
+    @cached_property
+    def word(self) -> re.Pattern[str]:
+        return re.compile(_word_rule(_unicode()))
+
+    @cached_property
+    def scan(self) -> re.Pattern[str]:
+        connectors = _unicode().any_of("extend_num_let")
+        return re.compile(rf"(?={_start(_unicode())})({_word_rule(_unicode())})|{connectors}+")
+
+    @cached_property
+    def scan_ascii(self) -> re.Pattern[str]:
+        return re.compile(rf"(?=[A-Za-z0-9_])({_word_rule(_Alphabet(ascii_only=True))})|_+")
+
+    @cached_property
+    def emoji(self) -> re.Pattern[str]:
+        return re.compile(_emoji_rule(_unicode()))
+
+    @cached_property
+    def has_emoji(self) -> re.Pattern[str]:
+        return re.compile(_unicode().any_of(*_EMOJI))
+
+    @cached_property
+    def start(self) -> re.Pattern[str]:
+        return re.compile(_start(_unicode()))
+
+
+def _start(alphabet: _Alphabet) -> str:
+    return alphabet.any_of(*(name for name in alphabet.classes if name not in _NO_START))
+
+
 @cache
-def _rules() -> _Rules:
-    unicode, ascii_ = _Alphabet(), _Alphabet(ascii_only=True)
-    word = _word_rule(unicode)
-    start = unicode.any_of(*(name for name in unicode.classes if name not in _NO_START))
-    return _Rules(
-        word=re.compile(word),
-        scan=re.compile(rf"(?={start})({word})|{unicode.any_of('extend_num_let')}+"),
-        scan_ascii=re.compile(rf"(?=[A-Za-z0-9_])({_word_rule(ascii_)})|_+"),
-        emoji=re.compile(_emoji_rule(unicode)),
-        has_emoji=re.compile(unicode.any_of(*_EMOJI)),
-        start=re.compile(start),
-    )
+def _unicode() -> _Alphabet:
+    return _Alphabet()
+
+
+_RULES = _Rules()
 
 
 def standard_tokenizer(options: Options) -> Tokenizer:
