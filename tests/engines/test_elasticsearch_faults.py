@@ -138,11 +138,11 @@ def test_a_gateway_error_passes(behind_proxy: ElasticsearchEngine, fault_proxy: 
 
 
 def test_a_server_that_does_not_answer_in_time(
-    fault_proxy: FaultProxy, settings_for: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
+    fault_proxy: FaultProxy, settings_for: Callable[..., Settings]
 ) -> None:
-    monkeypatch.setattr(connection, "REQUEST_TIMEOUT_SECONDS", 0.5)
-    monkeypatch.setattr(connection, "ATTEMPTS", 2)
-    with closing(ElasticsearchEngine.connect(settings_for(fault_proxy.url))) as engine:
+    settings = settings_for(fault_proxy.url)
+    impatient = connection.Connection.open(settings, attempts=2, timeout=0.5)
+    with closing(ElasticsearchEngine(impatient, settings.index_prefix)) as engine:
         engine.build("groups", spec_of(GROUPS), GROUPS)
         index = engine.open("groups")
         fault_proxy.delay(3.0, times=None, path=MSEARCH)
