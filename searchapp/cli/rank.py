@@ -106,7 +106,7 @@ def register(app: typer.Typer) -> None:
             made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
         warn_of_skipped(made.problems.skipped)
         if made.shortfall:
-            warn(f"the run has no official file: {made.shortfall}; a greater --depth may help")
+            warn(f"the run has no official file: {made.shortfall}")
         manifest = made.manifest
         say(
             settings,

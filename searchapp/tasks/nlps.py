@@ -106,8 +106,8 @@ class Nlps(ShippedTask):
             if distinct < needed:
                 return (
                     f"statement {ranking.topic_id} has {distinct} premises, "
-                    f"and the official file needs at least {needed} for each: rank deeper with --depth, or name "
-                    "another cut-off with --nearest"
+                    f"and the official file needs at least {needed} for each: rank deeper with `rank --depth`, or "
+                    "choose a smaller cut-off with `export --nearest`"
                 )
         return None
 
