@@ -61,7 +61,9 @@ class _Word:
     """A word while it loses its endings; R1 and R2 stay where they began."""
 
     def __init__(self, word: str) -> None:
-        self._word = self._with_consonant_ys(word.removeprefix("'"))
+        plain = word.removeprefix("'")
+        self._word = self._with_consonant_ys(plain)
+        self._has_marks = self._word != plain
         special = _R1_EXCEPTION.match(self._word)
         self._r1 = special.end() if special else self._region_after(0)
         self._r2 = self._region_after(self._r1)
@@ -75,7 +77,8 @@ class _Word:
             self._step_3()
             self._step_4()
             self._step_5()
-        return self._word.replace("Y", "y")
+        # A Y that was there before, in a term that is not in lower case, stays if no y was marked.
+        return self._word.replace("Y", "y") if self._has_marks else self._word
 
     @staticmethod
     def _with_consonant_ys(word: str) -> str:
