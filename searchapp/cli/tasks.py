@@ -171,7 +171,7 @@ def _more_rows(task: Task) -> list[tuple[str, str]]:
         ("about", task.about),
         ("mapping", task.mapping),
         ("depth", str(task.default_depth)),
-        ("grades", ", ".join(f"{grade} {label}" for grade, label in enumerate(task.grades))),
+        ("grades", ", ".join(_grade(grade, label) for grade, label in enumerate(task.grades))),
         ("measures", " ".join(task.measures)),
         ("--by", " ".join(task.scorer.breakdowns) or "(no breakdowns)"),
         *((name, str(recipes[name].get("about", ""))) for name in sorted(recipes)),
@@ -198,3 +198,8 @@ def _print(task: Task, rows: Sequence[tuple[str, str]]) -> None:
     for name, value in rows:
         below = wrapper.fill(visible(value)).removeprefix(indent)
         console.print(Text.assemble((f"  {name:<{width}} ", "dim"), below), soft_wrap=True)
+
+
+def _grade(grade: int, label: str) -> str:
+    """A grade and what it is called, if it has a name."""
+    return label if label == str(grade) else f"{grade} {label}"

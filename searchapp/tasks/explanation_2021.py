@@ -28,7 +28,7 @@ class Explanation2021(ExplanationTask):
     )
     official_measure = MEASURE
     measures = ("nDCG", "nDCG@10", "AP", "RR", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000")
-    grades = tuple(str(grade) for grade in range(HIGHEST + 1))
+    grades = ("unrelated", *(str(grade) for grade in range(1, HIGHEST)), "most critical")
     scorer = Explanation2021Scorer(content_words)
     folds_questions = False
     needs_every_fact = False
