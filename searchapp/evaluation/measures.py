@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -88,13 +89,11 @@ def _scored(rankings: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]
 
 
 def _parse(name: str) -> Measure:
-    import ir_measures
-
     advice = "use ir-measures' notation, such as AP, RR, P@5, R@100 or nDCG@10"
     try:
-        parsed = ir_measures.parse_measure(name)
+        parsed = _read(name)
         computed = _provider().supports(parsed)
-    except (NameError, ValueError, KeyError, TypeError, AssertionError, SyntaxError) as error:
+    except (AttributeError, ValueError, KeyError, TypeError, AssertionError, SyntaxError) as error:
         raise UsageError(f"there is no measure {name!r}: {advice}") from error
     if not computed:
         raise UsageError(f"the measure {name!r} cannot be computed here: {advice}")
@@ -106,6 +105,31 @@ def _parse(name: str) -> Measure:
     if type(relevant_from) is not int or relevant_from < 1:
         raise UsageError(f"`rel` of the measure {name!r} must be a whole number from 1 on: {advice}")
     return parsed
+
+
+def _read(name: str) -> Measure:
+    """A measure by its name, such as P(rel=2)@5.
+
+    ir-measures' own `parse_measure` uses names of the module `ast` that Python 3.14 has no longer.
+    """
+    from ir_measures.measures import registry
+
+    expression: ast.expr = ast.parse(name.strip(), mode="eval").body
+    parameters: dict[str, Any] = {}
+    cutoff: ast.expr | None = None
+    if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.MatMult):
+        cutoff = expression.right
+        expression = expression.left
+    if isinstance(expression, ast.Call) and not expression.args:
+        parameters = {str(one.arg): ast.literal_eval(one.value) for one in expression.keywords}
+        expression = expression.func
+    if not isinstance(expression, ast.Name):
+        raise ValueError(f"{name} is no name of a measure")
+    kind: Any = registry[expression.id]
+    if cutoff is not None:
+        parameters[kind.AT_PARAM] = ast.literal_eval(cutoff)
+    measure: Measure = kind(**parameters)
+    return measure
 
 
 def _provider() -> Any:

@@ -96,7 +96,11 @@ class JudgmentLog:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, timeout=patience, isolation_level=None)
-            self._prepare(patience)
+            try:
+                self._prepare(patience)
+            except BaseException:
+                self._database.close()
+                raise
         except sqlite3.DatabaseError as error:
             self._tell(error)
         except OSError as error:

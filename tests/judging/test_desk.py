@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ RANKINGS = {"t1": ["a", "b", "c", "d"], "t2": ["b", "a"], "t3": []}
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> JudgmentLog:
-    return JudgmentLog(tmp_path / "judgments.sqlite")
+def log(tmp_path: Path) -> Iterator[JudgmentLog]:
+    with JudgmentLog(tmp_path / "judgments.sqlite") as opened:
+        yield opened
 
 
 def desk(log: JudgmentLog, name: str = "ann", depth: int | None = None, seed: int | None = None) -> Desk:

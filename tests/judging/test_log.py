@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
@@ -44,8 +45,9 @@ def event(document: str = "d", grade: int = 1) -> Event:
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> JudgmentLog:
-    return JudgmentLog(tmp_path / "judgments.sqlite")
+def log(tmp_path: Path) -> Iterator[JudgmentLog]:
+    with JudgmentLog(tmp_path / "judgments.sqlite") as opened:
+        yield opened
 
 
 def written(log: JudgmentLog) -> list[Event]:

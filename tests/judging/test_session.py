@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ ONE, TWO = Place("t", "d1", "run", 1), Place("t", "d2", "run", 2)
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> JudgmentLog:
-    return JudgmentLog(tmp_path / "judgments.sqlite")
+def log(tmp_path: Path) -> Iterator[JudgmentLog]:
+    with JudgmentLog(tmp_path / "judgments.sqlite") as opened:
+        yield opened
 
 
 def session(log: JudgmentLog, name: str = "ann") -> Session:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -69,7 +70,8 @@ class Judging:
 
     def __init__(self, prepared: Prepared, log: Path) -> None:
         self._prepared = prepared
-        self.log = JudgmentLog(log)
+        self._opened = ExitStack()
+        self.log = self._opened.enter_context(JudgmentLog(log))
         self.home = log.parent
 
     def session(self, name: str, task: str = "nlps") -> Session:
@@ -85,7 +87,8 @@ class Judging:
     ) -> JudgeApp:
         path = self._prepared.run(task)
         loaded = load(task)
-        material = Material.open(loaded, open_engine(Settings(home=self._prepared.home)), path)
+        engine = self._opened.enter_context(closing(open_engine(Settings(home=self._prepared.home))))
+        material = Material.open(loaded, engine, path)
         self.material = material
         session = self.session("ann", task)
         self.desk = Desk(
@@ -116,6 +119,9 @@ class Judging:
         self.adjudication = Adjudication(session, between)
         settings = keys.load(self.home, load("nlps").grades)
         return AdjudicateApp(self.adjudication, self.material, settings, "nlps · kim decides")
+
+    def close(self) -> None:
+        self._opened.close()
 
     def events(self) -> list[Event]:
         return [event for _place, event in self.log.events()]

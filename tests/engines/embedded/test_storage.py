@@ -65,7 +65,8 @@ def test_a_new_version_takes_the_place_of_the_old_one(embedded: EmbeddedEngine) 
 def test_an_open_index_answers_from_its_version_after_a_newer_one_serves(embedded: EmbeddedEngine) -> None:
     built(embedded)
     index = embedded.open("rings")
-    expected = hits(EmbeddedEngine(Path(embedded.info().location).parent, "test").open("rings"))
+    with closing(EmbeddedEngine(Path(embedded.info().location).parent, "test")) as other:
+        expected = hits(other.open("rings"))
     built(embedded, NEWER)
     assert hits(index) == expected
     assert index.find(RING)[0].source["text"].startswith("ring")

@@ -61,9 +61,12 @@ class Documents:
         self._connection = sqlite3.connect(address, uri=True, check_same_thread=False)
         self._lock = threading.Lock()
         # SQLite opens the file at the first question: ask one while it is sure to be there.
-        self.count: int = self._connection.execute(
-            "SELECT coalesce(max(number) + 1, 0) FROM document"
-        ).fetchone()[0]
+        question = "SELECT coalesce(max(number) + 1, 0) FROM document"
+        try:
+            self.count: int = self._connection.execute(question).fetchone()[0]
+        except sqlite3.Error:
+            self._connection.close()
+            raise
 
     def sources(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
         """The sources of documents, in the order of their numbers."""

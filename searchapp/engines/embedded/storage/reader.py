@@ -219,19 +219,28 @@ class IndexReader:
         self.count = self.info.documents
         try:
             self.sources = Documents(folder)
-            self.ids = Terms.open(folder, "ids")
-            self._by_rank: Numbers = arrays.load(folder, "ids.documents")
-            self.ranks: Numbers = arrays.load(folder, "ids.ranks")
-            self.fields = {
-                name: FieldReader(folder, field, self.manifest.fields[name], self.count)
-                for name, field in self.schema.fields.items()
-            }
-        except (OSError, ValueError, KeyError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error) as error:
             raise damaged(folder, str(error)) from error
+        try:
+            self._open_arrays(folder)
+        except BaseException as error:
+            self.sources.close()
+            if isinstance(error, OSError | ValueError | KeyError):
+                raise damaged(folder, str(error)) from error
+            raise
+        self._known_ids: NDArray[np.object_] = np.full(self.count, None, object)
+
+    def _open_arrays(self, folder: Path) -> None:
+        self.ids = Terms.open(folder, "ids")
+        self._by_rank: Numbers = arrays.load(folder, "ids.documents")
+        self.ranks: Numbers = arrays.load(folder, "ids.ranks")
+        self.fields = {
+            name: FieldReader(folder, field, self.manifest.fields[name], self.count)
+            for name, field in self.schema.fields.items()
+        }
         lengths = {len(self.ids), len(self._by_rank), len(self.ranks), self.sources.count}
         if lengths != {self.count}:
             raise damaged(folder, "its files do not agree on the number of documents")
-        self._known_ids: NDArray[np.object_] = np.full(self.count, None, object)
 
     def document(self, document_id: str) -> int | None:
         """The number of the document with an id."""
