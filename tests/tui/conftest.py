@@ -132,7 +132,7 @@ def judging(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("NO_COLOR", raising=False)
     judging = Judging(prepared, tmp_path / "judgments.sqlite")
     yield judging
-    judging.log.close()
+    judging.close()
 
 
 S = TypeVar("S", bound=WorkScreen)
