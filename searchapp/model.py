@@ -44,15 +44,6 @@ class Topic:
         return {**self.fields, "id": self.id, "text": self.text}
 
 
-@dataclass(frozen=True, slots=True)
-class Judgment:
-    """How relevant a document is to a topic; grade 0 means judged and not relevant."""
-
-    topic_id: str
-    document_id: str
-    grade: int = 1
-
-
 def float32(value: float) -> float:
     """The float32 nearest to a value: a score that was printed as decimal text becomes exact again."""
     (nearest,) = struct.unpack("f", struct.pack("f", value))

@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from searchapp.formats import json_stream
+from searchapp.formats.ids import MAX_BYTES, encodable
 from searchapp.formats.json_array import Entry, RepeatedKeys, place, read_entries
 from searchapp.formats.json_stream import type_name
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Document
 
-MAX_ID_BYTES = 512
 _DBPEDIA = re.compile(r"([a-z]+):(\S+)")
 _WIKIDATA = re.compile(r"P[1-9][0-9]*")
 _WIKIDATA_KEYS = ("id", "label", "aliases", "description")
@@ -180,7 +180,7 @@ def _id_of(entry: Entry, seen: set[str], path: Path, problems: Problems) -> str 
     elif not isinstance(id_, str):
         problems.add(path, "wrong type", where, f"id is {type_name(id_)}, not a string")
     elif id_.split() != [id_] or not _usable(id_):
-        detail = f"{shown(id_)}: an id must have 1 to {MAX_ID_BYTES} bytes, without white space"
+        detail = f"{shown(id_)}: an id must have 1 to {MAX_BYTES} bytes, without white space"
         problems.add(path, "unusable id", where, detail)
     elif id_ in seen:
         problems.add(path, "duplicate id", where, shown(id_))
@@ -200,7 +200,7 @@ def _check_text(value: Mapping[str, Any], name: str, path: Path, where: str, pro
         problems.add(path, "wrong type", where, f"{name} is {type_name(text)}, not a string")
     elif not text.strip():
         problems.add(path, "blank text", where, f"{name} must say something")
-    elif not _encodable(text):
+    elif not encodable(text):
         problems.add(path, "lone surrogate", where, f"{name} has an escape that is half of a character")
 
 
@@ -259,12 +259,4 @@ class _Relations:
 
 
 def _usable(id_: str) -> bool:
-    return _encodable(id_) and len(id_.encode()) <= MAX_ID_BYTES
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return encodable(id_) and len(id_.encode()) <= MAX_BYTES

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from searchapp.formats.ids import MAX_BYTES, encodable
 from searchapp.formats.json_array import Entry, RepeatedKeys, read_entries
 from searchapp.formats.json_stream import type_name
 from searchapp.formats.problems import Problems, shown
@@ -34,7 +35,6 @@ from searchapp.formats.problems import Problems, shown
 RESOURCE, LITERAL, BOOLEAN = "resource", "literal", "boolean"
 CATEGORIES = (BOOLEAN, LITERAL, RESOURCE)
 LITERALS = ("date", "number", "string")
-MAX_ID_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +157,8 @@ class _Entry:
             self.wrong("wrong type", f"id is {type_name(id_)}, not {expected}")
             return None
         text = str(id_)
-        if text.split() != [text] or not _encodable(text) or len(text.encode()) > MAX_ID_BYTES:
-            detail = f"{shown(text)}: an id must have 1 to {MAX_ID_BYTES} bytes, without white space"
+        if text.split() != [text] or not encodable(text) or len(text.encode()) > MAX_BYTES:
+            detail = f"{shown(text)}: an id must have 1 to {MAX_BYTES} bytes, without white space"
             self.wrong("unusable id", detail)
             return None
         self._where += f": question {shown(text)}"
@@ -182,7 +182,7 @@ class _Entry:
             self.wrong("wrong type", f"question is {type_name(text)}, not a string")
         elif text is not None and not text.strip():
             self.wrong("blank text", "question must say something, or be null")
-        elif text is not None and not _encodable(text):
+        elif text is not None and not encodable(text):
             self.wrong("lone surrogate", "question has an escape that is half of a character")
         return text is not None
 
@@ -207,7 +207,7 @@ class _Entry:
         elif not all(isinstance(type_, str) for type_ in types):
             other = next(type_ for type_ in types if not isinstance(type_, str))
             self.wrong("wrong type", f"a type is {type_name(other)}, not a string")
-        elif not all(type_.strip() and _encodable(type_) for type_ in types):
+        elif not all(type_.strip() and encodable(type_) for type_ in types):
             self.wrong("blank type", "a type must say something")
         elif not types:
             if category == LITERAL or not may_be_empty:
@@ -236,11 +236,3 @@ class _Entry:
             for type_ in types:
                 if type_ not in known:
                     self.wrong("unknown type", f"{shown(type_)} is not in the type hierarchy")
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

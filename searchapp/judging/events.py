@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from searchapp.errors import DataError
+from searchapp.formats.ids import encodable
 
 
 class Action(StrEnum):
@@ -127,7 +128,7 @@ class Event:
             text = getattr(self, name)
             if not isinstance(text, str):
                 raise DataError(f"the field {name!r} of an event must be text")
-            if not _is_unicode(text):
+            if not encodable(text):
                 raise DataError(f"the field {name!r} of an event has half of a character: {text!r}")
         for name in ("id", "annotator", "task", "topic_id", "document_id"):
             if not getattr(self, name):
@@ -201,12 +202,3 @@ class Author:
         )
         event.check()
         return event
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text can be written down; JSON can spell half of a character that needs two code units."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -86,15 +86,6 @@ class Session:
         opinion = self.opinion(topic_id, document_id)
         return opinion is not None and opinion.action is not Action.skip
 
-    def judged_among(self, topic_id: str, documents: Iterable[str]) -> int:
-        """How many of a topic's documents this annotator has judged."""
-        return sum(self.is_judged(topic_id, document) for document in documents)
-
-    def next_unjudged(self, topic_id: str, documents: Sequence[str], after: int = -1) -> int | None:
-        """The place of the first document behind `after` that is not judged, else of the first of all; or None."""
-        order = [*range(after + 1, len(documents)), *range(min(after + 1, len(documents)))]
-        return next((place for place in order if not self.is_judged(topic_id, documents[place])), None)
-
     @property
     def waiting(self) -> int:
         """Events that could not be written yet."""

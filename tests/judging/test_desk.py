@@ -114,3 +114,16 @@ def test_what_others_write_meanwhile_is_taken_in(log: JudgmentLog) -> None:
     assert mine.judged("t1") == 0
     assert mine.refresh() and not mine.refresh()
     assert mine.judged("t1") == 1
+
+
+def test_what_was_skipped_comes_again_and_what_cannot_be_told_does_not(log: JudgmentLog) -> None:
+    mine = desk(log)
+    mine.skip("t2", "b")
+    assert mine.next_unjudged("t2") == 0
+    assert mine.next_unjudged("t2", after=0) == 1
+    mine.cant_tell("t2", "b", "the page is cut off")
+    mine.note("t2", "a", "nice")
+    assert mine.next_unjudged("t2", after=1) == 1
+    assert mine.judged("t2") == 1
+    mine.grade("t2", ["a"], 0)
+    assert mine.next_unjudged("t2") is None

@@ -62,19 +62,6 @@ def test_a_later_session_can_undo_what_an_earlier_one_did(log: JudgmentLog) -> N
     assert later.undo() is None  # Ben's are his own
 
 
-def test_what_was_skipped_comes_again_and_what_cannot_be_told_does_not(log: JudgmentLog) -> None:
-    mine = session(log)
-    mine.skip(ONE)
-    assert mine.next_unjudged("t", ["d1", "d2"]) == 0
-    assert mine.next_unjudged("t", ["d1", "d2"], after=0) == 1
-    mine.cant_tell(ONE, "the page is cut off")
-    mine.note(TWO, "nice")
-    assert mine.next_unjudged("t", ["d1", "d2"], after=1) == 1
-    assert mine.judged_among("t", ["d1", "d2"]) == 1
-    mine.grade([TWO], 0)
-    assert mine.next_unjudged("t", ["d1", "d2"]) is None
-
-
 def test_what_another_annotator_writes_is_seen_after_a_refresh(log: JudgmentLog) -> None:
     mine = session(log)
     session(log, "ben").grade([ONE], 3)

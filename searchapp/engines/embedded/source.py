@@ -26,10 +26,6 @@ class SourceFilter:
             return cls(_names(given.get("includes", ())) or None, _names(given.get("excludes", ())))
         return cls(_names(given) or None)
 
-    @property
-    def wants_nothing(self) -> bool:
-        return self.includes == ()
-
     def apply(self, source: Mapping[str, Any]) -> dict[str, Any]:
         return {
             name: value
