@@ -6,17 +6,15 @@ Nothing is drawn, moved or coloured. What can be done is what the full-screen in
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from searchapp.errors import SearchappError
 from searchapp.judging.desk import Desk
 from searchapp.judging.scores import CUT_OFF, Scores
 from searchapp.judging.session import Outcome
-from searchapp.judging.shared import waiting_words
 from searchapp.runs.material import Material
-from searchapp.tui.pages import LONGEST_FIELD, field_text, graded, readable, safe, said
+from searchapp.tui.conversation import Ask, Conversation
+from searchapp.tui.pages import LONGEST_FIELD, field_text, graded, readable, said
 from searchapp.tui.saving import leave_by_prompts
 
 HELP = """\
@@ -40,7 +38,7 @@ q                leave; everything is saved"""
 TOPICS_AT_ONCE = 20
 
 
-class Prompts:
+class Prompts(Conversation):
     """An annotator's conversation about a run."""
 
     def __init__(
@@ -49,16 +47,12 @@ class Prompts:
         material: Material,
         title: str,
         start: str | None = None,
-        ask: Callable[[str], str] = input,
+        ask: Ask = input,
         out: TextIO | None = None,
     ) -> None:
+        super().__init__(desk.session, material.task.grades, title, ask, out)
         self.desk = desk
         self.material = material
-        self.labels = material.task.grades
-        self._title = title
-        self._ask = ask
-        self._out = out or sys.stdout
-        self._maths = False
         self._sought: list[str] = []
         self._number = desk.topics.index(start) if start else desk.next_unjudged_topic() or 0
         self._place = 0
@@ -71,28 +65,15 @@ class Prompts:
     def document(self) -> str:
         return self.desk.order(self.topic).documents[self._place]
 
-    def converse(self) -> None:
-        """Ask and answer until the annotator leaves."""
-        self._say(f"{self._title}. {self._grades()}. ? lists all commands.")
+    def _begin(self) -> None:
         if self.desk.is_blind:
             self._say("Blind: ranks, scores and other people's grades are hidden.")
         self._open(self._number)
-        while True:
-            try:
-                line = self._ask("> ").strip()
-            except EOFError:
-                line = "q"
-            try:
-                self.desk.refresh()  # what others have judged meanwhile
-                if not self._obey(line):
-                    return
-            except SearchappError as error:
-                self._say(f"error: {error}")
 
     # Commands
 
     def _obey(self, line: str) -> bool:
-        """Do what a line says; False when the annotator leaves."""
+        self.desk.refresh()  # what others have judged meanwhile
         if line in ("q", "quit", "exit"):
             return not leave_by_prompts(self.desk.session, self._say, self._ask)
         if match := re.fullmatch(r"(\d+)(?:\s+(.*))?", line):
@@ -161,18 +142,6 @@ class Prompts:
     def _moved_on(self, outcome: Outcome, what: str) -> None:
         self._report(outcome, f"{self.document}: {what}")
         self._next_unjudged()
-
-    def _report(self, outcome: Outcome, what: str) -> None:
-        if outcome.is_saved:
-            self._say(f"saved. {what}")
-            courier = self.desk.session.courier
-            if courier is not None and courier.trouble:
-                self._say(f"{waiting_words(self.desk.session.unsent)}, and are saved here: {courier.trouble}")
-        else:
-            count = self.desk.session.waiting
-            self._say(
-                f"NOT SAVED. {count} {'judgment is' if count == 1 else 'judgments are'} waiting: {outcome.not_saved}"
-            )
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
@@ -306,16 +275,6 @@ class Prompts:
         overall, count = self.desk.mean_scores()
         self._say(f"this topic: {_figures(self.desk.scores(self.topic))}")
         self._say(f"{count} topics with grades: {_figures(overall)}")
-
-    def _toggle_maths(self) -> None:
-        self._maths = not self._maths
-        self._say(f"mathematics as {'Unicode' if self._maths else 'it is written'}")
-
-    def _grades(self) -> str:
-        return f"The grades are {', '.join(graded(grade, self.labels) for grade in range(len(self.labels)))}"
-
-    def _say(self, words: str) -> None:
-        print(safe(words), file=self._out, flush=True)
 
 
 def _figures(scores: Scores | None) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TextIO
 
-from searchapp.errors import SearchappError
 from searchapp.judging.disputes import Adjudication, Dispute
 from searchapp.judging.events import Kind
 from searchapp.judging.session import Outcome
 from searchapp.runs.pages import Pages
-from searchapp.tui.pages import graded, readable, safe, said
+from searchapp.tui.conversation import Ask, Conversation
+from searchapp.tui.pages import graded, readable, said
 from searchapp.tui.saving import leave_by_prompts
 
 HELP = """\
@@ -26,7 +25,7 @@ m                LaTeX as Unicode mathematics, or as it is written
 q                leave; everything is saved"""
 
 
-class Prompts:
+class Prompts(Conversation):
     """A conversation with who decides."""
 
     def __init__(
@@ -34,40 +33,22 @@ class Prompts:
         adjudication: Adjudication,
         material: Pages,
         title: str,
-        ask: Callable[[str], str] = input,
+        ask: Ask = input,
         out: TextIO | None = None,
     ) -> None:
+        super().__init__(adjudication.session, material.task.grades, title, ask, out)
         self.adjudication = adjudication
         self.material = material
-        self.labels: Sequence[str] = material.task.grades
-        self._title = title
-        self._ask = ask
-        self._out = out or sys.stdout
-        self._maths = False
         self._place = -1
 
     @property
     def dispute(self) -> Dispute:
         return self.adjudication.disputes[self._place]
 
-    def converse(self) -> None:
-        """Ask and answer until who decides leaves."""
-        grades = ", ".join(graded(grade, self.labels) for grade in range(len(self.labels)))
-        self._say(f"{self._title}. The grades are {grades}. ? lists all commands.")
+    def _begin(self) -> None:
         self._next_open()
-        while True:
-            try:
-                line = self._ask("> ").strip()
-            except EOFError:
-                line = "q"
-            try:
-                if not self._obey(line):
-                    return
-            except SearchappError as error:
-                self._say(f"error: {error}")
 
     def _obey(self, line: str) -> bool:
-        """Do what a line says; False when who decides leaves."""
         word, _space, rest = line.partition(" ")
         simple: dict[str, Callable[[], object]] = {
             "": self._next_open,
@@ -117,14 +98,6 @@ class Prompts:
         if place is not None:
             self._go(place)
 
-    def _report(self, outcome: Outcome, what: str) -> None:
-        waiting = self.adjudication.session.waiting
-        things = "judgment is" if waiting == 1 else "judgments are"
-        if outcome.is_saved:
-            self._say(f"saved. {what}")
-        else:
-            self._say(f"NOT SAVED. {waiting} {things} waiting: {outcome.not_saved}")
-
     def _next_open(self) -> None:
         place = self.adjudication.next_open(self._place)
         if place is None:
@@ -141,8 +114,7 @@ class Prompts:
         self._read()
 
     def _toggle_maths(self) -> None:
-        self._maths = not self._maths
-        self._say(f"mathematics as {'Unicode' if self._maths else 'it is written'}")
+        super()._toggle_maths()
         self._read()
 
     def _read(self) -> None:
@@ -161,6 +133,3 @@ class Prompts:
             self._say(f"decided by {decision.annotator}: {graded(decision.grade or 0, self.labels)}{reason}")
         if note := self.adjudication.note_on(dispute):
             self._say(f"your note: {note}")
-
-    def _say(self, words: str) -> None:
-        print(safe(words), file=self._out, flush=True)

@@ -1,0 +1,75 @@
+"""What conversations by prompts have in common: lines that are asked for and obeyed until one leaves."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from searchapp.errors import SearchappError
+from searchapp.judging.session import Outcome, Session
+from searchapp.judging.shared import waiting_words
+from searchapp.tui.pages import graded, safe
+
+Ask = Callable[[str], str]
+"""Prints a prompt and returns the line that is typed; raises EOFError at the end of the input."""
+
+
+class Conversation(ABC):
+    """A conversation with somebody who judges or decides; `labels` are the names of the grades."""
+
+    def __init__(
+        self, session: Session, labels: Sequence[str], title: str, ask: Ask, out: TextIO | None
+    ) -> None:
+        self.labels = labels
+        self._session = session
+        self._title = title
+        self._ask = ask
+        self._out = out or sys.stdout
+        self._maths = False
+
+    def converse(self) -> None:
+        """Ask and answer until one leaves."""
+        self._say(f"{self._title}. {self._grades()}. ? lists all commands.")
+        self._begin()
+        while True:
+            try:
+                line = self._ask("> ").strip()
+            except EOFError:
+                line = "q"
+            try:
+                if not self._obey(line):
+                    return
+            except SearchappError as error:
+                self._say(f"error: {error}")
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Say what there is to begin with."""
+
+    @abstractmethod
+    def _obey(self, line: str) -> bool:
+        """Do what a line says; False when one leaves."""
+
+    def _report(self, outcome: Outcome, what: str) -> None:
+        """Say what an action came to, and where it is."""
+        if outcome.is_saved:
+            self._say(f"saved. {what}")
+            courier = self._session.courier
+            if courier is not None and courier.trouble:
+                self._say(f"{waiting_words(self._session.unsent)}, and are saved here: {courier.trouble}")
+        else:
+            count = self._session.waiting
+            things = "judgment is" if count == 1 else "judgments are"
+            self._say(f"NOT SAVED. {count} {things} waiting: {outcome.not_saved}")
+
+    def _toggle_maths(self) -> None:
+        self._maths = not self._maths
+        self._say(f"mathematics as {'Unicode' if self._maths else 'it is written'}")
+
+    def _grades(self) -> str:
+        return f"The grades are {', '.join(graded(grade, self.labels) for grade in range(len(self.labels)))}"
+
+    def _say(self, words: str) -> None:
+        print(safe(words), file=self._out, flush=True)
