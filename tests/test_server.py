@@ -1,6 +1,5 @@
 """The starter of the Elasticsearch that other tests use."""
 
-# ruff: noqa: ARG002
 # Stand-ins keep the signatures of what they stand in for.
 
 from __future__ import annotations

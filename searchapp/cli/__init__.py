@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,7 @@ from searchapp.cli import (
     validate,
 )
 from searchapp.cli.common import EngineOption, HomeOption, QuietOption, UrlOption, VerboseOption
+from searchapp.cli.output import complain, show
 
 app = typer.Typer(
     name="searchapp",
@@ -42,7 +44,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from searchapp import __version__
 
-        typer.echo(f"searchapp {__version__}")
+        show(f"searchapp {__version__}")
         raise typer.Exit
 
 
@@ -85,7 +87,29 @@ def main() -> None:
     _prepare_streams()
     # As Ctrl-C does: what is half-written is removed on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    app()
+    sys.exit(run())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line, by default the one that was typed; returns the exit code."""
+    try:
+        return app(arguments, prog_name="searchapp", standalone_mode=False) or 0
+    except typer.Abort:
+        complain("interrupted")
+        return 130
+    except Exception as error:
+        # Typer's own errors on what was typed; which class they have depends on its version.
+        if not hasattr(error, "format_message"):
+            raise
+        context = getattr(error, "ctx", None)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()  # type: ignore[attr-defined]  # what it shows is the help
+        else:
+            path = "searchapp" if context is None else context.command_path
+            words = " ".join(error.format_message().split()).rstrip(".")
+            advice = "" if words.endswith("?") else f": `{path} --help` says what there is"
+            complain(f"{words[:1].lower()}{words[1:]}{advice}".replace(". Did you mean", ": did you mean"))
+        return 2
 
 
 def _prepare_streams() -> None:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, stdout_console, visible
+from searchapp.cli.common import JsonOption, TaskArgument, command
+from searchapp.cli.output import print_json, stdout_console
 from searchapp.errors import UsageError
 from searchapp.settings import Settings
+from searchapp.visible import visible
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -1,10 +1,9 @@
-"""What the commands share: global options, error handling, output."""
+"""What the commands share: global options, error handling."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from searchapp.errors import DataError, InvalidFiles, SearchappError
+from searchapp.cli.output import complain, report_traceback
+from searchapp.errors import DataError, SearchappError
 from searchapp.settings import Settings, resolve
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from typer.core import TyperCommand
 
     from searchapp.tasks.base import Task
@@ -57,13 +56,6 @@ GLOBAL_OPTIONS: dict[str, tuple[Any, bool | None]] = {
     "verbose": (VerboseOption, False),
 }
 """Type and default of the options that are accepted before and after the command's name; after it wins."""
-
-# C0, DEL and C1: the pictures that Unicode has for the first, a replacement character for the last.
-_PICTURES = {
-    **{code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)},
-    0x7F: 0x2421,
-    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
-}
 
 TaskArgument = Annotated[
     str,
@@ -142,7 +134,7 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print("searchapp: interrupted", file=sys.stderr)
+        complain("interrupted")
         return 130
     except typer.Exit:
         raise
@@ -159,54 +151,8 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
 
 def _report(message: str, verbose: bool) -> None:
     if verbose:
-        _print_traceback()
-    print(f"searchapp: {visible(message)}", file=sys.stderr)
-
-
-def visible(text: str) -> str:
-    """A text that can do nothing to a terminal: control characters, line ends and tabs apart, become pictures."""
-    return text.translate(_PICTURES)
-
-
-def say(settings: Settings, message: str) -> None:
-    """Tell the person something on stderr, unless they asked for quiet."""
-    if not settings.quiet:
-        print(message, file=sys.stderr)
-
-
-def warn(message: str) -> None:
-    """Tell the person something that they should not miss, on stderr."""
-    print(f"warning: {message}", file=sys.stderr)
-
-
-def warn_of_skipped(problems: InvalidFiles | None) -> None:
-    """Report what `--lenient` has left out."""
-    if problems is not None:
-        warn(f"left out: {problems}")
-
-
-def warn_of_notes(notes: InvalidFiles | None) -> None:
-    """Report what is odd about files, and what was made of it."""
-    if notes is not None:
-        warn(f"odd, but no reason to stop: {notes}")
-
-
-def print_json(value: Any) -> None:
-    """One JSON document on stdout; a figure that is not a number is the text "nan", which JSON can hold."""
-    json.dump(_json_safe(value), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
-    sys.stdout.write("\n")
-
-
-def stdout_console() -> Console:
-    """A console for results: nothing in them is markup, and into a pipe no line is wrapped or cut."""
-    from rich.console import Console
-
-    class PlainConsole(Console):
-        def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # `guarded` knows what that means; rich would end the process
-
-    width = None if sys.stdout.isatty() else 100_000
-    return PlainConsole(highlight=False, markup=False, emoji=False, width=width)
+        report_traceback()
+    complain(message)
 
 
 def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
@@ -231,19 +177,3 @@ def _unwrapped(docstring: str) -> str:
     """A docstring whose paragraphs are one line each: the help text is wrapped to the terminal anew."""
     paragraphs = inspect.cleandoc(docstring).split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-
-
-def _json_safe(value: Any) -> Any:
-    if isinstance(value, float) and value != value:
-        return "nan"
-    if isinstance(value, dict):
-        return {key: _json_safe(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json_safe(item) for item in value]
-    return value
-
-
-def _print_traceback() -> None:
-    import traceback
-
-    traceback.print_exc()

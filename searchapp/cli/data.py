@@ -14,20 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from searchapp.cli.common import (
-    JsonOption,
-    command,
-    print_json,
-    say,
-    stdout_console,
-    warn,
-)
+from searchapp.cli.common import JsonOption, command
+from searchapp.cli.output import ask, print_json, say, stderr_console, stdout_console, warn
 from searchapp.errors import DataError, InvalidFiles, Problem, SearchappError, UsageError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from searchapp.cli.output import Console
     from searchapp.fetching.download import Downloader
     from searchapp.fetching.folder import Found
     from searchapp.fetching.get import Plan
@@ -168,38 +161,27 @@ def _fetch(
         sizes = downloader.sizes(plan.downloads)
         if not settings.quiet or not accepted:
             _show(plan, downloader, sizes)
-        if not accepted and not _confirmed():
+        # Not asked by Typer: it writes to stdout as well, which is for results.
+        if not accepted and ask("Fetch them, and accept these terms? [y/N] ").lower() not in ("y", "yes"):
             raise SearchappError("the terms were not accepted: nothing was fetched")
         try:
             return fetch(plan, downloader, sizes, for_person(settings), overwrite=overwrite).files
         except KeyboardInterrupt:
-            _say_what_is_kept(plan)
+            _say_what_is_kept(settings, plan)
             raise
 
 
-def _confirmed() -> bool:
-    # Not Typer's: it writes to stdout as well, which is for results.
-    print("Fetch them, and accept these terms? [y/N] ", end="", file=sys.stderr, flush=True)
-    answer = sys.stdin.readline()
-    if not answer.endswith("\n"):
-        print(file=sys.stderr)
-    return answer.strip().lower() in ("y", "yes")
-
-
-def _say_what_is_kept(plan: Plan) -> None:
+def _say_what_is_kept(settings: Settings, plan: Plan) -> None:
     from rich.filesize import decimal
 
     from searchapp.fetching.get import kept_bytes
 
     if kept := kept_bytes(plan.folder):
-        print(
-            f"{decimal(kept)} have arrived and are kept: the same command goes on from there", file=sys.stderr
-        )
+        say(settings, f"{decimal(kept)} have arrived and are kept: the same command goes on from there")
 
 
 def _show(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]) -> None:
     """What is about to be fetched, from where, and under which terms: on stderr."""
-    from rich.console import Console
     from rich.filesize import decimal
 
     from searchapp.fetching.get import kept_bytes
@@ -214,13 +196,7 @@ def _show(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]) -> 
     facts.append(("into", str(plan.folder)))
     facts += [("from", address) for address in _addresses(map(downloader.address, plan.downloads))]
     facts += [("home", plan.source.page), ("terms", plan.source.terms)]
-    console = Console(
-        stderr=True,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        width=None if sys.stderr.isatty() else 100_000,
-    )
+    console = stderr_console()
     console.print(plan.source.task, style="bold")
     _print_files(console, [(path, size, "") for path, size in _grouped(rows)])
     _print_facts(console, facts)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from searchapp.cli.common import command, stdout_console
+from searchapp.cli.common import command
+from searchapp.cli.output import stdout_console
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import Console
-
+    from searchapp.cli.output import Console
     from searchapp.demo import Sample
     from searchapp.engines.base import Engine
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, print_json, stdout_console
+from searchapp.cli.common import JsonOption, command
+from searchapp.cli.output import print_json, stdout_console
 from searchapp.errors import SearchappError
 from searchapp.settings import Settings
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, print_json, warn
+from searchapp.cli.common import JsonOption, command
 from searchapp.cli.figures import print_evaluations
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
+from searchapp.cli.output import print_json, warn
 from searchapp.cli.spreading import SpreadingCommand, files_named
 from searchapp.errors import GateMissed, UsageError
 from searchapp.judging.fold import Folding, Rule

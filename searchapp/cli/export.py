@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import command, say
+from searchapp.cli.common import command
+from searchapp.cli.output import say
 from searchapp.errors import DataError
 from searchapp.settings import Settings
 

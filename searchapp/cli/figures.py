@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from searchapp.cli.common import stdout_console, visible
+from searchapp.cli.output import stdout_console
+from searchapp.visible import visible
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from searchapp.cli.output import Console
     from searchapp.evaluation.base import Breakdown
     from searchapp.evaluation.evaluate import Evaluation
 

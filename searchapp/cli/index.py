@@ -8,16 +8,8 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli.common import (
-    JsonOption,
-    TaskArgument,
-    command,
-    data_of,
-    print_json,
-    say,
-    warn_of_notes,
-    warn_of_skipped,
-)
+from searchapp.cli.common import JsonOption, TaskArgument, command, data_of
+from searchapp.cli.output import print_json, say, warn_of_notes, warn_of_skipped
 from searchapp.settings import Settings
 
 

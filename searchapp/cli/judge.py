@@ -10,9 +10,10 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli.common import TaskArgument, command, say, warn
+from searchapp.cli.common import TaskArgument, command
 from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption
 from searchapp.cli.judgments.team import SharedOption, team
+from searchapp.cli.output import say, warn
 from searchapp.errors import UsageError
 from searchapp.judging.events import Kind
 from searchapp.settings import Settings

@@ -22,7 +22,8 @@ class Bars:
     @contextmanager
     def stage(self, label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
         from rich import progress
-        from rich.console import Console
+
+        from searchapp.cli.output import stderr_console
 
         columns = [
             progress.TextColumn("{task.description:>18}"),
@@ -34,6 +35,6 @@ class Bars:
             ),
             progress.TimeRemainingColumn(elapsed_when_finished=True),
         ]
-        with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        with progress.Progress(*columns, console=stderr_console(), transient=True) as bars:
             bar = bars.add_task(label, total=total)
             yield lambda done: bars.advance(bar, done)

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import (
-    JsonOption,
-    TaskArgument,
-    command,
-    data_of,
-    print_json,
-    say,
-    warn,
-    warn_of_skipped,
-)
+from searchapp.cli.common import JsonOption, TaskArgument, command, data_of
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
+from searchapp.cli.output import print_json, say, warn, warn_of_skipped
 from searchapp.errors import DataError, UsageError
 from searchapp.judging.fold import Folding, Rule
 from searchapp.settings import Settings

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, print_json, say, warn
+from searchapp.cli.common import JsonOption, command
+from searchapp.cli.output import print_json, say, warn
 from searchapp.errors import DataError
 from searchapp.settings import Settings
 

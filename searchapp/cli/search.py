@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, say, stdout_console, visible
+from searchapp.cli.common import JsonOption, TaskArgument, command
+from searchapp.cli.output import print_json, say, stdout_console
 from searchapp.errors import UsageError
 from searchapp.settings import Settings
+from searchapp.visible import visible, visible_line, visible_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,7 +91,7 @@ def print_results(results: Sequence[SearchResult], *, full: bool = False) -> Non
 
     for result in results:
         rank = (f"{result.rank:>3}", "bold")
-        id_ = (visible(result.hit.document_id), "cyan")
+        id_ = (visible_line(result.hit.document_id), "cyan")
         console.print(
             Text.assemble(rank, "  ", id_, "  ", (f"{result.hit.score:.4f}", "dim")), soft_wrap=True
         )
@@ -108,8 +110,9 @@ def print_results(results: Sequence[SearchResult], *, full: bool = False) -> Non
 def _highlighted(text: str, matches: Sequence[Span]) -> Text:
     from rich.text import Text
 
-    highlighted = Text(visible(text))  # which has as many characters as the text
-    for start, end in matches:
+    shown, spans = visible_spans(text, matches)
+    highlighted = Text(shown)
+    for start, end in spans:
         highlighted.stylize("bold yellow", start, end)
     return highlighted
 

@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import (
-    JsonOption,
-    TaskArgument,
-    command,
-    print_json,
-    say,
-    stdout_console,
-    visible,
-    warn,
-)
+from searchapp.cli.common import JsonOption, TaskArgument, command
+from searchapp.cli.output import print_json, say, stdout_console, warn
 from searchapp.errors import EngineError, UsageError
 from searchapp.settings import Settings
+from searchapp.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, data_of, print_json, say
+from searchapp.cli.common import JsonOption, command, data_of
+from searchapp.cli.output import print_json, say
 from searchapp.settings import Settings
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 MAX_BYTES = 512
 """As Elasticsearch has it."""
 
@@ -12,6 +14,8 @@ def unusable(id_: str) -> tuple[str, str] | None:
         return "unusable id", "an id must not be empty or hold whitespace, which run files cannot carry"
     if not encodable(id_):
         return "lone surrogate", "the id has an escape that is half of a character"
+    if any(unicodedata.category(character) == "Cc" for character in id_):
+        return "unusable id", "an id must not hold control characters, which can act on a terminal"
     if len(id_.encode()) > MAX_BYTES:
         return "unusable id", f"an id must not be longer than {MAX_BYTES} bytes, as Elasticsearch has it"
     return None

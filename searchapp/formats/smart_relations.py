@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from searchapp.formats import json_stream
-from searchapp.formats.ids import MAX_BYTES, encodable
+from searchapp.formats.ids import encodable, unusable
 from searchapp.formats.json_array import Entry, RepeatedKeys, place, read_entries
 from searchapp.formats.json_stream import type_name
 from searchapp.formats.problems import Problems, shown
@@ -59,7 +59,7 @@ def read_dbpedia_vocabulary(path: Path, problems: Problems) -> Iterator[Document
         where, relation = f"line {entry.line}", entry.value
         if not isinstance(relation, str):
             problems.add(path, "wrong type", where, f"a relation is {type_name(relation)}, not a string")
-        elif not (match := _DBPEDIA.fullmatch(relation)) or not _usable(relation):
+        elif not (match := _DBPEDIA.fullmatch(relation)) or unusable(relation):
             problems.add(path, "unusable relation", where, f"{shown(relation)} is not like dbo:birthPlace")
         elif relation in seen:
             problems.add(path, "duplicate relation", where, shown(relation))
@@ -179,9 +179,8 @@ def _id_of(entry: Entry, seen: set[str], path: Path, problems: Problems) -> str 
         problems.add(path, "missing key", where, "id")
     elif not isinstance(id_, str):
         problems.add(path, "wrong type", where, f"id is {type_name(id_)}, not a string")
-    elif id_.split() != [id_] or not _usable(id_):
-        detail = f"{shown(id_)}: an id must have 1 to {MAX_BYTES} bytes, without white space"
-        problems.add(path, "unusable id", where, detail)
+    elif problem := unusable(id_):
+        problems.add(path, problem[0], where, f"{shown(id_)}: {problem[1]}")
     elif id_ in seen:
         problems.add(path, "duplicate id", where, shown(id_))
     else:
@@ -256,7 +255,3 @@ class _Relations:
 
     def _wrong(self, kind: str, detail: str) -> None:
         self.problems.add(self.path, kind, self.where, detail)
-
-
-def _usable(id_: str) -> bool:
-    return encodable(id_) and len(id_.encode()) <= MAX_BYTES

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from searchapp.formats.ids import MAX_BYTES, encodable
+from searchapp.formats.ids import encodable, unusable
 from searchapp.formats.json_array import Entry, RepeatedKeys, read_entries
 from searchapp.formats.json_stream import type_name
 from searchapp.formats.problems import Problems, shown
@@ -157,9 +157,8 @@ class _Entry:
             self.wrong("wrong type", f"id is {type_name(id_)}, not {expected}")
             return None
         text = str(id_)
-        if text.split() != [text] or not encodable(text) or len(text.encode()) > MAX_BYTES:
-            detail = f"{shown(text)}: an id must have 1 to {MAX_BYTES} bytes, without white space"
-            self.wrong("unusable id", detail)
+        if problem := unusable(text):
+            self.wrong(problem[0], f"{shown(text)}: {problem[1]}")
             return None
         self._where += f": question {shown(text)}"
         if isinstance(value, RepeatedKeys):

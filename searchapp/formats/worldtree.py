@@ -26,6 +26,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from searchapp.formats.ids import unusable
 from searchapp.formats.problems import Problems, shown
 from searchapp.formats.tables import Table, TableRow, read_table
 from searchapp.formats.two_column import MISSING
@@ -231,10 +232,7 @@ def _agreed(path: Path, row: TableRow, places: list[int], name: str, problems: P
 def usable_id(id_: str) -> bool:
     """Whether run files and the two-column file can carry an id."""
     return (
-        bool(_ID.fullmatch(id_))
-        and len(id_.encode()) <= 512
-        and id_ not in MISSING
-        and id_[0] not in '"\ufeff'
+        bool(_ID.fullmatch(id_)) and unusable(id_) is None and id_ not in MISSING and id_[0] not in '"\ufeff'
     )
 
 

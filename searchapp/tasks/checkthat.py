@@ -17,6 +17,7 @@ from searchapp.evaluation.base import ScorerOptions
 from searchapp.evaluation.checkthat import SUFFIX, CheckThatScorer, line_number
 from searchapp.formats import line_scores
 from searchapp.formats.debates import MOST_LINES, Line, read_debate, write_debate
+from searchapp.formats.ids import unusable
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Ranking, Run, Topic
 from searchapp.tasks.base import Grades, ShippedTask, Writer
@@ -68,9 +69,9 @@ class CheckThat(ShippedTask):
 
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
         for path in self.document_files(data):
-            if path.stem.split() != [path.stem]:
-                detail = "rename the file, since a debate's name can't have white space in a TREC run"
-                problems.add(path, "white space in a debate's name", detail=detail, skippable=False)
+            if problem := unusable(path.stem):
+                detail = f"rename the file, whose name is the debate's: {problem[1]}"
+                problems.add(path, problem[0], detail=detail, skippable=False)
             part = path.parent.name
             if part != TRAINING and (data / TRAINING / path.name).exists():
                 detail = f"{TRAINING} has a debate of that name already"

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual import events
-from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
+
+from searchapp.tui.content import Content
+from searchapp.visible import visible_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Entry:
 
     @property
     def cells(self) -> int:
-        return len(self.key) + len(self.word) + 2
+        return cell_len(self.key) + cell_len(visible_line(self.word)) + 2
 
 
 class KeyLine(Widget):
@@ -54,7 +57,9 @@ class KeyLine(Widget):
             for entry in line:
                 chosen = entry.name == self.chosen
                 parts.append((f" {entry.key}", "bold reverse $primary" if chosen else "bold $primary"))
-                parts.append((f" {entry.word} ", "bold reverse $primary" if chosen else "$foreground"))
+                parts.append(
+                    (f" {visible_line(entry.word)} ", "bold reverse $primary" if chosen else "$foreground")
+                )
             lines.append(Content.assemble(*parts))
         return Content("\n").join(lines)
 

@@ -10,7 +10,8 @@ from typing import TextIO
 from searchapp.errors import SearchappError
 from searchapp.judging.session import Outcome, Session
 from searchapp.judging.shared import waiting_words
-from searchapp.tui.pages import graded, safe
+from searchapp.tui.pages import graded
+from searchapp.visible import visible
 
 Ask = Callable[[str], str]
 """Prints a prompt and returns the line that is typed; raises EOFError at the end of the input."""
@@ -25,7 +26,7 @@ class Conversation(ABC):
         self.labels = labels
         self._session = session
         self._title = title
-        self._ask = ask
+        self._ask: Ask = lambda prompt: ask(visible(prompt))
         self._out = out or sys.stdout
         self._maths = False
 
@@ -72,4 +73,4 @@ class Conversation(ABC):
         return f"The grades are {', '.join(graded(grade, self.labels) for grade in range(len(self.labels)))}"
 
     def _say(self, words: str) -> None:
-        print(safe(words), file=self._out, flush=True)
+        print(visible(words), file=self._out, flush=True)

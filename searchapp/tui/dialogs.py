@@ -8,10 +8,9 @@ from itertools import groupby
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
-from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
+from searchapp.tui.content import Content, Plain
 from searchapp.tui.keys import KeyMap, shown_key
 from searchapp.tui.line import Line
 
@@ -29,10 +28,10 @@ class Choose(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Static(Content(self._question), classes="question")
+            yield Plain(Content(self._question), classes="question")
             for place, (key, meaning) in enumerate(self._options):
                 line = Content.assemble((f" {shown_key(key):>4} ", "bold $primary"), f" {meaning}")
-                yield Static(line, classes="option", id=f"option-{place}")
+                yield Plain(line, classes="option", id=f"option-{place}")
 
     def take(self, event: events.Key) -> bool:
         if event.key in (key for key, _meaning in self._options):
@@ -57,9 +56,9 @@ class Words(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Static(Content(self._question), classes="question")
+            yield Plain(Content(self._question), classes="question")
             yield self._line
-            yield Static("↵ save    esc back", classes="hint")
+            yield Plain("↵ save    esc back", classes="hint")
 
     def take(self, event: events.Key) -> bool:
         if event.key == "escape":
@@ -78,11 +77,11 @@ class Help(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog help"):
             for group, doings in groupby(self._keys.doings, key=lambda doing: doing.group):
-                yield Static(Content.styled(group, "bold $accent"), classes="group")
+                yield Plain(Content.styled(group, "bold $accent"), classes="group")
                 for doing in doings:
                     keys = self._keys.all_shown(doing.name)
-                    yield Static(Content.assemble((f"{keys:<12}", "bold $primary"), doing.about))
-            yield Static(
+                    yield Plain(Content.assemble((f"{keys:<12}", "bold $primary"), doing.about))
+            yield Plain(
                 Content.styled(
                     "Other keys: [judge.keys] in the file settings.toml of the home folder.", "$faint"
                 ),

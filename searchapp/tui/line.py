@@ -14,6 +14,8 @@ from textual import events
 from textual.app import App
 from textual.widgets import Input
 
+from searchapp.visible import visible_line
+
 
 @runtime_checkable
 class TakesKeys(Protocol):
@@ -46,7 +48,7 @@ class Line(Input):
         hint: str = "",
         id: str | None = None,  # noqa: A002  # Textual's name
     ) -> None:
-        super().__init__(text, placeholder=hint, select_on_focus=False, id=id)
+        super().__init__(visible_line(text), placeholder=visible_line(hint), select_on_focus=False, id=id)
         self.cursor_blink = False  # calm
         self._submitted = submitted
         self._changed = changed
@@ -77,6 +79,12 @@ class Line(Input):
         else:
             return False
         return True
+
+    def insert(self, text: str, position: int) -> None:
+        super().insert(visible_line(text), position)
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        super().replace(visible_line(text), start, end)
 
     def on_paste(self) -> None:
         self.call_after_refresh(lambda: self._changed(self.value))

@@ -6,33 +6,26 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from textual.content import Content
-
 from searchapp.judging.events import Action, Kind
 from searchapp.judging.fold import Opinion
 from searchapp.judging.scores import CUT_OFF, Scores
 from searchapp.model import Topic
 from searchapp.ranking.search import Span
 from searchapp.runs.pages import Page
+from searchapp.tui.content import Content
 from searchapp.tui.maths import unicode_maths
+from searchapp.visible import visible_spans
 
 LONGEST_FIELD = 400
 """Longer texts in a topic's fields are made for queries, not for people."""
 
 FAINT = "$faint"
-_SAFE = {**{code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}, 0x7F: 0x2421}
-_SAFE |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-
-
-def safe(text: str) -> str:
-    """A text that can do nothing to a terminal, with as many characters."""
-    return text.translate(_SAFE)
 
 
 def readable(text: str, spans: Sequence[Span], maths: bool) -> tuple[str, list[Span]]:
     """A text for reading: without needless blank lines, with Unicode mathematics if wanted."""
     shown, moved = unicode_maths(text, spans) if maths else (text, list(spans))
-    return _without_gaps(safe(shown), moved)
+    return _without_gaps(*visible_spans(shown, moved))
 
 
 def topic_page(topic: Topic, maths: bool) -> Content:
@@ -76,12 +69,12 @@ def document_page(
     if fields:
         width = max(len(name) for name, _value in fields)
         parts.append(Content(""))
-        parts += [Content.assemble((f"{name:<{width}}  ", FAINT), safe(value)) for name, value in fields]
+        parts += [Content.assemble((f"{name:<{width}}  ", FAINT), value) for name, value in fields]
     if words:
-        parts += [Content(""), Content.assemble(("✎ ", "$accent"), (safe(words), "italic"))]
+        parts += [Content(""), Content.assemble(("✎ ", "$accent"), (words, "italic"))]
     if others:
         parts += [Content("")]
-        parts += [Content.assemble((f"{one.annotator}  ", FAINT), safe(said(one, labels))) for one in others]
+        parts += [Content.assemble((f"{one.annotator}  ", FAINT), said(one, labels)) for one in others]
     return Content("\n").join(parts)
 
 
@@ -130,7 +123,7 @@ def field_text(value: Any) -> str:
 def _line(document: Mapping[str, Any], maths: bool) -> str:
     text, _spans = readable(str(document.get("text", "")), (), maths)
     speaker = document.get("speaker")
-    return safe(f"{speaker}: {text}" if speaker else text)
+    return f"{speaker}: {text}" if speaker else text
 
 
 def _title(name: str) -> str:

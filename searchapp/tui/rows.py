@@ -16,6 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from searchapp.tui.maths import unicode_maths
+from searchapp.visible import visible_line
 
 Part = tuple[str, str]
 """Text, and the component class that says what it looks like."""
@@ -26,7 +27,7 @@ def one_line(text: str, maths: bool) -> str:
     begin = text[:600]
     if maths:
         begin, _spans = unicode_maths(begin)
-    return " ".join(begin.split())
+    return visible_line(" ".join(begin.split()))
 
 
 def fitted(text: str, cells: int) -> str:
@@ -37,6 +38,7 @@ def fitted(text: str, cells: int) -> str:
     """
     if cells <= 0:
         return ""
+    text = visible_line(text)
     if cell_len(text) > cells:
         return set_cell_size(text, cells - 1) + "…"
     return set_cell_size(text, cells)
@@ -159,7 +161,8 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         if place == self.cursor:
             base += self._look("rows--cursor" if self.has_focus else "rows--here")
         segments = [
-            Segment(text, base + self._look(component)) for text, component in self.parts(place, width)
+            Segment(visible_line(text), base + self._look(component))
+            for text, component in self.parts(place, width)
         ]
         return Strip(segments).adjust_cell_length(width, base)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from rich.style import Style
-from textual.content import Content
 from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
+
+from searchapp.tui.content import Content
 
 
 class TextPane(ScrollView, can_focus=True, inherit_bindings=False):

@@ -15,16 +15,14 @@ from pathlib import Path
 
 from textual import events, on
 from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Static
 
 from searchapp.errors import SearchappError
 from searchapp.judging.session import Outcome, Session
 from searchapp.judging.shared import waiting_words
-from searchapp.tui import pages
 from searchapp.tui.bars import Entry, KeyLine
+from searchapp.tui.content import Content, Plain
 from searchapp.tui.dialogs import Choose, Help, Words
 from searchapp.tui.keys import JudgeSettings, KeyMap
 from searchapp.tui.line import Line, OrderedApp
@@ -200,7 +198,7 @@ class WorkScreen(Screen[None]):
 
     def _ask_note(self, document: str, said: str, write: Callable[[str], None]) -> None:
         self.app.push_screen(
-            Words(f"Note on {pages.safe(document)}", said), lambda words: write(words) if words else None
+            Words(f"Note on {document}", said), lambda words: write(words) if words else None
         )
 
     # What is saved
@@ -234,16 +232,16 @@ class WorkScreen(Screen[None]):
             self._tell("")
 
     def _tell(self, words: str, look: str = "$faint", add: bool = False) -> None:
-        said = Content.styled(pages.safe(words), look)
+        said = Content.styled(words, look)
         self._status = Content("   ").join([self._status, said]) if add else said
         self._show_head()
 
     def _show_head(self) -> None:
-        head = self.query_one("#head", Static)
+        head = self.query_one("#head", Plain)
         waiting = self.session.waiting
         head.set_class(bool(waiting), "-waiting")
         if waiting:
-            why = pages.safe(self.session.not_saved or "")
+            why = self.session.not_saved or ""
             things = "1 judgment is" if waiting == 1 else f"{waiting} judgments are"
             words = Content.styled(f"▲ {things} NOT SAVED yet, tried again all the time: {why}", "bold")
             head.update(words, layout=False)
@@ -263,9 +261,7 @@ class WorkScreen(Screen[None]):
         words = waiting_words(unsent)
         if why is None:
             return Content(""), Content.styled(f"  {words}", "$faint")  # it is about to be sent
-        return Content.styled(f"▲ {words}  ", "bold $warning"), Content.styled(
-            f"  {pages.safe(why)}", "$faint"
-        )
+        return Content.styled(f"▲ {words}  ", "bold $warning"), Content.styled(f"  {why}", "$faint")
 
     # Leaving
 

@@ -151,7 +151,7 @@ def test_nothing_in_a_document_is_markup_or_control(cli: Cli, data: Path, id_: s
     assert cli("index", "nlps", "--data", data).code == 0
     shown = cli("search", "nlps", "smile", "--explain").stdout
     assert f"  1  {id_}  " in shown
-    assert "A group [bold]x[/] :smile: f:a:b ␛[31mred␛]0;title␇ �1m" in shown
+    assert "A group [bold]x[/] :smile: f:a:b ␛[31mred␛]0;title␇ <U+009B>1m" in shown
 
 
 def test_a_search_prints_a_ranking(indexed: Cli) -> None:

@@ -87,8 +87,8 @@ def test_what_real_files_hold_is_no_problem(tmp_path: Path) -> None:
     ("changes", "kind", "said"),
     [
         ({"id": "(none)"}, "missing key", "id"),
-        ({"id": "a b"}, "unusable id", "without white space"),
-        ({"id": "\ud800"}, "unusable id", ""),
+        ({"id": "a b"}, "unusable id", "whitespace"),
+        ({"id": "\ud800"}, "lone surrogate", "half of a character"),
         ({"question": "(none)"}, "missing key", "question"),
         ({"question": "  "}, "blank text", "be null"),
         ({"question": 5}, "wrong type", "question is an integer"),

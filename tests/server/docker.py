@@ -65,7 +65,7 @@ class Docker:
         """Start the container and stay attached: the client passes SIGTERM on and ends with the server."""
         return [self.client, "start", "--attach", plan.name]
 
-    def environment(self, plan: Plan) -> None:  # noqa: ARG002
+    def environment(self, plan: Plan) -> None:
         return None
 
     def supervision(self, plan: Plan) -> list[str]:

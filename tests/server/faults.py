@@ -326,7 +326,7 @@ class FaultProxy(LoopbackServer):
 class NotElasticsearch(LoopbackServer):
     """A web server that answers every request with a page, as a wrong address does."""
 
-    def respond(self, request: Request) -> Response:  # noqa: ARG002
+    def respond(self, request: Request) -> Response:
         page = b"<!doctype html><title>Welcome</title><p>It works!\n"
         return Response(200, {"Content-Type": "text/html; charset=utf-8"}, page)
 

@@ -83,7 +83,7 @@ class Unpacked:
             self._keystore(plan, "create")
             self._keystore(plan, "add", "--stdin", "bootstrap.password", given=plan.password)
 
-    def command(self, plan: Plan) -> list[str]:  # noqa: ARG002
+    def command(self, plan: Plan) -> list[str]:
         """The launcher, which starts the server, waits for it, and passes SIGTERM on."""
         launcher = "org.elasticsearch.server.launcher.ServerLauncher"
         classes = f"{self.home}/lib/tools/server-launcher/*"
@@ -115,7 +115,7 @@ class Unpacked:
             "JAVA_TYPE": "ES_JAVA_HOME",
         }
 
-    def supervision(self, plan: Plan) -> list[str]:  # noqa: ARG002
+    def supervision(self, plan: Plan) -> list[str]:
         return [f"--user={self.user}"] if self.user else []
 
     def kill(self, plan: Plan) -> None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import TaskArgument, command, say, warn
+from searchapp.cli.common import TaskArgument, command
 from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption, of_task, open_log, require_known
+from searchapp.cli.output import say, warn
 from searchapp.errors import EngineError, UsageError
 from searchapp.settings import Settings
 

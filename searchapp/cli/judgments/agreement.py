@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, stdout_console, visible
+from searchapp.cli.common import JsonOption, TaskArgument, command
 from searchapp.cli.judgments.options import (
     AnnotatorsOption,
     LogOption,
@@ -16,7 +16,9 @@ from searchapp.cli.judgments.options import (
     open_log,
     require_known,
 )
+from searchapp.cli.output import print_json, stdout_console
 from searchapp.settings import Settings
+from searchapp.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

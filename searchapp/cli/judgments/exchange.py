@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, say
+from searchapp.cli.common import JsonOption, TaskArgument, command
 from searchapp.cli.judgments.options import (
     AnnotatorsOption,
     LogOption,
@@ -17,6 +17,7 @@ from searchapp.cli.judgments.options import (
     open_log,
     require_known,
 )
+from searchapp.cli.output import print_json, say
 from searchapp.errors import UsageError
 from searchapp.judging.events import Kind
 from searchapp.judging.fold import Rule

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, TaskArgument, command, print_json, say
+from searchapp.cli.common import JsonOption, TaskArgument, command
+from searchapp.cli.output import print_json, say
 from searchapp.errors import UsageError
 from searchapp.settings import Settings
 

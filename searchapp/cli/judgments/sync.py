@@ -6,9 +6,10 @@ from contextlib import closing
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, print_json, say
+from searchapp.cli.common import JsonOption, command
 from searchapp.cli.judgments.options import LogOption
 from searchapp.cli.judgments.team import exchange
+from searchapp.cli.output import print_json, say
 from searchapp.settings import Settings
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import say, warn
+from searchapp.cli.output import say, warn
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import ClassVar
 
-from textual.content import Content
-
 from searchapp.judging.disputes import Adjudication, Dispute
 from searchapp.judging.events import Action, Event, Kind
 from searchapp.judging.fold import Opinion
 from searchapp.runs.pages import Pages
-from searchapp.tui.pages import FAINT, graded, safe
+from searchapp.tui.content import Content
+from searchapp.tui.pages import FAINT, graded
 from searchapp.tui.rows import Part, Rows, fitted, one_line
 
 OPEN = "○"
@@ -50,12 +49,12 @@ class DisputeRows(Rows):
             (f"{mark:<{cells}} ", look),
             (apart, "rows--aside"),
             (fitted(_ids(dispute), ids), "rows--text"),
-            (fitted(f"  {safe(words)}", left - ids), "rows--faint"),
+            (fitted(f"  {words}", left - ids), "rows--faint"),
         ]
 
 
 def _ids(dispute: Dispute) -> str:
-    return safe(f"{dispute.topic_id} · {dispute.document_id}")
+    return f"{dispute.topic_id} · {dispute.document_id}"
 
 
 def opinions_page(
@@ -65,16 +64,16 @@ def opinions_page(
     parts: list[Content] = []
     if decision is not None:
         grade = graded(decision.grade or 0, labels)
-        by = f"  decided by {safe(decision.annotator)}"
+        by = f"  decided by {decision.annotator}"
         parts += [Content.assemble((f"✓ {grade}", "bold $success"), by), *_below(decision.text, decision)]
         parts.append(Content(""))
     for opinion in opinions:
         kind = (" a model ", "reverse $accent") if opinion.kind is Kind.model else ("a person", FAINT)
         said, look = _said(opinion, labels)
-        name = (f"{safe(opinion.annotator)}  ", "bold")
+        name = (f"{opinion.annotator}  ", "bold")
         parts += [Content.assemble(name, (said, look), "  ", kind), *_below(opinion.note, opinion.event)]
     if own_words:
-        parts += [Content(""), Content.assemble(("✎ ", "$accent"), (safe(own_words), "italic"))]
+        parts += [Content(""), Content.assemble(("✎ ", "$accent"), (own_words, "italic"))]
     return Content("\n").join(parts)
 
 
@@ -88,5 +87,5 @@ def _said(opinion: Opinion, labels: Sequence[str]) -> tuple[str, str]:
 def _below(words: str, event: Event) -> list[Content]:
     """Why, if it was said, and where it came from and when."""
     came = f"  {event.channel.value}, {datetime.fromisoformat(event.time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    lines = [Content.assemble("  ", (safe(words), "italic"))] if words else []
+    lines = [Content.assemble("  ", (words, "italic"))] if words else []
     return [*lines, Content.styled(came, FAINT)]

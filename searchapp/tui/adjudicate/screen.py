@@ -8,9 +8,7 @@ from collections.abc import Callable, Sequence
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
-from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
 
 from searchapp.errors import SearchappError
 from searchapp.judging.disputes import Adjudication, Dispute
@@ -19,6 +17,7 @@ from searchapp.runs.pages import Pages
 from searchapp.tui import pages
 from searchapp.tui.adjudicate.lists import DisputeRows, opinions_page
 from searchapp.tui.bars import KeyLine
+from searchapp.tui.content import Content, Plain, entitle
 from searchapp.tui.keys import KeyMap
 from searchapp.tui.line import Line
 from searchapp.tui.rows import Rows
@@ -56,7 +55,7 @@ class AdjudicateScreen(WorkScreen):
         self._maths = False
 
     def compose(self) -> ComposeResult:
-        yield Static(id="head")
+        yield Plain(id="head")
         with Horizontal(id="body"):
             with Vertical(id="left"):
                 yield Line(lambda _words: self.set_focus(self.disputes), self.filtered, hint="words or id, then ↵",
@@ -64,17 +63,17 @@ class AdjudicateScreen(WorkScreen):
                 yield DisputeRows(self.adjudication, self.material, len(str(len(self.labels) - 1)))
             with Container(id="rest"):
                 with Vertical(id="middle"), Pane(id="opinions"):
-                    yield Static(id="opinions-text")
+                    yield Plain(id="opinions-text")
                 with Vertical(id="right"):
                     with Pane(id="topic"):
-                        yield Static(id="topic-text")
+                        yield Plain(id="topic-text")
                     yield TextPane(id="document")
         yield KeyLine(self._grade_entries("note", "reason"), 2, id="grades")
         shown = ("undo", "redo", "next_unjudged", "filter", "maths", "theme", "quit", "help")
         yield KeyLine(self._entries(*shown), 1, id="keys")
 
     def begin(self) -> None:
-        self.query_one("#opinions").border_title = "Who said what"
+        entitle(self.query_one("#opinions"), "Who said what")
         open_ones = self._open_places()
         self.disputes.show(len(self.disputes.places), open_ones[0] if open_ones else 0)
         self._show()
@@ -98,9 +97,9 @@ class AdjudicateScreen(WorkScreen):
         """Show the disagreement that the cursor is on."""
         total = len(self.adjudication.disputes)
         left = f" · {self.disputes.count} in sight" if self.disputes.count < total else ""
-        self.disputes.border_title = f"{self.adjudication.decided} of {total} decided{left}"
+        entitle(self.disputes, f"{self.adjudication.decided} of {total} decided{left}")
         dispute = self.dispute
-        opinions, topic = self.query_one("#opinions-text", Static), self.query_one("#topic-text", Static)
+        opinions, topic = self.query_one("#opinions-text", Plain), self.query_one("#topic-text", Plain)
         document = self.query_one("#document", TextPane)
         if dispute is None:
             for one in (opinions, topic):
@@ -113,7 +112,7 @@ class AdjudicateScreen(WorkScreen):
         opinions.update(opinions_page(said, decision, note, self.labels))
         topic.update(pages.topic_page(self.material.topic(dispute.topic_id), self._maths))
         for name, id_ in (("topic", dispute.topic_id), ("document", dispute.document_id)):
-            self.query_one(f"#{name}").border_title = f"{name.capitalize()} {pages.safe(id_)}"
+            entitle(self.query_one(f"#{name}"), f"{name.capitalize()} {id_}")
         for name in ("#opinions", "#topic"):
             self.query_one(name).scroll_home(animate=False)
         document.show(self._document(dispute))

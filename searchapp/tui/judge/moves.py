@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from textual import on, work
-from textual.widgets import Static
 
 from searchapp.errors import SearchappError
 from searchapp.tui import pages
+from searchapp.tui.content import Plain, entitle
 from searchapp.tui.dialogs import Words
 from searchapp.tui.judge.view import JudgeView
 from searchapp.tui.line import Line
@@ -35,11 +35,9 @@ class JudgeMoves(JudgeView):
         topics.refresh()
         self._fetch_block(order.documents, cursor or 0)
         ranking.open(topic, order.documents, cursor or 0)
-        self.query_one("#topic-text", Static).update(
-            pages.topic_page(self.material.topic(topic), self._maths)
-        )
+        self.query_one("#topic-text", Plain).update(pages.topic_page(self.material.topic(topic), self._maths))
         self.query_one("#topic").scroll_home(animate=False)
-        self.query_one("#topic").border_title = f"Topic {pages.safe(topic)}"
+        entitle(self.query_one("#topic"), f"Topic {topic}")
         self._show_document()
         self._show_figures()
 
@@ -111,7 +109,7 @@ class JudgeMoves(JudgeView):
             if all(word in f"{topic} {self.material.topic(topic).text}".lower() for word in sought)
         ]
         here = topics.places.index(self.place_of_topic) if self.place_of_topic in topics.places else 0
-        topics.border_title = "Topics" if not sought else f"Topics · {len(topics.places)} of {len(names)}"
+        entitle(topics, "Topics" if not sought else f"Topics · {len(topics.places)} of {len(names)}")
         topics.show(len(topics.places), here)
 
     def filter_chosen(self, words: str) -> None:  # noqa: ARG002  # they are in force already
@@ -242,7 +240,7 @@ class JudgeMoves(JudgeView):
         self._maths = not self._maths
         self.topics.maths = self._maths
         self._snippets.clear()
-        self.query_one("#topic-text", Static).update(
+        self.query_one("#topic-text", Plain).update(
             pages.topic_page(self.material.topic(self.topic_id), self._maths)
         )
         self._show_document()

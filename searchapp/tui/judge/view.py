@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
 
 from searchapp.errors import SearchappError
 from searchapp.judging.desk import Desk
 from searchapp.runs.material import Material
 from searchapp.tui import pages
 from searchapp.tui.bars import KeyLine
+from searchapp.tui.content import Content, Plain, entitle
 from searchapp.tui.judge.lists import RankingRows, TopicRows
 from searchapp.tui.keys import KeyMap
 from searchapp.tui.line import Line
@@ -58,7 +57,7 @@ class JudgeView(WorkScreen):
     # What there is to see
 
     def compose(self) -> ComposeResult:
-        yield Static(id="head")
+        yield Plain(id="head")
         with Horizontal(id="body"):
             with Vertical(id="left"):
                 yield Line(self.filter_chosen, self.filtered, hint="words or id, then ↵", id="filter")
@@ -67,20 +66,20 @@ class JudgeView(WorkScreen):
                 yield RankingRows(self.desk, self.material, len(self.labels) - 1, self._snippet)
             with Vertical(id="right"):
                 with Pane(id="topic"):
-                    yield Static(id="topic-text")
+                    yield Plain(id="topic-text")
                 yield TextPane(id="document")
         yield Line(self.search, hint="search the documents of this topic: words, then ↵", id="search")
         with Horizontal(id="figures"):
-            yield Static(id="scores")
-            yield Static(id="progress")
+            yield Plain(id="scores")
+            yield Plain(id="progress")
         yield KeyLine(self._grade_entries("skip", "cant_tell", "note", "reason"), 2, id="grades")
         yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
 
     def _entitle(self) -> None:
-        self.topics.border_title = "Topics"
-        self.ranking.border_title = "Documents" if self.desk.is_blind else "Ranking"
+        entitle(self.topics, "Topics")
+        entitle(self.ranking, "Documents" if self.desk.is_blind else "Ranking")
         for pane, name in (("#topic", "Topic"), ("#document", "Document")):
-            self.query_one(pane).border_title = name
+            entitle(self.query_one(pane), name)
         if self.desk.is_blind:
             self._tell("blind: ranks, scores and other people's grades are hidden")
 
@@ -136,7 +135,7 @@ class JudgeView(WorkScreen):
         others, words = self.desk.others(topic, document), self.desk.said_in_words(topic, document)
         match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
         pane.show(pages.document_page(page, others, words, self.labels, self._maths, match, self._sought))
-        pane.border_title = self._document_title(document)
+        entitle(pane, self._document_title(document))
         self._mark_grade(document)
         ranking = self.ranking
         ahead = ranking.documents[ranking.cursor + 1 : ranking.cursor + 1 + AHEAD]
@@ -145,7 +144,7 @@ class JudgeView(WorkScreen):
         self._fetch_rows_ahead()
 
     def _document_title(self, document: str) -> str:
-        title = f"Document {pages.safe(document)}"
+        title = f"Document {document}"
         if self.desk.is_blind:
             return title
         order = self.desk.order(self.topic_id)
@@ -173,7 +172,7 @@ class JudgeView(WorkScreen):
             text = self.material.known_text(document)
             if text is None:
                 return None
-            snippet = self._snippets[document] = pages.safe(one_line(text, self._maths))
+            snippet = self._snippets[document] = one_line(text, self._maths)
         return snippet
 
     def _fetch_block(self, documents: Sequence[str], around: int) -> None:
@@ -214,9 +213,9 @@ class JudgeView(WorkScreen):
             here = pages.scores_line("this topic", self.desk.scores(topic))
             overall, topics = self.desk.mean_scores()
             all_of_them = pages.scores_line(f"{topics:,} topic{'s' * (topics != 1)}", overall)
-            self.query_one("#scores", Static).update(Content("\n").join([here, all_of_them]), layout=False)
+            self.query_one("#scores", Plain).update(Content("\n").join([here, all_of_them]), layout=False)
         full = round((1 - share) * 12)
-        self.query_one("#progress", Static).update(
+        self.query_one("#progress", Plain).update(
             Content.assemble(
                 ("━" * full, "$success"), ("━" * (12 - full), "$line"), f" {judged:,}/{total:,}\n",
                 (f"{share:.1%} unjudged", "$faint"),

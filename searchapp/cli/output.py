@@ -1,0 +1,121 @@
+"""The one door to a person's eyes: everything that a command prints goes through here, and is made harmless.
+
+Results go to stdout, as text or with `--json` as one JSON document; whatever else there is to say goes to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from searchapp.errors import InvalidFiles
+from searchapp.settings import Settings
+from searchapp.visible import escaped, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console as Console
+    from rich.console import ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+
+def say(settings: Settings, message: str) -> None:
+    """Tell the person something on stderr, unless they asked for quiet."""
+    if not settings.quiet:
+        _to_person(message)
+
+
+def warn(message: str) -> None:
+    """Tell the person something that they should not miss, on stderr."""
+    _to_person(f"warning: {message}")
+
+
+def complain(message: str) -> None:
+    """Tell the person why the program ends, on stderr."""
+    _to_person(f"searchapp: {message}")
+
+
+def report_traceback() -> None:
+    """Print the traceback of the error that is being handled, on stderr."""
+    import traceback
+
+    _to_person(traceback.format_exc().rstrip("\n"))
+
+
+def ask(question: str) -> str:
+    """Ask on stderr, and return the line that is typed; nothing at the end of the input."""
+    _to_person(question, end="")
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
+        _to_person("")
+    return answer.strip()
+
+
+def show(text: str) -> None:
+    """Print a result on stdout."""
+    print(visible(text))
+
+
+def warn_of_skipped(problems: InvalidFiles | None) -> None:
+    """Report what `--lenient` has left out."""
+    if problems is not None:
+        warn(f"left out: {problems}")
+
+
+def warn_of_notes(notes: InvalidFiles | None) -> None:
+    """Report what is odd about files, and what was made of it."""
+    if notes is not None:
+        warn(f"odd, but no reason to stop: {notes}")
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout; a figure that is not a number is the text "nan", which JSON can hold.
+
+    Characters that could act on a terminal, or that nobody would see, are written as escapes.
+    """
+    text = json.dumps(_without_nan(value), indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write(f"{escaped(text)}\n")
+
+
+def stdout_console() -> Console:
+    """A console for results: nothing in them is markup, and into a pipe no line is wrapped or cut."""
+    return _console(width=None if sys.stdout.isatty() else 100_000)
+
+
+def stderr_console() -> Console:
+    """The same for what is no result."""
+    return _console(stderr=True, width=None if sys.stderr.isatty() else 100_000)
+
+
+def _console(**options: Any) -> Console:
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class HarmlessConsole(Console):
+        """Makes every piece of text harmless after it was laid out, so that nothing can be forgotten."""
+
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # `guarded` knows what that means; rich would end the process
+
+    return HarmlessConsole(highlight=False, markup=False, emoji=False, **options)
+
+
+def _to_person(message: str, end: str = "\n") -> None:
+    print(visible(message), end=end, file=sys.stderr, flush=True)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, float) and value != value:
+        return "nan"
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return value

@@ -1,0 +1,93 @@
+"""Text of others, made harmless: whatever could act on a terminal or deceive the eye is shown as a sign of its own.
+
+Documents, topics, ids, notes, names of files and messages of servers are written by others. Printed as they are, a
+control character can wipe the screen or set the clipboard, a bidirectional override lets one id look like another, and
+characters without width hide whole sentences. Everything that is printed or drawn passes through `visible` or
+`visible_line`: on the screens in `tui.content`, on the command line in `cli.output`. JSON keeps such characters, as
+escapes, see `escaped`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+Span = tuple[int, int]
+"""A range of characters, the end not included."""
+
+# Written out instead of asked of the package `regex`, which takes longer to import than most commands take to start;
+# a test compares them with Unicode's properties.
+_CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
+_FORMATS = (
+    r"\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\U00013430-\U0001343f"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_WITHOUT_WIDTH = r"\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0"
+_LINE_ENDS = r"\u2028\u2029"
+_HALVES = r"\ud800-\udfff"
+
+_HIDDEN = re.compile(f"[{_CONTROLS}{_FORMATS}{_WITHOUT_WIDTH}{_LINE_ENDS}{_HALVES}]")
+_HIDDEN_IN_LINE = re.compile(f"[\t\n{_CONTROLS}{_FORMATS}{_WITHOUT_WIDTH}{_LINE_ENDS}{_HALVES}]")
+
+
+def _sign(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"<U+{code:04X}>"
+
+
+def visible(text: str) -> str:
+    r"""A text of any number of lines, in which line ends and tabs alone are what they were.
+
+    Control characters become the pictures that Unicode has for them; C1 and bidirectional controls, characters without
+    width, tags, other line ends and halves of characters are named.
+
+    >>> visible("a\x1b[2Jb\u202ec\nd")
+    'a␛[2Jb<U+202E>c\nd'
+    """
+    return _HIDDEN.sub(_sign, text)
+
+
+def visible_line(text: str) -> str:
+    r"""The same on one line: line ends and tabs are shown as well.
+
+    >>> visible_line("a\tb\nc")
+    'a␉b␊c'
+    """
+    return _HIDDEN_IN_LINE.sub(_sign, text)
+
+
+def visible_spans(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
+    r"""What `visible` makes of a text, and where ranges of its characters are then.
+
+    >>> visible_spans("\u200bab", [(1, 2)])
+    ('<U+200B>ab', [(8, 9)])
+    """
+    if _HIDDEN.search(text) is None:
+        return text, list(spans)
+    parts: list[str] = []
+    places: list[int] = []  # of each character, and of the end
+    length = 0
+    for character in text:
+        places.append(length)
+        parts.append(visible(character))
+        length += len(parts[-1])
+    places.append(length)
+    return "".join(parts), [(places[start], places[end]) for start, end in spans]
+
+
+def escaped(json_text: str) -> str:
+    r"""A JSON text with the same characters as escapes, which every reader of JSON turns back.
+
+    >>> escaped('"\u202e"')
+    '"\\u202e"'
+    """
+    return _HIDDEN.sub(_escape, json_text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\u{0xD800 + ((code - 0x10000) >> 10):04x}\\u{0xDC00 + ((code - 0x10000) & 0x3FF):04x}"

@@ -1,0 +1,95 @@
+"""Whatever a command prints, nothing of it acts on a terminal or hides."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.table import Table
+from rich.text import Text
+
+from searchapp import cli
+from searchapp.cli import output
+from searchapp.cli.common import guarded
+from searchapp.errors import DataError
+from searchapp.settings import Settings
+from searchapp.visible import visible
+from tests.test_visible import HOSTILE
+
+
+def printed(capfd: pytest.CaptureFixture[str]) -> str:
+    captured = capfd.readouterr()
+    text = captured.out + captured.err
+    assert text
+    assert visible(text) == text
+    return text
+
+
+def test_messages_are_harmless(capfd: pytest.CaptureFixture[str]) -> None:
+    settings = Settings(home=Path())
+    output.say(settings, HOSTILE)
+    output.warn(HOSTILE)
+    output.complain(HOSTILE)
+    output.show(HOSTILE)
+    assert printed(capfd).count("␛]52;c;") == 4
+
+
+def test_tables_lines_and_styles_are_harmless(capfd: pytest.CaptureFixture[str]) -> None:
+    console = output.stdout_console()
+    table = Table(HOSTILE, title=HOSTILE)
+    table.add_row(HOSTILE)
+    table.add_row(Text(HOSTILE, style="bold"))
+    console.print(table)
+    console.print(HOSTILE, soft_wrap=True)
+    console.print(Text.assemble((HOSTILE, "red")))
+    output.stderr_console().print(HOSTILE)
+    printed(capfd)
+
+
+def test_json_is_harmless_and_keeps_what_it_holds(capfd: pytest.CaptureFixture[str]) -> None:
+    output.print_json({HOSTILE: [HOSTILE]})
+    assert json.loads(printed(capfd)) == {HOSTILE: [HOSTILE]}
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("error", [DataError(HOSTILE), RuntimeError(HOSTILE), OSError(28, HOSTILE, HOSTILE)])
+def test_errors_and_tracebacks_are_harmless(
+    capfd: pytest.CaptureFixture[str], error: Exception, verbose: bool
+) -> None:
+    def fail() -> None:
+        raise error
+
+    assert guarded(fail, verbose) != 0
+    assert ("Traceback" in printed(capfd)) == verbose
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (HOSTILE,),
+        ("tasks", f"--{HOSTILE}"),
+        ("search", "nlps", "x", "--size", HOSTILE),
+        ("rank", "nlps", HOSTILE),
+        ("index", HOSTILE),
+        ("evaluate", "--unjudged", HOSTILE, "x"),
+    ],
+)
+def test_what_was_typed_wrongly_is_repeated_harmlessly(
+    capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    assert cli.run(arguments) == 2
+    message = printed(capfd)
+    assert message.startswith("searchapp: ")
+    assert message.count("\n") == 1
+
+
+def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.run(["indx"]) == 2
+    assert printed(capfd) == "searchapp: no such command 'indx': did you mean 'index'?\n"
+    assert cli.run(["index"]) == 2
+    assert (
+        printed(capfd) == "searchapp: missing argument 'task': `searchapp index --help` says what there is\n"
+    )

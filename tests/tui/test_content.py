@@ -1,0 +1,85 @@
+"""What a widget shows of others' texts is harmless, however it is put together."""
+
+from __future__ import annotations
+
+import asyncio
+
+from textual.app import App, ComposeResult
+
+from searchapp.tui.bars import Entry, KeyLine
+from searchapp.tui.content import Content, Plain, entitle
+from searchapp.tui.line import Line
+from searchapp.tui.rows import Rows, fitted, one_line
+from searchapp.tui.text import TextPane
+from searchapp.visible import visible, visible_line
+from tests.test_visible import HOSTILE
+
+MARKUP = "[/] [bold]x[/bold] [@click=app.quit]y[/]"
+
+
+def harmless(content: Content) -> bool:
+    return visible(content.plain) == content.plain
+
+
+def test_content_is_harmless_whatever_it_is_made_of() -> None:
+    made = [
+        Content(HOSTILE),
+        Content.styled(HOSTILE, "bold"),
+        Content.assemble(HOSTILE, (HOSTILE, "bold"), Content(HOSTILE)),
+        Content(HOSTILE).join([HOSTILE, Content(HOSTILE)]),
+        Content(HOSTILE).stylize("bold", 1, 4),
+    ]
+    assert all(map(harmless, made))
+
+
+def test_styles_stay_on_their_words() -> None:
+    content = Content.assemble("\u200b\x1b", ("word", "bold"), "\u202e")
+    (span,) = content.spans
+    assert content.plain[span.start : span.end] == "word"
+
+
+def test_lines_of_lists_are_harmless_and_fit() -> None:
+    assert one_line(HOSTILE, maths=False) == visible_line(" ".join(HOSTILE.split()))
+    assert len(fitted("\u202e" * 40, 20)) == 20
+
+
+class HostileRows(Rows):
+    def parts(self, place: int, width: int) -> list[tuple[str, str]]:
+        return [(HOSTILE, "rows--text"), (MARKUP, "rows--faint")]
+
+
+class HostileApp(App[None]):
+    """Every widget of the screens, with hostile text in each of its fields."""
+
+    def compose(self) -> ComposeResult:
+        yield Plain(HOSTILE + MARKUP)
+        yield TextPane(id="document")
+        yield HostileRows(id="rows")
+        yield KeyLine([Entry("a", "a", HOSTILE), Entry("b", "b", MARKUP)], 2, id="keys")
+        yield Line(lambda _words: None, text=HOSTILE, hint=HOSTILE, id="line")
+
+    def on_mount(self) -> None:
+        self.query_one(TextPane).show(Content(HOSTILE + MARKUP))
+        self.query_one(HostileRows).show(3, 0)
+        for widget in self.query("*"):
+            entitle(widget, HOSTILE + MARKUP)
+
+
+async def drawn() -> str:
+    app = HostileApp()
+    async with app.run_test(size=(200, 40)) as pilot:
+        line = app.query_one(Line)
+        line.focus()
+        line.insert_text_at_cursor(HOSTILE)
+        line.replace(HOSTILE, 0, 3)
+        app.query_one(Plain).update(HOSTILE + MARKUP)
+        await pilot.pause()
+        strips = app.screen._compositor.render_strips()
+        return "".join(segment.text for strip in strips for segment in strip)
+
+
+def test_every_widget_draws_others_text_harmlessly() -> None:
+    text = asyncio.run(drawn())
+    assert "\u202e" not in text
+    assert visible_line(text) == text
+    assert "[bold]x[/bold]" in text
