@@ -87,7 +87,8 @@ def register(app: typer.Typer) -> None:
             typer.Option(
                 "--lenient",
                 help="Go on, with a warning, where the official scorer stops. checkthat: leave out debates that are "
-                "too short for it; smart-types-wikidata: compare whole labels. No effect on other tasks.",
+                "too short for it; smart-types-wikidata: compare whole labels; explanation-2019: read questions in the "
+                "layout of WorldTree 2. No effect on other tasks.",
             ),
         ] = False,
         judgments: Annotated[

@@ -135,7 +135,7 @@ def make_run(
     shortfall = (
         f"{left_out} topics were left out" if left_out else task.official_shortfall(run, ScorerOptions())
     )
-    official = {} if shortfall else task.official_files(run, request.data)
+    official = {} if shortfall else task.official_files(run, request.data, request.split)
     written = directory.write(out, manifest, run, official, overwrite=overwrite)
     return MadeRun(written, problems, shortfall)
 

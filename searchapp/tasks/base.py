@@ -131,8 +131,12 @@ class Task(Protocol):
     def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
         """Why no official file can be made of a run, as a clause; None when it can."""
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
-        """What writes each of a run's official files, by the file's name; `data` is the folder the run is of."""
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
+        """What writes each of a run's official files, by the file's name; folder and split are those of the run.
+
+        Raises:
+            DataError: the folder's files, of which the official ones take something, are not there any more.
+        """
 
     def validate_official(
         self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems

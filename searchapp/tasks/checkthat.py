@@ -169,7 +169,7 @@ class CheckThat(ShippedTask):
                 )
         return None
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
         return {f"{ranking.topic_id}{SUFFIX}": self._writer(ranking, data) for ranking in run}
 
     def _writer(self, ranking: Ranking, data: Path) -> Writer:

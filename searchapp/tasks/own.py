@@ -240,7 +240,7 @@ class OwnTask:
     def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
         return None
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
         return {self.official_file: lambda file: trec.write_run(file, run)}
 
     def validate_official(

@@ -13,12 +13,21 @@ from pathlib import Path
 from searchapp.evaluation import smart_types as answers
 from searchapp.evaluation.base import Scorer
 from searchapp.evaluation.smart_types_wikidata import MEASURE, SmartTypesWikidataScorer
-from searchapp.formats import smart_types
 from searchapp.formats.problems import Problems
 from searchapp.formats.smart_types import RESOURCE, Question
 from searchapp.model import Document
 from searchapp.tasks import folds
 from searchapp.tasks.smart_types import SmartTypes, resource_document
+
+FILES = {
+    "train": ("task1_wikidata_train.json", "lcquad2_anstype_wikidata_train.json"),
+    "test": (
+        "task1_wikidata_test.json",
+        "lcquad2_anstype_wikidata_test_gold.json",
+        "lcquad2_anstype_wikidata_test.json",
+    ),
+}
+"""The organisers' names of 2021, of 2020, and of 2020 for the test file without gold."""
 
 SINGLE = 0.5
 """The vote of a solved question for a literal or for boolean; its votes for resource types are scattered."""
@@ -31,7 +40,7 @@ class SmartTypesWikidata(SmartTypes):
     scorer: Scorer = SmartTypesWikidataScorer(folds.in_split)
 
     def __init__(self) -> None:
-        super().__init__("wikidata", "Wikidata", smart_types.WIKIDATA)
+        super().__init__("wikidata", "Wikidata", FILES, bom=True)
 
     def document_files(self, data: Path) -> list[Path]:
         return [self.split_file(data, folds.NAMES[0])]
