@@ -61,7 +61,7 @@ def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple
         official = f'KeyError: "{missing} not in index"' if len(missing) == 1 else f'KeyError: "{both}"'
         message = f"{path}: the header has no column {' and no column '.join(missing)}"
         if is_of_worldtree_2(header):
-            message += f", but that of WorldTree 2, {V2_ID} (--lenient goes on)"
+            message += f", but that of WorldTree 2, {V2_ID} (evaluate --lenient goes on)"
         raise NotScorable(message, official)
     question_at, explanation_at = header.index(worldtree.QUESTION_ID), header.index(worldtree.EXPLANATION)
     explained: dict[str, str] = {}

@@ -86,7 +86,7 @@ def official_ids(path: Path, *, bom: bool = False) -> dict[str, OfficialId]:
         if is_id(id_):
             ids.setdefault(str(id_), id_)
     problems.raise_if_any(
-        "official files have ids as they stand there: name the folder that has it with --data"
+        "its ids go into the official file as they stand there: name the folder that has it with --data"
     )
     return ids
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -26,13 +26,15 @@ def check_answered(
     path: Path,
     given: Iterable[Given],
     questions: Mapping[str, OfficialId],
+    topics: Collection[str],
     split: str,
     problems: Problems,
     lack: str,
 ) -> None:
     """Find the predictions of `given` for no question, and the questions without a prediction.
 
-    `questions` are the ids that the split's file has, `lack` says what a missing prediction means. An id of the
+    `questions` are the ids that the split's file has. Those of them in `topics`, which leaves out questions without
+    words and the like, need a prediction; `lack` says what it means that there is none. An id of the
     right text and the wrong type is a problem of its own: to the official scorers it is another question's.
     """
     answered = set()
@@ -47,5 +49,5 @@ def check_answered(
             detail = f"the id {shown(one.id)} is {is_} here and {should} in the questions, which the scorer tells apart"
             problems.add(path, "wrong type of id", where, detail)
     if not problems.stopped:  # what was not read is not missing
-        for id_ in sorted(questions.keys() - answered):
+        for id_ in sorted(set(topics) - answered):
             problems.add(path, "missing question", f"question {shown(id_)}", lack)

@@ -1,8 +1,11 @@
 """Check-worthiness of the sentences of political debates (CheckThat! 2019, task 1).
 
-A topic is a debate, the documents are the lines of all debates, and a topic's ranking holds the lines of its debate
-and no others, the ones most worth a fact check first. What that means is learnt from the labelled debates: of the
-training debates each is ranked by the others, of the test debates each by all training debates.
+A topic is a debate, the documents are the lines of debates, and a topic's ranking holds the lines of its debate and
+no others, the ones most worth a fact check first. What that means is learnt from the labelled debates: of the training
+debates each is ranked by the others, of the test debates each by all training debates.
+
+Scores depend on statistics of all lines in an index. So the training debates have an index of their own, in which
+they are ranked whether there are test debates or not; test debates are ranked among the lines of both.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ from searchapp.tasks.characteristic import TermCounts
 
 TRAINING = "training"
 """The folder whose debates are the labelled examples."""
+
+WITH_TEST = "checkthat-with-test"
+"""The index of all debates; that of the training debates has the task's name."""
 
 TERMS = 200
 """Characteristic terms, and as many characteristic pairs of terms, that a topic asks for."""
@@ -67,8 +73,25 @@ class CheckThat(ShippedTask):
     def gold_files(self, data: Path, split: str) -> list[Path]:
         return self.split_files(data, split)
 
+    @property
+    def index_names(self) -> tuple[str, ...]:
+        return WITH_TEST, self.index_name
+
+    def index_of(self, data: Path, split: str) -> str:
+        (part,) = {path.parent.name for path in self.split_files(data, split)[:1]}
+        return self.index_name if part == TRAINING else WITH_TEST
+
+    def files_of(self, data: Path, index: str) -> list[Path]:
+        return self.document_files(data) if index == WITH_TEST else self.split_files(data, TRAINING)
+
+    def documents_of(self, data: Path, index: str, problems: Problems) -> Iterator[Document]:
+        return self._lines(self.files_of(data, index), data, problems)
+
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
-        for path in self.document_files(data):
+        return self._lines(self.document_files(data), data, problems)
+
+    def _lines(self, files: Sequence[Path], data: Path, problems: Problems) -> Iterator[Document]:
+        for path in files:
             if problem := unusable(path.stem):
                 detail = f"rename the file, whose name is the debate's: {problem[1]}"
                 problems.add(path, problem[0], detail=detail, skippable=False)
