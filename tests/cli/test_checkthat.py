@@ -366,6 +366,70 @@ def test_a_result_file_is_compared_with_its_debate(offline: Cli, tmp_path: Path)
     assert "line 2: wrong line number" in twice and "line 3: wrong line format" in twice
 
 
+def test_what_the_checker_lets_pass_and_the_scorer_stops_on_is_not_called_valid(
+    offline: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "farm_speech.tsv"
+    rows = [f"{number}\t0.5\n" for number in range(1, 53)]
+    whole, short = "".join(rows), "".join(rows[:49])
+    for text, said in ((f"{whole}\n", "stray white space"), (short, "too few lines: 49 lines")):
+        path.write_text(text)
+        # Alone it is held to the organisers' format checker, whose verdict is the exit code.
+        alone = offline("validate", path, "--task", "checkthat")
+        assert alone.code == 0 and said in alone.stderr and "valid checkthat" not in alone.stderr
+        assert "the organisers' format checker lets it pass, and their scorer stops on it" in alone.stderr
+        described = offline("validate", path, "--task", "checkthat", "--json").json
+        assert (described["valid"], described["problems"], len(described["warnings"])) == (False, [], 1)
+        where = ["--data", SAMPLE, "--split", "farm_speech"]
+        assert offline("validate", path, "--task", "checkthat", *where).code == 4
+    path.write_text(whole)
+    described = offline("validate", path, "--task", "checkthat", "--json").json
+    assert (described["valid"], described["warnings"]) == (True, [])
+
+
+def test_a_folder_of_exported_files_is_scored_as_the_files_are(debates: Cli, tmp_path: Path) -> None:
+    run = rank(debates, tmp_path / "run")
+    out = tmp_path / "predictions"
+    assert debates("export", run, "--out", out).code == 0
+    options = ["--task", "checkthat", "--data", SAMPLE, "--split", "training"]
+    of_run = debates("evaluate", run, "--json", "--per-topic").json
+    files = [out / f"{name}.tsv" for name in TRAINING]
+    of_folder = debates("evaluate", out, *options, "--json", "--per-topic").json
+    assert of_folder["official"] == of_run["official"] and of_folder["measures"] == of_run["measures"]
+    assert of_folder["source"] == ", ".join(map(str, files))
+    # The gold may come in another order: each debate is scored with its own.
+    gold = [SAMPLE / "training" / f"{name}.tsv" for name in reversed(TRAINING)]
+    of_gold = debates("evaluate", out, "--task", "checkthat", "--gold", *gold, "--json").json
+    assert of_gold["official"]["values"] == of_run["official"]["values"]
+    (out / "notes.txt").write_text("what else lies there")
+    shown = debates("evaluate", out, *options, "--by", "debate").stdout
+    lines = shown.splitlines()
+    assert max(map(len, lines)) < 150 and lines[0].endswith("predictions (3 files)")
+    assert f"(3 files): {', '.join(file.name for file in files)}" in shown
+    # One debate too few or too many is what the official scorer refuses.
+    extra = out / "another.tsv"
+    extra.write_text("1\t0.5\n")
+    many = debates("evaluate", out, *options)
+    assert many.code == 4 and "Different number of gold files (3) and pred files (4)" in many.stderr
+    extra.unlink()
+    files[1].unlink()
+    few = debates("evaluate", out, *options)
+    assert few.code == 4 and "predictions: 2 (none of harbour_mayor.tsv), gold files: 3" in few.stderr
+    extra.write_text("1\t0.5\n")
+    unclear = debates("evaluate", out, *options)
+    assert unclear.code == 2 and "has no harbour_mayor.tsv: name its files one by one" in unclear.stderr
+
+
+def test_a_folder_without_a_run_needs_a_task_and_files(offline: Cli, tmp_path: Path) -> None:
+    result = offline("evaluate", tmp_path)
+    assert result.code == 2
+    assert "is no run directory (it has no run.json)" in result.stderr
+    assert "if it has official files, name their task with --task" in result.stderr
+    options = ["--task", "checkthat", "--data", SAMPLE, "--split", "training"]
+    result = offline("evaluate", tmp_path, *options)
+    assert result.code == 2 and "has no official file of checkthat: `searchapp export`" in result.stderr
+
+
 def test_no_judged_gold_is_lost(debates: Cli, tmp_path: Path) -> None:
     from searchapp.tasks.checkthat import TASK
 
