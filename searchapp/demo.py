@@ -16,7 +16,7 @@ from searchapp.evaluation import nlps
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.evaluation.evaluate import Evaluation, GoldSource, evaluate
 from searchapp.formats.problems import Problems
-from searchapp.indexing import index_task
+from searchapp.indexing import index_task, open_index
 from searchapp.model import Example, Topic
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
@@ -79,7 +79,7 @@ def found(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchR
     """What a person finds who types some words."""
     task = sample.task
     recipe = recipes.load(task.name, task.search_recipe)
-    return search(engine.open(task.name), resources.index_mapping(task.mapping), recipe, words, size)
+    return search(open_index(task, engine), resources.index_mapping(task.mapping), recipe, words, size)
 
 
 def scored(sample: Sample, engine: Engine, folder: Path) -> Iterator[tuple[str, Evaluation]]:

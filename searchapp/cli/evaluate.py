@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from searchapp.cli.common import JsonOption, command
-from searchapp.cli.figures import print_evaluations
+from searchapp.cli.figures import headings, print_evaluations
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import print_json, warn
 from searchapp.cli.spreading import SpreadingCommand, files_named
@@ -32,7 +32,8 @@ def register(app: typer.Typer) -> None:
     def evaluate(
         settings: Settings,
         runs: Annotated[
-            list[Path], typer.Argument(help="Run directories, or official files.", show_default=False)
+            list[Path],
+            typer.Argument(help="Run directories, official files, or folders of them.", show_default=False),
         ],
         task: Annotated[
             str | None, typer.Option(help="Task of an official file.", show_default=False)
@@ -87,7 +88,8 @@ def register(app: typer.Typer) -> None:
             typer.Option(
                 "--lenient",
                 help="Go on, with a warning, where the official scorer stops. checkthat: leave out debates that are "
-                "too short for it; smart-types-wikidata: compare whole labels. No effect on other tasks.",
+                "too short for it; smart-types-wikidata: compare whole labels; explanation-2019: read questions in the "
+                "layout of WorldTree 2. No effect on other tasks.",
             ),
         ] = False,
         judgments: Annotated[
@@ -147,12 +149,12 @@ def register(app: typer.Typer) -> None:
             print_evaluations(evaluations)
         for warning in dict.fromkeys(warning for each in evaluations for warning in each.warnings):
             warn(warning)
-        for evaluation in evaluations:
+        for heading, evaluation in zip(headings(evaluations), evaluations, strict=True):
             measure = evaluation.official.measure
             figure = evaluation.official.values.get(measure, nan)
             # Not `<`: a figure that is not a number has not reached the gate either.
             if fail_under is not None and not figure >= fail_under:
-                raise GateMissed(f"{evaluation.source}: {measure} {figure:.6f} is below {fail_under:g}")
+                raise GateMissed(f"{heading}: {measure} {figure:.6f} is below {fail_under:g}")
 
 
 def _grades(

@@ -56,6 +56,13 @@ def register(app: typer.Typer) -> None:
                 show_default=False,
             ),
         ] = None,
+        data: Annotated[
+            Path | None,
+            typer.Option(
+                help="Folder with the task's official files, if it is no longer where the run was made from it.",
+                show_default=False,
+            ),
+        ] = None,
         nearest: Annotated[
             int | None,
             typer.Option(
@@ -89,7 +96,8 @@ def register(app: typer.Typer) -> None:
             loaded = task_of(stored, task)
             if shortfall := loaded.official_shortfall(stored.run, ScorerOptions(nearest)):
                 raise DataError(f"{run}: {shortfall}")
-            writers = loaded.official_files(stored.run, Path(stored.manifest.data))
+            manifest = stored.manifest
+            writers = loaded.official_files(stored.run, data or Path(manifest.data), manifest.split)
         else:
             writers = {"run": lambda file: write[format_](file, stored.run)}
         write_files(out, writers, replace=overwrite)

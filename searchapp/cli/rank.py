@@ -65,7 +65,8 @@ def register(app: typer.Typer) -> None:
         annotator: AnnotatorsOption = None,
         log: LogOption = None,
         lenient: Annotated[
-            bool, typer.Option("--lenient", help="Leave invalid topics out instead of stopping.")
+            bool,
+            typer.Option("--lenient", help="Leave invalid topics and solved topics out instead of stopping."),
         ] = False,
         overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run.")] = False,
         as_json: JsonOption = False,
@@ -97,6 +98,7 @@ def register(app: typer.Typer) -> None:
         with closing(open_engine(settings)) as engine:
             made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
         warn_of_skipped(made.problems.skipped)
+        warn_of_skipped(made.solved_problems.skipped)
         if made.shortfall:
             warn(f"the run has no official file: {made.shortfall}")
         manifest = made.manifest

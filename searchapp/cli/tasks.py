@@ -132,7 +132,10 @@ def _indexed(settings: Settings, tasks: Sequence[Task]) -> dict[str, int]:
 
     try:
         with closing(open_engine(settings)) as engine:
-            found = {task.name: engine.index_info(task.index_name) for task in tasks}
+            found = {
+                task.name: next(filter(None, map(engine.index_info, task.index_names)), None)
+                for task in tasks
+            }
     except EngineError as error:
         warn(str(error))
         return {}

@@ -130,8 +130,12 @@ def sorted_by_line(hits: Iterable[tuple[str, float]]) -> list[tuple[str, float]]
 def _check_files(predictions: Sequence[Prediction], gold: Sequence[Path]) -> None:
     """Refuse what the official scorer refuses before it reads any gold, in its order."""
     if len(predictions) != len(gold):
+        names = {prediction.path.name if prediction.path else prediction.name for prediction in predictions}
+        lacking = [path.name for path in gold if path.name not in names]
+        none_of = f" (none of {', '.join(lacking)})" if 0 < len(lacking) < len(gold) else ""
         raise NotScorable(
-            f"predictions: {len(predictions)}, gold files: {len(gold)}: give a gold file for each debate, in order",
+            f"predictions: {len(predictions)}{none_of}, gold files: {len(gold)}: give a gold file for each debate, in "
+            "order",
             f"Different number of gold files ({len(gold)}) and pred files ({len(predictions)}) provided. Cannot score.",
         )
     paths = [str(prediction.path) for prediction in predictions if prediction.path is not None]

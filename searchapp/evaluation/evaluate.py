@@ -50,7 +50,8 @@ class Evaluation:
 
     `topics` is the number of topics with gold. `official` is what the organisers' scorer yields, `measures`
     has the field's own, in ir-measures' notation. `warnings` say where a figure misleads. `judged` says what the
-    judgments cover that were the gold, None where the gold was the organisers'.
+    judgments cover that were the gold, None where the gold was the organisers'. `files` are the official files that
+    were scored, none for a run.
     """
 
     source: str
@@ -62,6 +63,7 @@ class Evaluation:
     warnings: tuple[str, ...]
     breakdowns: tuple[Breakdown, ...] = ()
     judged: Mapping[str, Any] | None = None
+    files: tuple[str, ...] = ()
 
     def to_json(self, *, per_topic: bool = False) -> dict[str, Any]:
         """The JSON that `evaluate --json` prints; with `per_topic` the figures of each topic too."""
@@ -92,7 +94,7 @@ class Evaluation:
 
 
 def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
-    """Score run directories, or official files; files that make one submission together are scored as one.
+    """Score run directories, official files, or folders of them; files that make one submission together are one.
 
     Raises:
         NotScorable: the organisers' scorer stops on a file or refuses it.
@@ -100,10 +102,12 @@ def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
         DataError: a run or the gold is not what it should be, or the gold is masked.
     """
     evaluations = []
-    files = []
+    files: list[Path] = []
     for source in sources:
-        if source.is_dir():
+        if (source / directory.MANIFEST).is_file():
             evaluations.append(_evaluate_run(source, gold))
+        elif source.is_dir():
+            files += _files_in(source, gold)
         elif source.exists():
             files.append(source)
         else:
@@ -121,14 +125,42 @@ def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
     return evaluations + [_evaluate_files(task, submission, gold) for submission in submissions]
 
 
+def _files_in(folder: Path, gold: GoldSource) -> list[Path]:
+    """The official files in a folder; those that make one submission in the order of the gold files of their names.
+
+    Raises:
+        UsageError: it isn't said which task they are of, or there are none, or which belongs to which gold.
+    """
+    if gold.task is None:
+        raise UsageError(
+            f"{folder} is no run directory (it has no {directory.MANIFEST}): `searchapp rank` makes one; if it has "
+            "official files, name their task with --task"
+        )
+    task = tasks.load(gold.task)
+    found = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    if task.scorer.files_make_one:
+        wanted = [file.name for file in _gold_files(task, gold)]
+        kinds = {Path(name).suffix for name in wanted}
+        found = [path for path in found if path.suffix in kinds]
+        found.sort(key=lambda path: wanted.index(path.name) if path.name in wanted else len(wanted))
+        missing = [name for name in wanted if not (folder / name).exists()]
+        if missing and len(found) == len(wanted):  # of another number the scorer says what is missing
+            raise UsageError(
+                f"{folder} has no {', '.join(missing)}: name its files one by one, in the order of the gold files"
+            )
+    if not found:
+        raise UsageError(f"{folder} has no official file of {task.name}: `searchapp export` writes them")
+    return found
+
+
 def _evaluate_files(task: Task, files: Sequence[Path], gold: GoldSource) -> Evaluation:
-    source = ", ".join(map(str, files))
     gold_files = _gold_files(task, gold)
     predictions = task.scorer.read(files)  # whose errors name the file themselves
     try:
-        return _scored(source, task, gold, gold_files, predictions)
+        scored = _scored(", ".join(map(str, files)), task, gold, gold_files, predictions)
     except NotScorable as error:
-        raise error.of(source) from error
+        raise error.of(str(files[0]) if len(files) == 1 else f"{len(files)} files") from error
+    return replace(scored, files=tuple(map(str, files)))
 
 
 def _evaluate_run(path: Path, given: GoldSource) -> Evaluation:
@@ -185,7 +217,9 @@ def _gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
     folder = gold.folder(task) or Path()
     if task.is_masked(folder, gold.split):
         files = ", ".join(map(str, task.split_files(folder, gold.split)))
-        raise DataError(f"{files}: the gold is masked, so nothing can be scored: choose another split")
+        raise DataError(
+            f"{files}: the gold is masked, so nothing can be scored: choose another split, or name gold with --gold"
+        )
     return task.gold_files(folder, gold.split)
 
 

@@ -63,13 +63,17 @@ class Predictions:
 
     `rankings` are the whole rankings when the predictions come from a run, from which the field's measures
     are computed; otherwise they are computed from the answers. `warnings` say what the official script skips,
-    `source` names the file.
+    `source` names the file. Of a run the ids are text, and stand for whichever id of the gold is written so.
     """
 
     answers: Mapping[Any, Any]
     rankings: Mapping[str, Sequence[str]] | None = None
     warnings: tuple[str, ...] = ()
     source: str = "the run"
+
+    def key(self, id_: Any) -> Any:
+        """What the answer to the gold question of an id is found by."""
+        return id_ if self.rankings is None else _name(id_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +208,14 @@ class RelationScorer:
                 name = f"{name} ({type(id_).__name__})"
             names[name] = None
             where = f"question {_shown(id_)}"
-            if id_ in predictions.answers and isinstance(predictions.answers[id_], dict):
+            key = predictions.key(id_)
+            if key in predictions.answers and isinstance(predictions.answers[key], dict):
                 # What the official script makes of an object is nothing that anybody means.
                 raise DataError(
                     f"{predictions.source}: {where}: the predicted relations must be a list, not an object"
                 )
-            if id_ in predictions.answers:
-                counts, honest = count(predictions.answers[id_], entry["relations"], where)
+            if key in predictions.answers:
+                counts, honest = count(predictions.answers[key], entry["relations"], where)
             else:
                 size = len(entry["relations"]) if isinstance(entry["relations"], list) else 0
                 counts = honest = Counts(slots=size)

@@ -49,7 +49,7 @@ class Material(Pages):
                 f"there is no folder {folder}, where the run's topics are from: say where with --data"
             )
         topics = task.topics(folder, manifest.split, Problems(lenient=True))
-        index = open_index(task, engine)
+        index = open_index(task, engine, task.index_of(folder, manifest.split))
         return cls(task, index, path, manifest, {topic.id: topic for topic in topics})
 
     @property

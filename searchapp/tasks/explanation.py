@@ -64,7 +64,7 @@ class ExplanationTask(ShippedTask):
     def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
         return None
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
         return {self.official_file: lambda file: two_column.write_two_column(file, run)}
 
     def validate_official(

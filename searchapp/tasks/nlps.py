@@ -111,7 +111,7 @@ class Nlps(ShippedTask):
                 )
         return None
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
         return {self.official_file: lambda file: two_column.write_two_column(file, run)}
 
     def validate_official(

@@ -20,7 +20,7 @@ from searchapp.formats.texts import read_texts
 from searchapp.model import Document, Example, Run, Topic
 from searchapp.resources import RecipeBook
 from searchapp.tasks import own_file
-from searchapp.tasks.base import Grades, Task, Writer
+from searchapp.tasks.base import Grades, OneIndex, Task, Writer
 from searchapp.tasks.own_file import OwnFile, Topics
 
 RECIPES = "text"
@@ -39,7 +39,7 @@ def load(path: Path) -> Task:
     return OwnTask(own_file.read(path))
 
 
-class OwnTask:
+class OwnTask(OneIndex):
     """A task that a TOML file describes."""
 
     official_file = "run.trec"
@@ -240,7 +240,7 @@ class OwnTask:
     def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
         return None
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
         return {self.official_file: lambda file: trec.write_run(file, run)}
 
     def validate_official(
