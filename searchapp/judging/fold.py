@@ -111,11 +111,14 @@ class View:
         ]
         return notes[-1] if notes else ""
 
-    def decision(self, topic_id: str, document_id: str) -> Event | None:
-        """The last standing decision between annotators."""
+    def decision(
+        self, topic_id: str, document_id: str, among: Collection[str] | None = None
+    ) -> Event | None:
+        """The last standing decision between annotators, of those that the annotators `among` have made."""
         decisions = [
             event
             for annotator in self._annotators.get((topic_id, document_id), ())
+            if among is None or annotator in among
             for event in self._of[annotator, topic_id, document_id]
             if event.action is Action.adjudicate and self.holds(event.id)
         ]
@@ -153,7 +156,8 @@ class Rule(StrEnum):
 class Folding:
     """Whose opinions count, and the rule that makes one grade of them.
 
-    A decision between annotators always comes first. Models do not count unless their names are in `annotators`.
+    A decision between annotators comes first. With `annotators` only what these say counts, their decisions too: one
+    name alone gives that annotator's own grades. Models do not count unless they are named.
     """
 
     rule: Rule = Rule.majority
@@ -184,7 +188,7 @@ def judged(view: View, folding: Folding | None = None) -> Judged:
             for opinion in view.opinions(topic_id, document_id)
             if opinion.grade is not None and folding.counts(opinion)
         ]
-        decision = view.decision(topic_id, document_id)
+        decision = view.decision(topic_id, document_id, folding.annotators)
         if decision is None and len(set(given)) > 1:
             disputed.append((topic_id, document_id))
         grade = decision.grade if decision is not None else combined(given, folding.rule)

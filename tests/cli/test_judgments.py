@@ -258,6 +258,24 @@ def test_a_decision_ends_a_dispute(offline: Cli, log: Path, tmp_path: Path) -> N
     )
 
 
+def test_an_annotators_own_grades_are_exported_whatever_was_decided(
+    offline: Cli, log: Path, tmp_path: Path
+) -> None:
+    decide = ("--topic", "t1", "--document", "d2", "--grade", 1, "--annotator", "eve", "--log", log)
+    assert offline("judgments", "adjudicate", TASK, *decide).code == 0
+    out = tmp_path / "qrels"
+
+    def grade(*names: str) -> str:
+        named = [word for name in names for word in ("--annotator", name)]
+        options = ("--format", "qrels", "--log", log, "--out", out, "--overwrite", *named)
+        assert offline("judgments", "export", TASK, *options).code == 0
+        return next(row[3] for row in rows(out) if row[2] == "d2")
+
+    assert [grade(), grade("ann"), grade("ben"), grade("ann", "ben"), grade("ann", "ben", "eve")] == [
+        "1", "0", "2", "0", "1",
+    ]  # fmt: skip
+
+
 def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) -> None:
     arguments = ["judgments", "adjudicate", TASK, "--log", str(log), "--annotator", "eve", "--plain"]
     result = CliRunner().invoke(app, arguments, input="1 half of it\n")

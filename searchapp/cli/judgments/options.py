@@ -31,7 +31,8 @@ AnnotatorsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--annotator",
-        help="Only this annotator, a model too; can be given several times. All people by default.",
+        help="Only what this annotator says, a model too, and decides; can be given several times. All people by "
+        "default, and every decision.",
         show_default=False,
     ),
 ]
