@@ -74,6 +74,10 @@ class View:
             standing[one] = not any(standing.get(other) for other in self._retracted_by.get(one, ()))
         return standing[event_id]
 
+    def retractions(self, event_id: str) -> list[str]:
+        """The ids of the retractions of an event that stand."""
+        return [other for other in self._retracted_by.get(event_id, ()) if self.holds(other)]
+
     def latest(self, topic_id: str, document_id: str) -> datetime | None:
         """The time of the latest event on a document.
 
@@ -111,9 +115,7 @@ class View:
         ]
         return notes[-1] if notes else ""
 
-    def decision(
-        self, topic_id: str, document_id: str, among: Collection[str] | None = None
-    ) -> Event | None:
+    def decision(self, topic_id: str, document_id: str, among: Collection[str] | None = None) -> Event | None:
         """The last standing decision between annotators, of those that the annotators `among` have made."""
         decisions = [
             event

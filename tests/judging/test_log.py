@@ -245,10 +245,12 @@ def test_what_is_sent_and_what_came_is_remembered(log: JudgmentLog) -> None:
 
 def test_a_log_of_an_earlier_searchapp_goes_on(log: JudgmentLog) -> None:
     log.append([event()])
-    for statement in ("DROP TABLE arrivals", "DROP TABLE mirrors", "PRAGMA user_version = 1"):
-        log._database.execute(statement)
+    for name in ("arrivals", "sent_of_tasks", "mirrors", "imported", "imports"):
+        log._database.execute(f"DROP TABLE {name}")
+    log._database.execute("PRAGMA user_version = 1")
     log.close()
     with JudgmentLog(log.path) as later:
         assert len(later) == 1 and later.mirror("there", "first").sent == 0
+        assert later.imports("nlps") == [] and later.unsent(later.mirror("there", "first"), 0, 9, "nlps")
     with JudgmentLog(log.path) as again:
         assert again.waiting("there") == 1
