@@ -180,8 +180,8 @@ def _grades(
             )
     if qrels is not None:
         return read_grades(qrels)
-    with open_log(settings, log) as opened:
-        name = task_of(directory.read(runs[0]), source.task).name
+    name = task_of(directory.read(runs[0]), source.task).name
+    with open_log(settings, log, name) as opened:
         _, view = of_task(opened, name)
     require_known(folding.annotators, view, name)
     return judged(view, folding).grades

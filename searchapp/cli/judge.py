@@ -96,7 +96,7 @@ def register(app: typer.Typer) -> None:
         with (
             closing(open_engine(settings)) as engine,
             JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS) as log,
-            team(settings, log, shared) as courier,
+            team(settings, log, loaded.name, shared) as courier,
         ):
             material = Material.open(loaded, engine, run, data)
             topics = material.topics

@@ -134,9 +134,7 @@ def test_an_import_is_listed_and_taken_back(offline: Cli, log: Path, qrels: Path
     assert "still hold" in table and str(qrels) in table and "qrels" in table
 
 
-def test_what_was_said_since_holds_when_an_import_is_taken_back(
-    offline: Cli, log: Path, qrels: Path
-) -> None:
+def test_what_was_said_since_holds_when_an_import_is_taken_back(offline: Cli, log: Path, qrels: Path) -> None:
     assert take_in(offline, log, qrels).code == 0
     judge(log, "101", 0)
     assert take_back(offline, log, 1).json["retracted"] == 3
@@ -205,7 +203,9 @@ def test_a_log_with_imports_taken_back_goes_elsewhere_as_it_is(
 def test_an_import_that_is_not_there_is_refused(offline: Cli, log: Path, qrels: Path) -> None:
     assert take_in(offline, log, qrels).code == 0
     result = take_back(offline, log, 2)
-    assert result.code == 2 and "there is no import 2 of nlps" in result.stderr and "it has 1" in result.stderr
+    assert (
+        result.code == 2 and "there is no import 2 of nlps" in result.stderr and "it has 1" in result.stderr
+    )
     other = offline("judgments", "import", "explanation-2021", qrels, "--format", "qrels", "--annotator", "a",
                     "--log", log)  # fmt: skip
     assert other.code == 0

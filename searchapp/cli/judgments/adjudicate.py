@@ -81,7 +81,9 @@ def register(group: typer.Typer) -> None:
             raise UsageError("--reason is that of --grade: on the screen and in prompts write it there")
         simple = plain or os.environ.get("TERM") == "dumb"
         simple = simple or grade is not None or not (sys.stdin.isatty() and sys.stdout.isatty())
-        with open_log(settings, log, patience=PATIENCE_SECONDS if grade is None else None) as opened:
+        with open_log(
+            settings, log, loaded.name, patience=PATIENCE_SECONDS if grade is None else None
+        ) as opened:
             _, view = of_task(opened, loaded.name)
             require_known(between, view, loaded.name)
             author = Author(annotator.strip(), channel=Channel.plain if simple else Channel.interface)

@@ -82,7 +82,7 @@ def register(group: typer.Typer) -> None:
 
         loaded = load(task)
         task = loaded.name
-        with open_log(settings, log) as opened:
+        with open_log(settings, log, loaded.name) as opened:
             events, view = of_task(opened, task)
         require_known(annotator, view, task)
         if annotator and format_ is Format.jsonl:
@@ -173,7 +173,7 @@ def register(group: typer.Typer) -> None:
         loaded = load(task)
         highest = len(loaded.grades) - 1
         folder = data_folder(loaded, settings.home, data)
-        with open_log(settings, log, must_exist=False) as opened:
+        with open_log(settings, log, loaded.name, must_exist=False) as opened:
             if annotator is None:
                 incoming = exchange.incoming_events(opened, file, loaded.name, highest)
             else:

@@ -32,7 +32,7 @@ def register(group: typer.Typer) -> None:
         What the team's cluster sent came with no file, and each machine lists its own imports.
         """
         task = name_of(task)
-        with open_log(settings, log) as opened:
+        with open_log(settings, log, task) as opened:
             _, view = of_task(opened, task)
             found = [
                 (one, sum(view.holds(event.id) for event in opened.events_of(one.number)))
@@ -65,7 +65,7 @@ def register(group: typer.Typer) -> None:
         from searchapp.judging.exchange import take_back
 
         task = name_of(task)
-        with open_log(settings, log) as opened:
+        with open_log(settings, log, task) as opened:
             _, view = of_task(opened, task)
             known = {one.number: one for one in opened.imports(task)}
             if number not in known:
