@@ -36,8 +36,8 @@ class LookUp:
     def __str__(self) -> str:
         """The unknown ids in a clause."""
         first = shown(self.unknown[0])
-        such = f"such as {first}" if len(self.unknown) > 1 else first
-        return f"{len(self.unknown):,} of {self.asked:,} {self.kind} ({such}) are not in {self.place}"
+        such, are = (f"such as {first}", "are") if len(self.unknown) > 1 else (first, "is")
+        return f"{len(self.unknown):,} of {self.asked:,} {self.kind} ({such}) {are} not in {self.place}"
 
 
 def look_up_topics(task: Task, folder: Path, split: str | None, wanted: Collection[str]) -> LookUp:

@@ -72,7 +72,7 @@ def test_ids_that_the_task_does_not_have_are_refused_with_their_number(
     qrels.write_text(qrels.read_text() + "608 0 nothing 1\n999 0 nowhere 0\n999 0 101 1\n")
     result = take_in(cli, log, qrels, "--data", SAMPLE)
     assert result.code == 4
-    assert "1 of 3 topics (999) are not in nlps train, dev (not at hand: test)" in result.stderr
+    assert "1 of 3 topics (999) is not in nlps train, dev (not at hand: test)" in result.stderr
     assert "2 of 5 documents (such as nothing) are not in the index " in result.stderr
     assert "--lenient" in result.stderr and "Traceback" not in result.stderr
     assert events(log) == []
@@ -94,7 +94,7 @@ def test_topics_of_another_split_are_refused_where_a_split_is_named(
 def test_without_an_index_documents_are_looked_up_in_the_files(offline: Cli, log: Path, qrels: Path) -> None:
     qrels.write_text("608 0 nothing 1\n")
     result = take_in(offline, log, qrels, "--data", SAMPLE)
-    assert result.code == 4 and "1 of 1 documents (nothing) are not in the files in" in result.stderr
+    assert result.code == 4 and "1 of 1 documents (nothing) is not in the files in" in result.stderr
 
 
 def test_what_can_not_be_checked_is_told(offline: Cli, log: Path, qrels: Path) -> None:
@@ -183,7 +183,7 @@ def test_what_the_annotator_has_undone_is_not_brought_back(offline: Cli, log: Pa
     assert len(held(log)) == 2
     result = take_in(offline, log, qrels, "--json")
     assert result.json["new"] == 0 and result.json["undone"] == 1
-    assert "none of them new; 1 were undone since, and stay so" in result.stderr
+    assert "none of them new; 1 was undone since, and stays so" in result.stderr
     assert len(held(log)) == 2
 
 

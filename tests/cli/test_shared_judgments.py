@@ -127,7 +127,7 @@ def test_only_the_judgments_of_the_task_at_hand_are_sent(
         opened.append([private])
     told = judge(run, "ann", "--shared", typed="1\n0\nq\n")
     assert "the team has them in http" in told.stderr and "wait for the cluster" not in told.stdout
-    assert "1 judgments of other tasks stay here: `searchapp judgments sync` sends all" in told.stderr
+    assert "1 judgment of another task stays here: `searchapp judgments sync` sends all" in told.stderr
     monkeypatch.setenv("SEARCHAPP_SHARED", "1")
     assert server("judgments", "stats", "nlps").code == 0
     with JudgmentLog(home(tmp_path, "ben", monkeypatch)):

@@ -41,7 +41,10 @@ def register(group: typer.Typer) -> None:
         ] = None,
         run: Annotated[
             Path | None,
-            typer.Option(help="Run directory: its topics, and what its recipe matches.", show_default=False),
+            typer.Option(
+                help="Run directory, or TREC run: its topics, and what its recipe matches.",
+                show_default=False,
+            ),
         ] = None,
         data: Annotated[
             Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
@@ -153,7 +156,7 @@ def _pages(
 
     with closing(open_engine(settings)) as engine:
         if run is not None:
-            yield Material.open(task, engine, run, data)
+            yield Material.open(task, engine, run, data, home=settings.home)
             return
         topics = topics_of(task, data_folder(task, settings.home, data), wanted)
         if not topics:

@@ -196,7 +196,10 @@ def register(group: typer.Typer) -> None:
                     "undone": incoming.undone,
                 }
             )
-        undone = f"; {incoming.undone:,} were undone since, and stay so" if incoming.undone else ""
+        undone = ""
+        if incoming.undone:
+            were, stay = ("was", "stays") if incoming.undone == 1 else ("were", "stay")
+            undone = f"; {incoming.undone:,} {were} undone since, and {stay} so"
         if made is None:
             say(settings, f"{file}: {incoming.judgments:,} judgments, none of them new{undone}")
             return

@@ -93,10 +93,12 @@ def team(settings: Settings, log: JudgmentLog, task: str, shared: bool | None) -
         if not log.waiting(address, task) or exchange_if_possible(settings, log, task):
             say(settings, f"the team has them in {address}")
         if others := log.waiting(address) - log.waiting(address, task):
-            say(
-                settings,
-                f"{others:,} judgments of other tasks stay here: `searchapp judgments sync` sends all",
+            things = (
+                "1 judgment of another task stays"
+                if others == 1
+                else f"{others:,} judgments of other tasks stay"
             )
+            say(settings, f"{things} here: `searchapp judgments sync` sends all")
 
 
 @contextmanager
