@@ -29,6 +29,9 @@ RUN = "topic Q0 document rank score tag"
 QRELS = "topic 0 document grade"
 """The cells of a line."""
 
+OF_RANKS = ("rank not an integer", "ranks out of order")
+"""The problems of `read_run` that a file has which is ordered by its scores."""
+
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -59,12 +62,12 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
         rank = previous + 1 if rank_text == str(previous + 1) else _rank(rank_text)
         score = _score(score_text)
         if rank is None:
-            found.add(path, "rank not an integer", where, shown(rank_text))
+            found.add(path, OF_RANKS[0], where, shown(rank_text))
         elif rank != previous + 1:
             gap = topic not in ranks or rank > previous
             if (topic, gap) not in told:
                 detail = f"rank {rank} of topic {shown(topic)} stands where {previous + 1} is expected"
-                found.add(path, "ranks out of order", where, detail, skippable=gap)
+                found.add(path, OF_RANKS[1], where, detail, skippable=gap)
             told.add((topic, gap))
         ranks[topic] = previous + 1 if rank is None else rank
         if score is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from searchapp.model import Hits, Ranking, Run
 from searchapp.runs import directory, given
 from searchapp.runs.directory import Manifest
 from searchapp.runs.given import GivenRun
+from searchapp.runs.known import LookUp, look_up_documents
 from searchapp.tasks.base import Task
 
 TAG = "pool"
@@ -28,12 +29,13 @@ TAG = "pool"
 class Scope:
     """What the runs of a pool are of: the topics that count, and the manifest that theirs is made from.
 
-    `name` is what messages call it.
+    `name` is what messages call it. `look_up` finds which documents the index does not have, where it is at hand.
     """
 
     name: str
     topics: Collection[str]
     manifest: Manifest
+    look_up: Callable[[Collection[str]], LookUp] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Pool:
 
 
 def scope_of(task: Task, engine: Engine, data: Path, split: str) -> Scope:
-    """What TREC runs of a split are of, which do not say it themselves.
+    """What TREC runs of a split are of, which do not say it themselves; as long as the engine is open.
 
     Raises:
         InvalidFiles: the topics can't be read.
@@ -54,7 +56,8 @@ def scope_of(task: Task, engine: Engine, data: Path, split: str) -> Scope:
     problems = Problems(lenient=True)
     topics = task.topics(data, split, problems)
     problems.raise_if_any()
-    info = open_index(task, engine).info
+    index = open_index(task, engine)
+    info = index.info
     used = [file for file in (*task.document_files(data), *task.split_files(data, split)) if file.is_file()]
     manifest = Manifest(
         searchapp=searchapp.__version__,
@@ -76,7 +79,12 @@ def scope_of(task: Task, engine: Engine, data: Path, split: str) -> Scope:
         created="",
         seconds=0.0,
     )
-    return Scope(f"{task.name} {split}", frozenset(topic.id for topic in topics), manifest)
+    return Scope(
+        f"{task.name} {split}",
+        frozenset(topic.id for topic in topics),
+        manifest,
+        lambda documents: look_up_documents(task, lambda: index, data, documents),
+    )
 
 
 def write_pool(
@@ -106,6 +114,10 @@ def write_pool(
             )
         kept.append(run)
     pooled = pool(kept, depth)
+    if scope.look_up is not None:
+        found = scope.look_up(dict.fromkeys(one for documents in pooled.values() for one in documents))
+        if found.unknown:
+            notes.append(f"{found}: nobody will be able to read them")
     run = Run(
         TAG,
         tuple(

@@ -161,6 +161,9 @@ def test_a_pool_of_trec_runs_alone_needs_their_task(
     assert indexed("runs", "verify", out).code == 0
     told = judge(out)
     assert told.exit_code == 0 and "the index is not the one" not in told.stderr
+    other.write_text(other.read_text() + "\n608 Q0 nothing 0 99999 x\n")
+    result = indexed("judgments", "pool", other, "--split", "dev", *where, "--out", tmp_path / "more")
+    assert result.code == 0 and "documents (nothing) is not in the index" in result.stderr
     # A run directory beside them must be of the same.
     result = indexed("judgments", "pool", other, run, "--split", "train", *where, "--out", tmp_path / "x")
     assert result.code == 4 and "another split" in result.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated
 
@@ -51,12 +51,13 @@ def register(group: typer.Typer) -> None:
 
         if (task is None) != (split is None):
             raise UsageError("name both the task and the split of TREC runs: --task and --split")
-        scope = None
-        if task is not None and split is not None:
-            loaded = load(task)
-            with closing(open_engine(settings)) as engine:
+        with ExitStack() as stack:
+            scope = None
+            if task is not None and split is not None:
+                loaded = load(task)
+                engine = stack.enter_context(closing(open_engine(settings)))
                 scope = scope_of(loaded, engine, data_of(settings, loaded, data), split)
-        written = write_pool(runs, depth, out, scope, overwrite=overwrite)
+            written = write_pool(runs, depth, out, scope, overwrite=overwrite)
         manifest = written.manifest
         for note in written.notes:
             warn(note)
