@@ -54,16 +54,19 @@ def take_in(log: JudgmentLog, task: str, incoming: Incoming) -> Import | None:
 
 
 def take_back(log: JudgmentLog, number: int, view: View) -> int:
-    """Retract what came with an import and still stands; returns how many events that are.
+    """Retract what came with an import, as if it had never come; returns how many of its events stood until now.
 
-    The retractions are the annotators' whose events they take back.
+    What the file itself retracts is retracted once more: its own retractions hold no longer. The retractions are the
+    annotators' whose events they take back.
 
     Raises:
         NotSaved: the log can't be written; nothing was.
     """
-    standing = [event for event in log.events_of(number) if view.holds(event.id)]
-    log.append([_retraction(event, f"import {number} was taken back") for event in standing])
-    return len(standing)
+    events = log.events_of(number)
+    own = {event.id for event in events}
+    open_ = [event for event in events if own.issuperset(view.retractions(event.id))]
+    log.append([_retraction(event, f"import {number} was taken back") for event in open_])
+    return sum(view.holds(event.id) for event in open_)
 
 
 def _retraction(event: Event, why: str) -> Event:
@@ -83,17 +86,22 @@ def _brought_back(
     gone = {
         id_: view.retractions(id_)
         for id_, event in known.items()
-        if event.action is not Action.retract and not view.holds(id_)
+        if not view.holds(id_) and not _takes_back(event)
     }
     retractions = log.known(other for others in gone.values() for other in others)
     back: list[Event] = []
     undone = 0
     for others in gone.values():
-        if all(retractions[other].channel is Channel.imported and other not in in_file for other in others):
+        if all(_takes_back(retractions[other]) and other not in in_file for other in others):
             back += [_retraction(retractions[other], "the file was imported again") for other in others]
         elif not any(other in in_file for other in others):
             undone += 1
     return back, undone
+
+
+def _takes_back(event: Event) -> bool:
+    """Whether an event is there because an import was taken back, or made again: no annotator has undone anything."""
+    return event.action is Action.retract and event.channel is Channel.imported
 
 
 def write_jsonl(file: BinaryIO, events: Iterable[Event]) -> int:

@@ -200,6 +200,40 @@ def test_a_log_with_imports_taken_back_goes_elsewhere_as_it_is(
         assert held(other) == held(log) == {"104": 0}
 
 
+def test_what_a_file_itself_takes_back_stays_so_there_and_back(
+    offline: Cli, log: Path, tmp_path: Path
+) -> None:
+    first, out = tmp_path / "first", tmp_path / "all.jsonl"
+    judge(first, "101", 1)
+    with JudgmentLog(first) as opened:
+        session = Session(opened, TASK, Author("ann"))
+        session.grade([Place("608", "102")], 1)
+        session.undo()
+    assert offline("judgments", "export", TASK, "--log", first, "--out", out).code == 0
+    assert held(first) == {"101": 1}
+    for number in (1, 2, 3):
+        assert take_in(offline, log, out, "--json", name=None).json["import"] == number
+        assert held(log) == {"101": 1}
+        assert take_in(offline, log, out, "--json", name=None).json["new"] == 0
+        assert take_back(offline, log, number).code == 0
+        assert held(log) == {}
+
+
+def test_a_judgment_that_a_file_takes_back_holds_again_without_the_file(
+    offline: Cli, log: Path, tmp_path: Path
+) -> None:
+    judge(log, "101", 1)
+    (grade,) = events(log)
+    undo = Author("ann").event(TASK, "608", "101", Action.retract, refers=grade.id)
+    path = tmp_path / "undo.jsonl"
+    path.write_text(json.dumps(undo.to_json()))
+    for number in (1, 2):
+        assert take_in(offline, log, path, "--json", name=None).json["import"] == number
+        assert held(log) == {}
+        assert take_back(offline, log, number).code == 0
+        assert held(log) == {"101": 1}
+
+
 def test_an_import_that_is_not_there_is_refused(offline: Cli, log: Path, qrels: Path) -> None:
     assert take_in(offline, log, qrels).code == 0
     result = take_back(offline, log, 2)
