@@ -208,12 +208,22 @@ def _official(
         )
     run = Run(subject.given.run.tag, tuple(rankings))
     with tempfile.TemporaryDirectory(prefix="searchapp-gold-") as folder:
+        try:
+            gold = task.judged_gold(grades, subject.data, subject.split)
+            predictions = task.scorer.predictions(run)
+        except (
+            ValueError
+        ) as error:  # an id that is no number, where the task's are: of another task, or of none
+            raise DataError(
+                f"{subject.path}: the run or the grades name topics or documents that are not of {task.name} "
+                f"({error}): score them without --task, or with a run of the task"
+            ) from error
         files = []
-        for name, write in task.judged_gold(grades, subject.data, subject.split).items():
+        for name, write in gold.items():
             files.append(Path(folder) / name)
             with files[-1].open("wb") as file:
                 write(file)
-        scored = task.scorer.score(task.scorer.predictions(run), files, options)
+        scored = task.scorer.score(predictions, files, options)
     return scored.official, scored.official.warnings
 
 

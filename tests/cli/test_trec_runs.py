@@ -267,3 +267,24 @@ def test_what_is_no_run_or_of_other_topics_is_refused_in_a_sentence(
     path.write_text(content)
     result = offline("evaluate", path, "--qrels", qrels)
     assert result.code == 4 and told in result.stderr and "Traceback" not in result.stderr
+
+
+def test_ids_that_no_gold_can_name_are_a_sentence(
+    offline: Cli, run: Path, other: Path, tmp_path: Path
+) -> None:
+    qrels, out = tmp_path / "qrels", tmp_path / "gold"
+    qrels.write_text("608 0 nope 1\n")
+    refused = offline("evaluate", run, "--qrels", qrels, "--nearest", 50)
+    assert refused.code == 4 and "nope is no premise, whose ids are whole numbers" in refused.stderr
+    arguments = ("--format", "qrels", "--annotator", "ann", "--lenient")
+    assert offline("judgments", "import", "nlps", qrels, *arguments, "--data", SAMPLE).code == 0
+    official = ("--format", "official", "--data", SAMPLE, "--split", "dev", "--out", out)
+    refused = offline("judgments", "export", "nlps", *official)
+    assert refused.code == 4 and "nope is no premise" in refused.stderr and not out.exists()
+    debates = SAMPLE.parent / "checkthat"
+    debate = next((debates / "training").glob("*.tsv")).stem
+    other.write_text(f"{debate} Q0 nope 0 1 x\n")
+    qrels.write_text(f"{debate} 0 nope 1\n")
+    where = ("--task", "checkthat", "--data", debates, "--split", "training")
+    refused = offline("evaluate", other, "--qrels", qrels, *where)
+    assert refused.code == 4 and "are not of checkthat" in refused.stderr
