@@ -7,8 +7,11 @@ to mark everything. The weight of a term is its inverse document frequency over 
 
 and a term is marked when it has at least two fifths of the weight of the query's heaviest one that any document has.
 So a query of nothing but common words still has words marked, and since no weight is above ln(2N), a term in fewer
-than about N^(3/5) documents always is. What several fields of a text have is one term, as common as in the field where
-it is commonest: a word is not marked in one place and left out in another.
+than about N^(3/5) documents always is. A word of the query is as common as in the field where it is commonest,
+whatever terms the fields' analyzers make of it: it is not marked in one place and left out in another.
+
+In short sentences "for" is as rare as "people": no count of documents tells them apart. So the words of Lucene's list
+of English function words are not marked, unless a query has no others.
 
     S. Robertson, Understanding inverse document frequency, Journal of Documentation 60(5), 2004.
 
@@ -21,13 +24,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from searchapp.analysis.term_filters import ENGLISH_STOPWORDS
 from searchapp.engines.base import Index
 from searchapp.errors import EngineRefused
+from searchapp.model import Token
 
 TEXT = "text"
 """The field that people read, with its sub-fields."""
@@ -39,6 +44,12 @@ SHARE = 0.4
 """The least weight of a term that is marked, as a share of the heaviest one's."""
 
 Query = Mapping[str, Any]
+
+Word = tuple[str, int, int]
+"""A word of a query: the text that it stands in, its first character and the one behind its last."""
+
+Term = tuple[str, str]
+"""A field and a term of it."""
 
 
 def highlight(index: Index, mapping: Mapping[str, Any], query: Query) -> dict[str, Any]:
@@ -89,42 +100,54 @@ def _weighty(index: Index, fields: Mapping[str, _Field], query: Query) -> dict[s
         elif part.field in fields:
             words.append(part)
     alone = [part for part in words if not fields[part.field].has_pairs]
-    terms: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    analyzed: dict[tuple[str, str], Sequence[str] | None] = {}
+    asked: defaultdict[Word, set[Term]] = defaultdict(set)
+    function_words: defaultdict[Word, set[Term]] = defaultdict(set)
+    analyzed: dict[tuple[str, str], Sequence[Token] | None] = {}
     for part in alone:
         key = part.analyzer or fields[part.field].search_analyzer, part.text
         if key not in analyzed:
-            analyzed[key] = _terms(index, *key)
-        found = analyzed[key]
-        if found is None:
+            analyzed[key] = _tokens(index, *key)
+        tokens = analyzed[key]
+        if tokens is None:
             wanted.append(part.query)
-        else:
-            terms[part.field].update(dict.fromkeys(found))
-    wanted += [{"terms": {field: chosen}} for field, chosen in _heaviest(index, terms).items() if chosen] or [
+        for token in tokens or ():
+            is_function_word = part.text[token.start : token.end].lower() in ENGLISH_STOPWORDS
+            kind = function_words if is_function_word else asked
+            kind[part.text, token.start, token.end].add((part.field, token.term))
+    heaviest = _heaviest(index, asked or function_words)
+    wanted += [{"terms": {field: chosen}} for field, chosen in heaviest.items()] or [
         part.query for part in words if not alone
     ]
     return {"bool": {"should": wanted}} if wanted else {"match_none": {}}
 
 
-def _terms(index: Index, analyzer: str, text: str) -> Sequence[str] | None:
-    """The terms of a text; None where a synonym is laid over several words, which may ask for a phrase then."""
+def _tokens(index: Index, analyzer: str, text: str) -> Sequence[Token] | None:
+    """The tokens of a text; None where a synonym is laid over several words, which may ask for a phrase then."""
     tokens = index.analyze(text, analyzer=analyzer)[-1].tokens
     for one, following in pairwise(tokens):
         if following.position != one.position and following.start < one.end:
             return None
-    return [token.term for token in tokens]
+    return tokens
 
 
-def _heaviest(index: Index, terms: Mapping[str, Mapping[str, None]]) -> dict[str, list[str]]:
-    """The terms of each field that carry weight."""
-    most: Counter[str] = Counter()
-    for counts in index.frequencies(terms).values():
-        most |= Counter(counts)  # which keeps what occurs, and the greater of two counts
+def _heaviest(index: Index, asked: Mapping[Word, Collection[Term]]) -> dict[str, list[str]]:
+    """The terms of each field whose words carry weight."""
+    terms: defaultdict[str, list[str]] = defaultdict(list)
+    for field, term in sorted({each for some in asked.values() for each in some}):
+        terms[field].append(term)
+    counts = index.frequencies(terms)
+    most: Counter[Term] = Counter()
+    for some in asked.values():
+        documents = max(counts[field][term] for field, term in some)
+        most |= Counter(
+            dict.fromkeys(some, documents)
+        )  # which keeps what occurs, and the greater of two counts
     weights = {term: weight(documents, index.info.documents) for term, documents in most.items()}
     bound = SHARE * max(weights.values(), default=0.0)
     return {
-        field: [term for term in some if term in weights and weights[term] >= bound]
+        field: chosen
         for field, some in terms.items()
+        if (chosen := [term for term in some if weights.get((field, term), -1.0) >= bound])
     }
 
 

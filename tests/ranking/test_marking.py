@@ -48,6 +48,7 @@ MAPPING: dict[str, Any] = {
                 "analyzer": "words",
                 "fields": {
                     "pairs": {"type": "text", "analyzer": "pairs"},
+                    "written": {"type": "text", "analyzer": "whitespace"},
                     "towns": {"type": "text", "analyzer": "words", "search_analyzer": "towns"},
                 },
             },
@@ -111,6 +112,14 @@ def test_of_common_words_alone_the_rarer_ones_are_marked(opened: Open) -> None:
     assert marked(opened(), "3", match("the is of")) == ["The", "of", "is"]
 
 
+def test_function_words_are_not_marked_however_rare_they_are(opened: Open) -> None:
+    # "by" stands in one document, as "odd" does: no count tells which of them says more.
+    index = opened([*DOCUMENTS, Document("by", "Every even number is divided by two.")])
+    assert marked(index, "by", match("odd by even")) == ["even"]
+    assert marked(index, "by", {"term": {"text": "by"}}) == ["by"]
+    assert marked(index, "by", match("by the")) == ["by"]
+
+
 def test_a_word_that_no_document_has_decides_nothing(opened: Open) -> None:
     index = opened()
     assert marked(index, "7", match("the number zebra")) == marked(index, "7", match("the number"))
@@ -155,6 +164,15 @@ def test_pairs_of_words_do_not_mark_what_is_between(opened: Open) -> None:
     assert marked(index, "long", {"bool": {"should": both}}) == words
     # A recipe with nothing else has what it asks for marked all the same.
     assert marked(index, "long", match("normal subgroup", "text.pairs")) == ["normal subgroup"]
+
+
+def test_a_field_that_spells_words_otherwise_makes_them_no_rarer(opened: Open) -> None:
+    # As it is written, "Number" is rare: it stands at the beginning of one sentence alone.
+    index = opened([*DOCUMENTS, Document("x", "Number theory is about the odd and the even.")])
+    both = [match("Number even successor"), match("Number even successor", "text.written")]
+    for document, expected in (("7", []), ("x", ["even"])):
+        assert marked(index, document, {"bool": {"should": both}}) == expected
+        assert marked(index, document, both[0]) == expected
 
 
 def test_a_synonym_of_several_words_is_marked_as_the_query_reads_it(opened: Open) -> None:
