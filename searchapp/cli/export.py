@@ -10,7 +10,7 @@ import typer
 
 from searchapp.cli.common import command
 from searchapp.cli.output import say
-from searchapp.errors import DataError
+from searchapp.errors import DataError, UsageError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
@@ -71,13 +71,22 @@ def register(app: typer.Typer) -> None:
                 show_default=False,
             ),
         ] = None,
+        distinct_scores: Annotated[
+            bool,
+            typer.Option(
+                "--distinct-scores",
+                help="trec: scores that fall from each rank to the next, for tools that sort by score, such as "
+                "trec_eval.",
+            ),
+        ] = False,
         overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     ) -> None:
         """Write a run as the file that the task's organisers accept, or as other programs read it.
 
         The order of the rows is the ranking. Scores are float32, written as their shortest decimals in JSON and CSV.
-        In a TREC run equal scores may follow each other: tools that sort
-        by score again, such as trec_eval, put those in another order.
+        In a TREC run equal scores may follow each other: tools that sort by score again, such as trec_eval, put those
+        in another order. With --distinct-scores a score that is not below the one before becomes the next float32 below
+        it; all others stay as they are.
         """
         from searchapp.evaluation.base import ScorerOptions
         from searchapp.evaluation.evaluate import task_of
@@ -85,6 +94,8 @@ def register(app: typer.Typer) -> None:
         from searchapp.formats import rankings, trec
         from searchapp.runs import directory
 
+        if distinct_scores and format_ is not Format.trec:
+            raise UsageError("--distinct-scores is for TREC runs: add --format trec")
         stored = directory.read(run)
         write = {
             Format.trec: trec.write_run,
@@ -99,6 +110,13 @@ def register(app: typer.Typer) -> None:
             manifest = stored.manifest
             writers = loaded.official_files(stored.run, data or Path(manifest.data), manifest.split)
         else:
-            writers = {"run": lambda file: write[format_](file, stored.run)}
+            written = trec.with_distinct_scores(stored.run) if distinct_scores else stored.run
+            writers = {"run": lambda file: write[format_](file, written)}
         write_files(out, writers, replace=overwrite)
         say(settings, f"{len(stored.run):,} rankings of {run} are written to {out}")
+        if format_ is Format.trec and not distinct_scores and (tied := trec.reordered(stored.run)):
+            say(
+                settings,
+                f"{tied:,} of them have equal scores, which trec_eval and others that sort by score put in another "
+                "order: --distinct-scores writes scores that keep it",
+            )

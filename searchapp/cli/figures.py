@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from searchapp.evaluation.base import Breakdown
     from searchapp.evaluation.evaluate import Evaluation
 
+Figures = Mapping[str, float]
+
 GAP = 2
 """Blanks between two columns."""
 
@@ -97,12 +99,20 @@ def print_columns(
 
 
 def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
-    """Print the figures of runs, a column a run, and their breakdowns."""
+    """Print the figures of runs, a column a run, and their breakdowns; no figure twice under two names."""
     from rich.text import Text
 
     official = _in_order(each.official.values for each in evaluations)
-    honest = _in_order(each.official.honest for each in evaluations)
-    measures = _in_order(each.measures.values for each in evaluations)
+    honest = [
+        name
+        for name in _in_order(each.official.honest for each in evaluations)
+        if not _is_among(name, [(each.official.honest, each.official.values) for each in evaluations])
+    ]
+    measures = [
+        name
+        for name in _in_order(each.measures.values for each in evaluations)
+        if not _is_among(name, [(each.measures.values, each.official.values) for each in evaluations])
+    ]
     names = ["topics", *(f"{name} (official)" for name in official)]
     names += [*(f"{name} (honest)" for name in honest), *measures]
     columns = []
@@ -191,3 +201,31 @@ def _figure(value: float | None, digits: int) -> str:
 def _in_order(figures: Iterable[Mapping[str, float]]) -> list[str]:
     """The names of all figures, in the order in which they come first."""
     return list(dict.fromkeys(name for some in figures for name in some))
+
+
+_SAME = {"map": "ap", "mrr": "rr", "r-precision": "rprec"}
+"""Means that go by a name of their own in official figures, and the measures that they are means of."""
+
+
+def _is_among(name: str, runs: Iterable[tuple[Figures, Figures]]) -> bool:
+    """Whether a figure stands among others under a name for the same measure, with the same value, in every run."""
+    return all(
+        name not in own
+        or any(_means(other) == _means(name) and _equal(own[name], value) for other, value in others.items())
+        for own, others in runs
+    )
+
+
+def _means(name: str) -> str:
+    """What a name stands for, in small letters: "mean P@10" is P@10, and "MAP" is AP.
+
+    >>> _means("mean P@10"), _means("MAP"), _means("mean R-Precision"), _means("AP@5")
+    ('p@10', 'ap', 'rprec', 'ap@5')
+    """
+    short = name.casefold().removeprefix("mean ")
+    return _SAME.get(short, short)
+
+
+def _equal(one: float, other: float) -> bool:
+    """Whether two figures are the same, but for the order in which they were summed."""
+    return one == other or abs(one - other) < 1e-9 or (one != one and other != other)

@@ -128,7 +128,7 @@ def _judged(
     from searchapp.formats.problems import Problems
     from searchapp.judging.fold import judged
 
-    with open_log(settings, log) as opened:
+    with open_log(settings, log, task.name) as opened:
         _, view = of_task(opened, task.name)
     require_known(folding.annotators, view, task.name)
     grades = judged(view, folding).grades

@@ -41,7 +41,9 @@ def register(app: typer.Typer) -> None:
         full: Annotated[bool, typer.Option("--full", help="Show whole documents, not pieces.")] = False,
         as_json: JsonOption = False,
     ) -> None:
-        """Search a task's documents and print the best ones, with the matched terms highlighted.
+        """Search a task's documents and print the best ones, with the words highlighted that carry weight.
+
+        Those are words that are rare enough among the documents; a phrase that matches is highlighted as it stands.
 
         With --recipe the words are ranked exactly as the text of a topic is with that recipe; recipes that need more
         than a text, such as solved topics, are for `rank` alone.

@@ -7,7 +7,7 @@ and half on a new index. Bodies are Elasticsearch search bodies, whichever engin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,9 @@ from searchapp.progress import Advance as Advance
 from searchapp.progress import no_progress as no_progress
 
 Body = Mapping[str, Any]
+
+Terms = Mapping[str, Collection[str]]
+"""Terms by the field that they are terms of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,9 @@ class Index(Protocol):
         self, text: str, *, field: str | None = None, analyzer: str | None = None
     ) -> list[AnalysisStep]:
         """What the analyzer of a field, or a named analyzer, makes of a text, step by step."""
+
+    def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
+        """In how many documents each of some terms stands, by field and term; 0 where no field has such terms."""
 
 
 class Engine(Protocol):

@@ -12,7 +12,7 @@ from searchapp.digests import data_name, digest_file
 from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation.base import Breakdown, OfficialScore, ScorerOptions
 from searchapp.evaluation.measures import Measures, measure
-from searchapp.runs import directory
+from searchapp.runs import directory, learned
 from searchapp.runs.directory import StoredRun
 from searchapp.tasks.base import Task
 
@@ -25,7 +25,8 @@ class GoldSource:
     """Where the gold comes from, as far as the person has said, and what else the scorer is told.
 
     `gold` are files; without them the gold is that of `split` in the folder `data`. A run directory knows its
-    task, split and folder; what is said here comes before that. `by` names the breakdowns to compute.
+    task, split and folder; what is said here comes before that. `by` names the breakdowns to compute, `measures`
+    what is measured beside the official figures, by default what the task says.
     """
 
     task: str | None = None
@@ -35,6 +36,11 @@ class GoldSource:
     home: Path | None = None
     options: ScorerOptions = field(default_factory=ScorerOptions)
     by: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+
+    def loaded_task(self) -> Task | None:
+        """The task that is named, if one is."""
+        return None if self.task is None else tasks.load(self.task)
 
     def folder(self, task: Task) -> Path | None:
         """The folder with the task's files, if it is known."""
@@ -48,14 +54,14 @@ class GoldSource:
 class Evaluation:
     """The figures of one submission, as fractions.
 
-    `topics` is the number of topics with gold. `official` is what the organisers' scorer yields, `measures`
-    has the field's own, in ir-measures' notation. `warnings` say where a figure misleads. `judged` says what the
-    judgments cover that were the gold, None where the gold was the organisers'. `files` are the official files that
-    were scored, none for a run.
+    `task` is None where grades alone say what is right. `topics` is the number of topics with gold. `official` is
+    what the organisers' scorer yields, `measures` has the field's own, in ir-measures' notation. `warnings` say where a
+    figure misleads. `judged` says what the judgments cover that were the gold, None where the gold was the organisers'.
+    `files` are the official files that were scored, none for a run.
     """
 
     source: str
-    task: str
+    task: str | None
     split: str | None
     topics: int
     official: OfficialScore
@@ -181,11 +187,23 @@ def _evaluate_run(path: Path, given: GoldSource) -> Evaluation:
     if digest_file(path / directory.RANKINGS) != manifest.files.get(directory.RANKINGS):
         warnings.append(f"{path / directory.RANKINGS} has changed since the run was written")
     try:
-        return _scored(
+        found = _scored(
             str(path), task, gold, gold_files, task.scorer.predictions(stored.run), tuple(warnings)
         )
     except NotScorable as error:
         raise error.of(str(path)) from error
+    notes = []
+    ranked = [ranking.topic_id for ranking in stored.run]
+    left = len(ranked) - found.topics
+    if left > 0 and task.file is None:  # the scorer of a task of one's own says it
+        notes.append(
+            f"{len(ranked):,} topics are ranked and {found.topics:,} scored: the gold has nothing on the other {left:,}"
+        )
+    names: Mapping[str, float] = next(iter(found.measures.per_topic.values()), {})
+    scored = [topic for topic in ranked if topic in names] or ranked
+    told = learned.warning(path, manifest, scored, "--per-topic --json has the figures of the others")
+    notes += [told] if told else []
+    return replace(found, warnings=(*found.warnings, *notes))
 
 
 def task_of(stored: StoredRun, given: str | None = None) -> Task:
@@ -234,16 +252,24 @@ def _scored(
     # Gold files that somebody names are scored whole, as the organisers' script does.
     options = gold.options if gold.gold else replace(gold.options, split=gold.split)
     scored = task.scorer.score(predictions, gold_files, options)
+    measures = measure(scored.rankings, scored.qrels, gold.measures or task.measures)
+    breakdowns = _breakdowns(task, gold, gold_files, predictions)
     return Evaluation(
         source=source,
         task=task.name,
         split=gold.split,
         topics=scored.topics,
         official=scored.official,
-        measures=measure(scored.rankings, scored.qrels, task.measures),
+        measures=measures,
         warnings=(*warnings, *scored.official.warnings),
-        breakdowns=_breakdowns(task, gold, gold_files, predictions),
+        breakdowns=tuple(_measured(one, measures) for one in breakdowns) if gold.measures else breakdowns,
     )
+
+
+def _measured(breakdown: Breakdown, measures: Measures) -> Breakdown:
+    """A breakdown with measures beside its own figures, where its groups are groups of topics."""
+    rows = (replace(row, values={**row.values, **measures.of(row.topics)}) for row in breakdown.rows)
+    return replace(breakdown, rows=tuple(rows))
 
 
 def _breakdowns(

@@ -277,14 +277,22 @@ def _is_letters(question: _Question) -> bool:
 def _broken_down(
     name: str, title: str, questions: Sequence[_Question], group_of: Callable[[_Question], str]
 ) -> Breakdown:
-    groups: dict[str, list[dict[str, float]]] = {}
+    groups: dict[str, list[_Question]] = {}
     for question in questions:
-        groups.setdefault(group_of(question), []).append(question.official.figures())
+        groups.setdefault(group_of(question), []).append(question)
     if name == "relations":
         order = sorted(groups, key=int)
     else:
         order = sorted(groups, key=lambda group: (group == OTHER, -len(groups[group]), group))
-    rows = tuple(Row(group, len(groups[group]), _means(groups[group])) for group in order)
+    rows = tuple(
+        Row(
+            group,
+            len(groups[group]),
+            _means(question.official.figures() for question in groups[group]),
+            tuple(question.name for question in groups[group]),
+        )
+        for group in order
+    )
     return Breakdown(name, title, rows, counted="questions")
 
 

@@ -115,6 +115,7 @@ class SmartTypesWikidataScorer:
                 result.question,
                 {"accuracy": int(result.right), MEASURE: result.reciprocal},
                 len(smart_types.as_types(result.question["type"])),
+                str(result.id),
             )
             for result in results
             if result.question is not None

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import searchapp
-from searchapp.digests import data_digests, digest_file, digest_json
+from searchapp.digests import data_digests, digest_file
 from searchapp.engines.base import Advance, Engine
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
@@ -21,7 +21,7 @@ from searchapp.ranking.labelled import Labels
 from searchapp.ranking.rank import Solved, rank
 from searchapp.ranking.recipes import Recipe
 from searchapp.ranking.signals import gold_of
-from searchapp.runs import directory
+from searchapp.runs import directory, learned
 from searchapp.runs.directory import Manifest
 from searchapp.tasks.base import Task
 
@@ -122,7 +122,7 @@ def make_run(
             else {}
         ),
         split=request.split,
-        recipe=request.recipe.manifest() | _described(request.judged),
+        recipe=request.recipe.manifest() | learned.described(request.judged),
         depth=request.depth,
         tag=request.tag,
         engine={key: value for key, value in asdict(engine.info()).items() if key != "location"},
@@ -154,11 +154,3 @@ def _by_baseline(task: Task, request: RunRequest, topics: Sequence[Topic], advan
         request.tag,
         tuple(Ranking(topic.id, hits) for topic, hits in zip(topics, rankings, strict=True)),
     )
-
-
-def _described(judged: Sequence[Example]) -> dict[str, object]:
-    """What a run records of the judged topics that it was made with."""
-    if not judged:
-        return {}
-    grades = {example.topic.id: dict(example.gold) for example in judged}
-    return {"judged": {"topics": len(grades), "digest": digest_json(grades)}}

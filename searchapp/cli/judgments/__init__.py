@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from searchapp.cli.judgments import adjudicate, agreement, exchange, sharing, sync
+from searchapp.cli.judgments import adjudicate, agreement, exchange, imports, sharing, sync
 
 
 def register(app: typer.Typer) -> None:
@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
         """Look after judgments: share the work, measure agreement, decide, and carry judgments in and out."""
 
     exchange.register(group)
+    imports.register(group)
     agreement.register(group)
     adjudicate.register(group)
     sharing.register(group)

@@ -41,7 +41,10 @@ def register(group: typer.Typer) -> None:
         ] = None,
         run: Annotated[
             Path | None,
-            typer.Option(help="Run directory: its topics, and what its recipe matches.", show_default=False),
+            typer.Option(
+                help="Run directory, or TREC run: its topics, and what its recipe matches.",
+                show_default=False,
+            ),
         ] = None,
         data: Annotated[
             Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
@@ -81,7 +84,9 @@ def register(group: typer.Typer) -> None:
             raise UsageError("--reason is that of --grade: on the screen and in prompts write it there")
         simple = plain or os.environ.get("TERM") == "dumb"
         simple = simple or grade is not None or not (sys.stdin.isatty() and sys.stdout.isatty())
-        with open_log(settings, log, patience=PATIENCE_SECONDS if grade is None else None) as opened:
+        with open_log(
+            settings, log, loaded.name, patience=PATIENCE_SECONDS if grade is None else None
+        ) as opened:
             _, view = of_task(opened, loaded.name)
             require_known(between, view, loaded.name)
             author = Author(annotator.strip(), channel=Channel.plain if simple else Channel.interface)
@@ -151,7 +156,7 @@ def _pages(
 
     with closing(open_engine(settings)) as engine:
         if run is not None:
-            yield Material.open(task, engine, run, data)
+            yield Material.open(task, engine, run, data, home=settings.home)
             return
         topics = topics_of(task, data_folder(task, settings.home, data), wanted)
         if not topics:
