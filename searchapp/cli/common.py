@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from searchapp.cli import complete
+from searchapp.cli.commands import Command
 from searchapp.cli.output import complain, report_traceback
 from searchapp.errors import DataError, SearchappError
 from searchapp.settings import Settings, resolve
 
 if TYPE_CHECKING:
-    from typer.core import TyperCommand
-
     from searchapp.tasks.base import Task
 
 _PANEL = "Global options"
@@ -26,7 +26,10 @@ _PANEL = "Global options"
 EngineOption = Annotated[
     str | None,
     typer.Option(
-        help="Search engine: embedded, or elasticsearch.", rich_help_panel=_PANEL, show_default=False
+        help="Search engine: embedded, or elasticsearch.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+        autocompletion=complete.engines,
     ),
 ]
 UrlOption = Annotated[
@@ -60,8 +63,14 @@ GLOBAL_OPTIONS: dict[str, tuple[Any, bool | None]] = {
 TaskArgument = Annotated[
     str,
     typer.Argument(
-        help="A task: see `searchapp tasks`; or the TOML file of a task of your own.", show_default=False
+        help="A task: see `searchapp tasks`; or the TOML file of a task of your own.",
+        show_default=False,
+        metavar="TASK",
+        autocompletion=complete.tasks,
     ),
+]
+RunArgument = Annotated[
+    Path, typer.Argument(help="A run directory.", show_default=False, autocompletion=complete.runs)
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
@@ -69,7 +78,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 def command(
     app: typer.Typer,
     name: str | None = None,
-    cls: type[TyperCommand] | None = None,
+    cls: type[Command] = Command,
     *,
     of_group: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from searchapp.cli import complete
+from searchapp.cli.commands import Group
 from searchapp.cli.common import JsonOption, command
 from searchapp.cli.output import ask, print_json, say, stderr_console, stdout_console, warn
 from searchapp.errors import DataError, InvalidFiles, Problem, SearchappError, UsageError
@@ -26,7 +28,15 @@ if TYPE_CHECKING:
     from searchapp.fetching.get import Plan
     from searchapp.fetching.sources import Download, Source
 
-_OfficialTask = Annotated[str, typer.Argument(help="A task: see `searchapp data list`.", show_default=False)]
+_OfficialTask = Annotated[
+    str,
+    typer.Argument(
+        help="A task: see `searchapp data list`.",
+        show_default=False,
+        metavar="TASK",
+        autocompletion=complete.official_tasks,
+    ),
+]
 
 SHOWN_ALONE = 10
 """Up to so many files of a folder are shown one by one, more as one line."""
@@ -35,7 +45,7 @@ SHOWN_ALONE = 10
 def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(
-        help="Fetch the official files of the tasks, and look after them.", no_args_is_help=True
+        cls=Group, help="Fetch the official files of the tasks, and look after them.", no_args_is_help=True
     )
     app.add_typer(group, name="data")
 
@@ -93,7 +103,15 @@ def register(app: typer.Typer) -> None:
     @command(group, "list")
     def list_(
         settings: Settings,
-        task: Annotated[str | None, typer.Argument(help="Only this task.", show_default=False)] = None,
+        task: Annotated[
+            str | None,
+            typer.Argument(
+                help="Only this task.",
+                show_default=False,
+                metavar="TASK",
+                autocompletion=complete.official_tasks,
+            ),
+        ] = None,
         as_json: JsonOption = False,
     ) -> None:
         """List the tasks whose official files can be fetched: sizes, sources, terms, and what is there.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.common import JsonOption, command
 from searchapp.cli.figures import print_evaluations
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
@@ -32,10 +33,19 @@ def register(app: typer.Typer) -> None:
     def evaluate(
         settings: Settings,
         runs: Annotated[
-            list[Path], typer.Argument(help="Run directories, or official files.", show_default=False)
+            list[Path],
+            typer.Argument(
+                help="Run directories, or official files.", show_default=False, autocompletion=complete.runs
+            ),
         ],
         task: Annotated[
-            str | None, typer.Option(help="Task of an official file.", show_default=False)
+            str | None,
+            typer.Option(
+                help="Task of an official file.",
+                show_default=False,
+                metavar="TASK",
+                autocompletion=complete.tasks,
+            ),
         ] = None,
         data: Annotated[
             Path | None,
@@ -45,7 +55,10 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         split: Annotated[
-            str | None, typer.Option(help="Split of an official file.", show_default=False)
+            str | None,
+            typer.Option(
+                help="Split of an official file.", show_default=False, autocompletion=complete.splits
+            ),
         ] = None,
         gold: Annotated[
             list[Path] | None,
@@ -62,6 +75,7 @@ def register(app: typer.Typer) -> None:
                 help="Break the figures down: `searchapp tasks show TASK` says by what; `all` by each. Can be given "
                 "several times.",
                 show_default=False,
+                autocompletion=complete.breakdowns,
             ),
         ] = None,
         nearest: Annotated[

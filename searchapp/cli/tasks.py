@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli.commands import Group
 from searchapp.cli.common import JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, say, stdout_console, warn
 from searchapp.errors import EngineError, UsageError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the group; by itself it lists."""
-    group = typer.Typer()
+    group = typer.Typer(cls=Group)
     app.add_typer(group, name="tasks")
 
     @command(group, of_group=True)

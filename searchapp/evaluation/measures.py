@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from searchapp.errors import UsageError
+from searchapp.names import nearest
 
 if TYPE_CHECKING:
     from ir_measures import Measure
@@ -94,7 +96,7 @@ def _parse(name: str) -> Measure:
         parsed = _read(name)
         computed = _provider().supports(parsed)
     except (AttributeError, ValueError, KeyError, TypeError, AssertionError, SyntaxError) as error:
-        raise UsageError(f"there is no measure {name!r}: {advice}") from error
+        raise UsageError(f"there is no measure {name!r}{_meant(name)}: {advice}") from error
     if not computed:
         raise UsageError(f"the measure {name!r} cannot be computed here: {advice}")
     # trec_eval takes the process down when it meets a cut-off that is not positive.
@@ -105,6 +107,17 @@ def _parse(name: str) -> Measure:
     if type(relevant_from) is not int or relevant_from < 1:
         raise UsageError(f"`rel` of the measure {name!r} must be a whole number from 1 on: {advice}")
     return parsed
+
+
+def _meant(name: str) -> str:
+    """What a name with a slip in it was meant to be, as a question; a cut-off and parameters stay as they are."""
+    from ir_measures.measures import registry
+
+    given = name.strip()
+    kind = re.match(r"\w*", given)
+    known = [one.NAME for one in registry.values()]  # without the names that some have besides
+    like = nearest(kind[0], known) if kind and kind[0] not in registry else None
+    return "" if kind is None or like is None else f" (did you mean {like}{given[kind.end() :]}?)"
 
 
 def _read(name: str) -> Measure:

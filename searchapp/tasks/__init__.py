@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from searchapp.errors import UsageError
+from searchapp.names import refused
 
 if TYPE_CHECKING:
     from searchapp.tasks.base import Task
@@ -41,7 +42,7 @@ def load(name: str) -> Task:
 
             return own.load(Path(name))
         raise UsageError(
-            f"there is no task {name!r}: choose {' or '.join(names())}, or name the TOML file of a task of your own"
+            f"there is no task {refused(name, names())}, or name the TOML file of a task of your own"
         )
     return cast("Task", import_module(f"searchapp.tasks.{_MODULES[name]}").TASK)
 

@@ -18,6 +18,7 @@ from searchapp.formats.graded import GradeLayout, Qrels
 from searchapp.formats.problems import Problems, shown
 from searchapp.formats.texts import read_texts
 from searchapp.model import Document, Example, Run, Topic
+from searchapp.names import refused
 from searchapp.resources import RecipeBook
 from searchapp.tasks import own_file
 from searchapp.tasks.base import Grades, Task, Writer
@@ -91,7 +92,7 @@ class OwnTask:
             known = sorted(file.stem for file in resources.folder("index_mappings").glob("*.json"))
             if self.mapping not in known:
                 raise DataError(
-                    f"{path}: there is no mapping {self.mapping!r}: choose {' or '.join(known)}, or name a .json file"
+                    f"{path}: there is no mapping {refused(self.mapping, known)}, or name a .json file"
                 )
             mapping = resources.index_mapping(self.mapping)
         described = mapping.get("mappings")
@@ -122,7 +123,7 @@ class OwnTask:
         shipped = sorted(file.stem for file in (resources.folder("query_templates") / RECIPES).glob("*.json"))
         if name not in shipped:
             raise DataError(
-                f"{self._described.path}: there is no template {name!r}: choose {' or '.join(shipped)}, or name a "
+                f"{self._described.path}: there is no template {refused(name, shipped)}, or name a "
                 ".json file of your own"
             )
         body = resources.query_template(RECIPES, name)
@@ -133,8 +134,8 @@ class OwnTask:
 
     def _topics(self, split: str) -> Topics:
         if split not in self._described.topics:
-            known = f"choose {' or '.join(self.splits)}" if self.splits else "its file names no topics"
-            raise UsageError(f"{self.name} has no split {split!r}: {known}")
+            choice = refused(split, self.splits) if self.splits else f"{split!r}: its file names no topics"
+            raise UsageError(f"{self.name} has no split {choice}")
         return self._described.topics[split]
 
     def document_files(self, data: Path) -> list[Path]:

@@ -20,6 +20,7 @@ from searchapp.formats import smart_types
 from searchapp.formats.problems import Problems, shown
 from searchapp.formats.smart_types import RESOURCE, Layout, Question
 from searchapp.model import Document, Example, Run, Topic
+from searchapp.names import refused
 from searchapp.tasks import folds
 from searchapp.tasks.base import Grades, ShippedTask, Writer
 
@@ -112,7 +113,7 @@ class SmartTypes(ShippedTask):
     def split_file(self, data: Path, split: str) -> Path:
         """The file of a split; the folds are in the train file."""
         if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)}")
+            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
         return data / f"{self._files}_{TEST if split == TEST else 'train'}.json"
 
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.common import TaskArgument, command
 from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import say, warn
@@ -30,18 +31,25 @@ def register(group: typer.Typer) -> None:
     def adjudicate(
         settings: Settings,
         task: TaskArgument,
-        annotator: Annotated[str, typer.Option(help="Who decides.", show_default=False)],
+        annotator: Annotated[
+            str, typer.Option(help="Who decides.", show_default=False, autocompletion=complete.annotators)
+        ],
         between: Annotated[
             list[str] | None,
             typer.Option(
                 help="Only between this annotator and others named, a model too; can be given several times. "
                 "All people by default.",
                 show_default=False,
+                autocompletion=complete.annotators,
             ),
         ] = None,
         run: Annotated[
             Path | None,
-            typer.Option(help="Run directory: its topics, and what its recipe matches.", show_default=False),
+            typer.Option(
+                help="Run directory: its topics, and what its recipe matches.",
+                show_default=False,
+                autocompletion=complete.runs,
+            ),
         ] = None,
         data: Annotated[
             Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)

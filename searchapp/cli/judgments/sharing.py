@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.common import JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, say
 from searchapp.errors import UsageError
@@ -20,7 +21,10 @@ def register(group: typer.Typer) -> None:
     @command(group)
     def pool(
         settings: Settings,
-        runs: Annotated[list[Path], typer.Argument(help="Run directories.", show_default=False)],
+        runs: Annotated[
+            list[Path],
+            typer.Argument(help="Run directories.", show_default=False, autocompletion=complete.runs),
+        ],
         out: Annotated[Path, typer.Option(help="Run directory to write.", show_default=False)],
         depth: Annotated[int, typer.Option(min=1, help="Documents that each run gives a topic.")] = 10,
         overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run.")] = False,
@@ -45,7 +49,12 @@ def register(group: typer.Typer) -> None:
     def assign(
         settings: Settings,
         task: TaskArgument,
-        split: Annotated[str, typer.Option(help="Split whose topics are shared out.", show_default=False)],
+        split: Annotated[
+            str,
+            typer.Option(
+                help="Split whose topics are shared out.", show_default=False, autocompletion=complete.splits
+            ),
+        ],
         out: Annotated[
             Path, typer.Option(help="File to write, for `judge --assignment`.", show_default=False)
         ],
