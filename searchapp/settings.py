@@ -16,6 +16,8 @@ from searchapp.names import refused
 ENGINES = ("embedded", "elasticsearch")
 DEFAULT_URL = "http://localhost:9200"
 DEFAULT_INDEX_PREFIX = "searchapp"
+INDEXES = "indexes"
+"""The folder of the embedded engine's indexes in the home folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ NAMES = (
     "tasks",
     "data",
     "index",
+    "indexes",
     "search",
     "rank",
     "export",

@@ -72,6 +72,13 @@ TaskArgument = Annotated[
 RunArgument = Annotated[
     Path, typer.Argument(help="A run directory.", show_default=False, autocompletion=complete.runs)
 ]
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder with the task's official files; by default the one that was indexed, which is remembered.",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
@@ -165,10 +172,10 @@ def _report(message: str, verbose: bool) -> None:
 
 
 def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
-    """The folder of a task's files: the given one, else the one that they are kept in.
+    """The folder of a task's files: the given one, else the remembered one, else the one that they are kept in.
 
     Raises:
-        DataError: no folder is given, and none of the files have been fetched.
+        DataError: no folder is given, and the remembered one is gone, or none of the files have been fetched.
     """
     from searchapp.fetching.folder import has_data
     from searchapp.tasks import data_folder

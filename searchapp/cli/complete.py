@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from searchapp.cli.output import show
-from searchapp.settings import ENGINES, Settings, resolve
+from searchapp.settings import ENGINES, INDEXES, Settings, resolve
 
 if TYPE_CHECKING:
     from searchapp.tasks.base import Task
@@ -207,6 +207,17 @@ def annotators(typed: Typed) -> Iterable[str]:
     return annotators_in(
         typed.path("log") or typed.path("log_file") or typed.settings().judgments, typed.task().name
     )
+
+
+@_completer
+def indexes(typed: Typed) -> Iterable[str]:
+    """The indexes of the embedded engine; a server is not asked."""
+    settings = typed.settings()
+    if settings.engine != "embedded":
+        return []
+    start = f"{settings.index_prefix}-"
+    folders = (settings.home / INDEXES).iterdir()
+    return sorted(folder.name.removeprefix(start) for folder in folders if folder.name.startswith(start))
 
 
 @_completer

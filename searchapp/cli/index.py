@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from searchapp.cli.common import JsonOption, TaskArgument, command, data_of
-from searchapp.cli.output import print_json, say, warn_of_notes, warn_of_skipped
+from searchapp.cli.output import print_json, say, warn, warn_of_notes, warn_of_skipped
+from searchapp.errors import SearchappError
 from searchapp.settings import Settings
+
+if TYPE_CHECKING:
+    from searchapp.tasks.base import Task
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +25,12 @@ def register(app: typer.Typer) -> None:
         settings: Settings,
         task: TaskArgument,
         data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
+            Path | None,
+            typer.Option(
+                help="Folder with the task's official files, which is remembered for all other commands; by default "
+                "the remembered one, else the one that `data get` fills.",
+                show_default=False,
+            ),
         ] = None,
         rebuild: Annotated[
             bool, typer.Option("--rebuild", help="Build even if nothing has changed.")
@@ -56,6 +65,8 @@ def register(app: typer.Typer) -> None:
         info, skipped = outcome.info, outcome.problems.skipped
         warn_of_skipped(skipped)
         warn_of_notes(outcome.problems.notes)
+        if data is not None:
+            _remember(settings, loaded, data)
         if outcome.built:
             say(
                 settings,
@@ -79,3 +90,14 @@ def register(app: typer.Typer) -> None:
                     "skipped": len(skipped.problems) if skipped else 0,
                 }
             )
+
+
+def _remember(settings: Settings, task: Task, data: Path) -> None:
+    """Let the other commands find the files; that it is not possible is no reason to call the index a failure."""
+    from searchapp.tasks import remember_folder
+
+    try:
+        if remember_folder(task, settings.home, data):
+            say(settings, f"{task.name}: its files are looked for in {data.resolve()} from now on")
+    except SearchappError as error:
+        warn(f"the folder must be named with --data again: {error}")

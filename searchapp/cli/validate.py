@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import JsonOption, command, data_of
+from searchapp.cli.common import DataOption, JsonOption, command, data_of
 from searchapp.cli.output import print_json, say
 from searchapp.settings import Settings
 
@@ -35,9 +35,7 @@ def register(app: typer.Typer) -> None:
                 help="The split that it answers.", show_default=False, autocompletion=complete.splits
             ),
         ] = None,
-        data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
-        ] = None,
+        data: DataOption = None,
         nearest: Annotated[
             int | None,
             typer.Option(

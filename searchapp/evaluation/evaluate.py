@@ -41,7 +41,7 @@ class GoldSource:
         """The folder with the task's files, if it is known."""
         if self.data is not None or (self.home is None and task.file is None):
             return self.data
-        folder = tasks.data_folder(task, self.home or Path())
+        folder = tasks.data_folder(task, self.home)
         return folder if folder.is_dir() else None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from searchapp import resources
+from searchapp import resources, tasks
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import Scorer, ScorerOptions
 from searchapp.evaluation.graded import GradedScorer
@@ -67,7 +67,7 @@ class OwnTask:
 
     @property
     def index_name(self) -> str:
-        return f"own-{self.name}"
+        return f"{tasks.OWN}{self.name}"
 
     @property
     def reference(self) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import JsonOption, TaskArgument, command
+from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, say
 from searchapp.errors import UsageError
 from searchapp.settings import Settings
@@ -67,9 +67,7 @@ def register(group: typer.Typer) -> None:
                 show_default=False,
             ),
         ],
-        data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
-        ] = None,
+        data: DataOption = None,
         overlap: Annotated[
             float, typer.Option(min=0, max=1, help="Share of each quota that several people judge.")
         ] = 0.2,

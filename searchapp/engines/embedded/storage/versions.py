@@ -75,6 +75,23 @@ class Versions:
                 raise
             self._remove_leftovers()
 
+    def all(self) -> list[Path]:
+        """The folders of every version, complete or not, oldest first."""
+        if not self.folder.is_dir():
+            return []
+        return [self.folder / name for name in sorted(self._names(), key=int)]
+
+    def is_being_built(self) -> bool:
+        """Whether a process holds the lock at this moment."""
+        try:
+            with (self.folder / LOCK).open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
     def remove(self) -> None:
         """Remove the index with all its versions; nothing happens if there is none.
 
