@@ -79,7 +79,8 @@ def register(app: typer.Typer) -> None:
         documents: Annotated[
             list[Path] | None,
             typer.Option(
-                help="A file of documents: .jsonl, .csv or .tsv; may be repeated.", show_default=False
+                help="A file of documents: JSONL, CSV or TSV, also with gzip; may be repeated.",
+                show_default=False,
             ),
         ] = None,
         topics: Annotated[
@@ -89,6 +90,14 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(
                 help="Grades of documents for the topics: TREC qrels, or likewise.", show_default=False
+            ),
+        ] = None,
+        header: Annotated[
+            bool | None,
+            typer.Option(
+                "--header/--no-header",
+                help="Whether the first lines of tables name their columns; by default found out, and said.",
+                show_default=False,
             ),
         ] = None,
         name: Annotated[
@@ -102,18 +111,17 @@ def register(app: typer.Typer) -> None:
         The files that are given are looked at, and their columns filled in: check what has become of them.
         """
         from searchapp.files import whole_file
-        from searchapp.formats import graded
         from searchapp.tasks import starter
 
         if path.suffix.lower() != ".toml":
             raise UsageError(f"{path}: a task file's name must end in .toml")
-        text = starter.text_of(
-            path,
-            name or starter.name_for(path),
-            [starter.look_at(file) for file in documents or ()],
-            None if topics is None else starter.look_at(topics),
-            None if gold is None else starter.look_at(gold, graded.FORMATS),
-        )
+        of_documents = [starter.look_at(file, header=header) for file in documents or ()]
+        of_topics = None if topics is None else starter.look_at(topics, header=header)
+        of_gold = None if gold is None else starter.look_at(gold, gold=True, header=header)
+        text = starter.text_of(path, name or starter.name_for(path), of_documents, of_topics, of_gold)
+        for seen in (*of_documents, of_topics, of_gold):
+            if seen is not None and seen.assumed is not None:
+                say(settings, seen.assumed)
         with whole_file(path, replace=overwrite) as file:
             file.write(text.encode())
         say(settings, f"{path} is written: look through it, and then `searchapp index {path}`")
