@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp import resources, tasks
+from searchapp.engines.index_settings import canonical
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import Scorer, ScorerOptions
 from searchapp.evaluation.graded import GradedScorer
@@ -95,6 +96,10 @@ class OwnTask:
                     f"{path}: there is no mapping {refused(self.mapping, known)}, or name a .json file"
                 )
             mapping = resources.index_mapping(self.mapping)
+        try:
+            mapping = canonical(mapping)
+        except DataError as error:
+            raise DataError(f"{path}: the mapping {self.mapping}: {error}") from error
         described = mapping.get("mappings")
         properties = described.get("properties") if isinstance(described, dict) else None
         for name, kind in (("id", "keyword"), ("text", "text")):
