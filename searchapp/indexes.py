@@ -57,7 +57,7 @@ def named(stored: Iterable[StoredVersion], names: Iterable[str]) -> dict[str, li
     for name in names:
         if name not in found:
             there = f"there are {', '.join(found)}" if found else "there is none"
-            raise UsageError(f"searchapp has no index {name!r}{meant(name, found)}: {there}")
+            raise UsageError(f"there is no index {name!r}{meant(name, found)} of searchapp's: {there}")
     return {name: found[name] for name in dict.fromkeys(names)}
 
 

@@ -88,20 +88,20 @@ def _header(first: Sequence[str], rest: Sequence[Sequence[str]], known: Collecti
     columns = [[row[place] for row in rest if place < len(row)] for place in range(len(first))]
     for cell in first:
         if cell.strip().lower() in known:
-            return Header(True, f"it has {cell.strip()!r}")
+            return Header(True, f"the first line has {cell.strip()!r}")
     for cell in first:
         if _NUMBER.fullmatch(cell.strip()):
-            return Header(False, f"it has the number {cell.strip()}")
+            return Header(False, f"the first line has the number {cell.strip()}")
         if len(cell) > LONGEST_NAME or len(cell.split()) > MOST_WORDS:
-            return Header(False, "it has a text")
+            return Header(False, "the first line has a text")
     for cell, others in zip(first, columns, strict=True):
         if others and all(_NUMBER.fullmatch(other.strip()) for other in others):
-            return Header(True, f"below {cell.strip()!r} are numbers")
+            return Header(True, f"below {cell.strip()!r} there are numbers")
     for cell, others in zip(first, columns, strict=True):
         shape = _shape(cell)
         if "9" in shape and others and all(_shape(other) == shape for other in others):
             return Header(False, f"{cell.strip()!r} looks like what is below it")
-    return Header(True, "nothing in it looks like a value")
+    return Header(True, "nothing in the first line looks like a value")
 
 
 def _shape(cell: str) -> str:

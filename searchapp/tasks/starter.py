@@ -107,11 +107,11 @@ def look_at(path: Path, *, gold: bool = False, header: bool | None = None) -> Se
 
 def _assumed(path: Path, found: Header, names: Sequence[str] | None) -> str:
     if names is None:
-        return f"{path}: its first line is taken for the names of its columns ({found.because}): else say --no-header"
-    return (
-        f"{path}: it seems to have no header line ({found.because} in its first one), so that its columns are called "
-        f"{', '.join(names)}: else say --header"
-    )
+        return (
+            f"{path}: its first line names the columns, as it seems ({found.because}): else say --no-header"
+        )
+    called = ", ".join(names)
+    return f"{path}: it has no header line, as it seems ({found.because}): else say --header; its columns are called {called}"
 
 
 def _made_up(rows: Sequence[Sequence[str]], *, gold: bool) -> list[str]:

@@ -97,7 +97,7 @@ def test_a_name_that_no_index_has_removes_nothing(indexed: Cli) -> None:
     for names in (["nlp"], ["nlps", "nlp"]):
         result = indexed("indexes", "remove", *names, "--yes")
         assert result.code == 2
-        assert "searchapp has no index 'nlp' (did you mean nlps?): there are nlps" in result.stderr
+        assert "there is no index 'nlp' (did you mean nlps?) of searchapp's: there are nlps" in result.stderr
     assert len(listed(indexed)) == 1
 
 
