@@ -62,7 +62,7 @@ def register(app: typer.Typer) -> None:
         if field and field not in fields:
             raise UsageError(f"{loaded.name} has no text field {refused(field, fields)}")
         if analyzer and analyzer not in analyzers:
-            choice = refused(analyzer, analyzers or ["a field instead"])
+            choice = refused(analyzer, analyzers) if analyzers else f"{analyzer!r}: choose a field instead"
             raise UsageError(f"{loaded.name} has no analyzer {choice}")
         wanted = [("analyzer", analyzer)] if analyzer else [("field", name) for name in [field] if name]
         wanted = wanted or [("field", name) for name in fields]

@@ -27,9 +27,9 @@ VARIABLE = "_SEARCHAPP_COMPLETE"
 """Names the shell when it is a shell that has started the program, as in `complete_bash`."""
 
 MOST_FILES = 2000
-"""So many files are looked at for runs and task files: a folder with more of them is no folder of runs."""
+"""This many files are looked at for runs and task files: a folder with more of them is no folder of runs."""
 DEEPEST_RUN = 3
-"""So many folders below the one that is typed runs are looked for."""
+"""Runs are looked for this many folders below the one that is typed."""
 LARGEST_TASK_FILE = 1 << 18
 """In bytes."""
 
@@ -139,9 +139,10 @@ def tasks(typed: Typed) -> Iterator[str]:
     from searchapp.tasks import names
 
     yield from names()
-    for file in islice(sorted(typed.folder.iterdir()), MOST_FILES):
-        if file.suffix == ".toml" and _is_task_file(file):
-            yield typed.begun + file.name
+    for file in sorted(islice(typed.folder.iterdir(), MOST_FILES)):
+        shown = typed.begun + file.name
+        if shown.startswith(typed.word) and file.suffix == ".toml" and _is_task_file(file):
+            yield shown
 
 
 @_completer

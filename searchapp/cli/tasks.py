@@ -11,7 +11,7 @@ import typer
 from searchapp.cli.commands import Group
 from searchapp.cli.common import JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, say, stdout_console, warn
-from searchapp.errors import EngineError, SearchappError, UsageError
+from searchapp.errors import DataError, EngineError, SearchappError, UsageError
 from searchapp.settings import Settings
 from searchapp.visible import visible
 
@@ -150,7 +150,6 @@ def _described(settings: Settings, task: Task, indexed: Mapping[str, int]) -> di
 
 def _folder(settings: Settings, task: Task) -> tuple[Path, bool]:
     """Where the files of a task are looked for, and whether that is remembered from `index --data`."""
-    from searchapp.errors import DataError
     from searchapp.tasks import own_folder, remembered_folder
 
     with suppress(DataError):
@@ -162,7 +161,6 @@ def _folder(settings: Settings, task: Task) -> tuple[Path, bool]:
 def _warn_of_what_is_remembered(settings: Settings) -> None:
     """Say once that it can't be read; where the files are that were fetched is known all the same."""
     from searchapp import remembered
-    from searchapp.errors import DataError
 
     try:
         remembered.folders(settings.home)

@@ -110,8 +110,8 @@ def _assumed(path: Path, found: Header, names: Sequence[str] | None) -> str:
         return (
             f"{path}: its first line names the columns, as it seems ({found.because}): else say --no-header"
         )
-    called = ", ".join(names)
-    return f"{path}: it has no header line, as it seems ({found.because}): else say --header; its columns are called {called}"
+    without = f"it has no header line, as it seems ({found.because}): else say --header"
+    return f"{path}: {without}; its columns are called {', '.join(names)}"
 
 
 def _made_up(rows: Sequence[Sequence[str]], *, gold: bool) -> list[str]:

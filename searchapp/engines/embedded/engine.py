@@ -179,7 +179,10 @@ def _stored(name: str, versions: Versions) -> Iterator[StoredVersion]:
             state = State.unreadable if info is None else State.serves
         else:
             state = State.building if versions.is_being_built() else State.leftover
-        size = sum(file.stat().st_size for file in folder.iterdir())
+        try:
+            size = sum(file.stat().st_size for file in folder.iterdir())
+        except FileNotFoundError:
+            continue  # removed a moment ago
         version = f"{versions.folder.name}-{folder.name}"
         yield StoredVersion(name, version, state, info, size, says_name=info is not None)
 
