@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
         into: Annotated[
             Path | None,
             typer.Option(
-                help="Folder for the files; by default the one that every command looks in.",
+                help="Folder for the files; by default data/TASK in searchapp's own folder.",
                 show_default=False,
             ),
         ] = None,
