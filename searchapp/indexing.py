@@ -17,6 +17,9 @@ from searchapp.tasks.base import Task
 
 T = TypeVar("T")
 
+EXAMPLES = "examples-"
+"""How the names of the indexes of solved topics begin."""
+
 FORMAT = 1
 """Part of every index digest: raised when the same inputs shall give another index."""
 
@@ -178,7 +181,7 @@ def index_examples(
     serving = engine.index_info(name)
     if serving is None or serving.digest != digest:
         with progress.stage("indexing solved topics", seen.count) as advance:
-            spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest())
+            spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), owner=_owner(task))
             engine.build(name, spec, documents, advance)
     return engine.open(name), examples
 
@@ -217,7 +220,7 @@ def lenient_advice(problems: Problems) -> str:
 
 def examples_name(task: str, split: str, *, judged: bool = False) -> str:
     """The name of the index of the solved topics for a split; with `judged` topics it is another one."""
-    return f"examples-{task}-{split.lower()}" + ("-judged" if judged else "")
+    return f"{EXAMPLES}{task}-{split.lower()}" + ("-judged" if judged else "")
 
 
 def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:

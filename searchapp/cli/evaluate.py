@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.common import JsonOption, command
 from searchapp.cli.figures import headings, print_evaluations
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
@@ -37,10 +38,17 @@ def register(app: typer.Typer) -> None:
             typer.Argument(
                 help="Run directories, official files, or folders of them; with --qrels or --judgments TREC runs.",
                 show_default=False,
+                autocompletion=complete.runs,
             ),
         ],
         task: Annotated[
-            str | None, typer.Option(help="Task of an official file or a TREC run.", show_default=False)
+            str | None,
+            typer.Option(
+                help="Task of an official file or a TREC run.",
+                show_default=False,
+                metavar="TASK",
+                autocompletion=complete.tasks,
+            ),
         ] = None,
         data: Annotated[
             Path | None,
@@ -50,7 +58,12 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         split: Annotated[
-            str | None, typer.Option(help="Split of an official file or a TREC run.", show_default=False)
+            str | None,
+            typer.Option(
+                help="Split of an official file or a TREC run.",
+                show_default=False,
+                autocompletion=complete.splits,
+            ),
         ] = None,
         gold: Annotated[
             list[Path] | None,
@@ -67,6 +80,7 @@ def register(app: typer.Typer) -> None:
                 help="Break the figures down: `searchapp tasks show TASK` says by what; `all` by each. Can be given "
                 "several times.",
                 show_default=False,
+                autocompletion=complete.breakdowns,
             ),
         ] = None,
         measure: Annotated[

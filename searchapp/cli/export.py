@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import command
+from searchapp.cli import complete
+from searchapp.cli.common import RunArgument, command
 from searchapp.cli.output import say
 from searchapp.errors import DataError, UsageError
 from searchapp.settings import Settings
@@ -34,7 +35,7 @@ def register(app: typer.Typer) -> None:
     @command(app)
     def export(
         settings: Settings,
-        run: Annotated[Path, typer.Argument(help="A run directory.", show_default=False)],
+        run: RunArgument,
         out: Annotated[
             Path,
             typer.Option(
@@ -54,6 +55,8 @@ def register(app: typer.Typer) -> None:
             typer.Option(
                 help="The run's task file, if it is no longer where the run was made with it.",
                 show_default=False,
+                metavar="TASK",
+                autocompletion=complete.tasks,
             ),
         ] = None,
         data: Annotated[

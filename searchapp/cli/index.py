@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from searchapp.cli.common import JsonOption, TaskArgument, command, data_of
-from searchapp.cli.output import print_json, say, warn_of_notes, warn_of_skipped
+from searchapp.cli.output import print_json, say, warn, warn_of_notes, warn_of_skipped
 from searchapp.digests import data_name
+from searchapp.errors import SearchappError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
@@ -29,7 +30,12 @@ def register(app: typer.Typer) -> None:
         settings: Settings,
         task: TaskArgument,
         data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
+            Path | None,
+            typer.Option(
+                help="Folder with the task's official files, which is remembered for all other commands; by default "
+                "the remembered one, else the one that `data get` fills.",
+                show_default=False,
+            ),
         ] = None,
         rebuild: Annotated[
             bool, typer.Option("--rebuild", help="Build even if nothing has changed.")
@@ -67,6 +73,8 @@ def register(app: typer.Typer) -> None:
         warn_of_notes(outcome.problems.notes)
         for line in _lines(loaded, folder, outcome):
             say(settings, line)
+        if data is not None:
+            _remember(settings, loaded, data)
         if as_json:
             print_json(
                 {
@@ -118,3 +126,14 @@ def _described(info: IndexInfo) -> dict[str, object]:
         "created": info.created,
         "digest": info.digest,
     }
+
+
+def _remember(settings: Settings, task: Task, data: Path) -> None:
+    """Let the other commands find the files; that it is not possible is no reason to call the index a failure."""
+    from searchapp.tasks import remember_folder
+
+    try:
+        if remember_folder(task, settings.home, data):
+            say(settings, f"{task.name}: its files are looked for in {data.resolve()} from now on")
+    except SearchappError as error:
+        warn(f"the folder must be named with --data again: {error}")

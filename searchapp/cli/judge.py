@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.common import TaskArgument, command
 from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption
 from searchapp.cli.judgments.team import SharedOption, team
@@ -28,11 +29,19 @@ def register(app: typer.Typer) -> None:
         task: TaskArgument,
         run: Annotated[
             Path,
-            typer.Option(help="Run directory, or TREC run, whose rankings are judged.", show_default=False),
+            typer.Option(
+                help="Run directory, or TREC run, whose rankings are judged.",
+                show_default=False,
+                autocompletion=complete.runs,
+            ),
         ],
         annotator: Annotated[
             str | None,
-            typer.Option(help="Who judges; by default the name of the account.", show_default=False),
+            typer.Option(
+                help="Who judges; by default the name of the account.",
+                show_default=False,
+                autocompletion=complete.annotators,
+            ),
         ] = None,
         kind: Annotated[Kind, typer.Option(help="What the annotator is.")] = Kind.person,
         blind: Annotated[

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, TaskArgument, command, data_of
+from searchapp.cli import complete
+from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command, data_of
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import print_json, say, warn, warn_of_skipped
 from searchapp.errors import DataError, UsageError
@@ -27,14 +28,21 @@ def register(app: typer.Typer) -> None:
     def rank(
         settings: Settings,
         task: TaskArgument,
-        split: Annotated[str, typer.Option(help="Split whose topics are ranked: see `searchapp tasks`.")],
+        split: Annotated[
+            str,
+            typer.Option(
+                help="Split whose topics are ranked: see `searchapp tasks`.", autocompletion=complete.splits
+            ),
+        ],
         out: Annotated[Path, typer.Option(help="Run directory to write.", show_default=False)],
-        data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
-        ] = None,
+        data: DataOption = None,
         recipe: Annotated[
             str | None,
-            typer.Option(help="How to rank: see `searchapp tasks show TASK`.", show_default=False),
+            typer.Option(
+                help="How to rank: see `searchapp tasks show TASK`.",
+                show_default=False,
+                autocompletion=complete.recipes,
+            ),
         ] = None,
         depth: Annotated[
             int | None,

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, data_of
+from searchapp.cli import complete
+from searchapp.cli.common import DataOption, JsonOption, command, data_of
 from searchapp.cli.output import print_json, say, warn
 from searchapp.settings import Settings
 
@@ -19,13 +20,22 @@ def register(app: typer.Typer) -> None:
     def validate(
         settings: Settings,
         file: Annotated[Path, typer.Argument(help="An official file.", show_default=False)],
-        task: Annotated[str, typer.Option(help="The task that it is for.", show_default=False)],
+        task: Annotated[
+            str,
+            typer.Option(
+                help="The task that it is for.",
+                show_default=False,
+                metavar="TASK",
+                autocompletion=complete.tasks,
+            ),
+        ],
         split: Annotated[
-            str | None, typer.Option(help="The split that it answers.", show_default=False)
+            str | None,
+            typer.Option(
+                help="The split that it answers.", show_default=False, autocompletion=complete.splits
+            ),
         ] = None,
-        data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
-        ] = None,
+        data: DataOption = None,
         nearest: Annotated[
             int | None,
             typer.Option(

@@ -12,6 +12,7 @@ from searchapp.digests import data_name, digest_file
 from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation.base import Breakdown, OfficialScore, ScorerOptions
 from searchapp.evaluation.measures import Measures, measure
+from searchapp.names import refused
 from searchapp.runs import directory, learned
 from searchapp.runs.directory import StoredRun
 from searchapp.tasks.base import Task
@@ -46,7 +47,7 @@ class GoldSource:
         """The folder with the task's files, if it is known."""
         if self.data is not None or (self.home is None and task.file is None):
             return self.data
-        folder = tasks.data_folder(task, self.home or Path())
+        folder = tasks.data_folder(task, self.home)
         return folder if folder.is_dir() else None
 
 
@@ -280,8 +281,8 @@ def _breakdowns(
     known = task.scorer.breakdowns
     for name in gold.by:
         if name not in (*known, ALL):
-            choice = " or ".join((*known, ALL)) if known else "none, for this task has none"
-            raise UsageError(f"{task.reference} has no breakdown {name!r}: choose {choice}")
+            choice = refused(name, (*known, ALL)) if known else f"{name!r}: this task has none"
+            raise UsageError(f"{task.reference} has no breakdown {choice}")
     wanted = known if ALL in gold.by else gold.by
     folder = gold.folder(task)
     if folder is None or gold.split is None:

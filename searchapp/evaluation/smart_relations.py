@@ -26,6 +26,7 @@ from searchapp.evaluation.json_files import load_list
 from searchapp.evaluation.relation_counts import MEASURES, Counts, count_multisets, count_slots, json_name
 from searchapp.formats.problems import shown
 from searchapp.model import Hits, Run
+from searchapp.names import refused
 
 MICRO = ("Micro precision", "Micro recall", "Micro F1")
 KNOWLEDGE_BASES = ("dbpedia", "wikidata")
@@ -195,7 +196,7 @@ class RelationScorer:
                 entries[id_] = entry
         if knowledge_base not in KNOWLEDGE_BASES:
             raise NotScorable(
-                f"there is no knowledge base {knowledge_base!r}: choose {' or '.join(KNOWLEDGE_BASES)}",
+                f"there is no knowledge base {refused(knowledge_base, KNOWLEDGE_BASES)}",
                 f"Exception: Invalid KB: {knowledge_base}",
             )
         count = count_slots if knowledge_base == "dbpedia" else count_multisets

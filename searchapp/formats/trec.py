@@ -3,7 +3,8 @@
     run     topic Q0 document rank score tag
     qrels   topic 0 document grade
 
-Cells are separated by whitespace, so that no id can hold any. In a file of searchapp's own the order of a topic's
+Cells are separated by whitespace, so that no id can hold any. A file that is compressed with gzip is unpacked on the
+way. In a file of searchapp's own the order of a topic's
 lines is its ranking, and the rank column must say the same: 1, 2, 3, ... Scores are not looked at for the order,
 because readers that sort by score break ties in ways of their own. A file of somebody else's is read as trec_eval
 reads it, by score alone: see `read_by_score`.
@@ -21,7 +22,7 @@ from typing import BinaryIO
 
 from searchapp.errors import DataError
 from searchapp.files import whole_file
-from searchapp.formats.encoding import remedy
+from searchapp.formats.encoding import SAVE_AS_UTF8, foreign, opened
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Hits, Ranking, Run
 
@@ -231,7 +232,10 @@ def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[in
     columns = len(layout.split())
     offset, blank = 0, True
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
+            if found := foreign(file.head):
+                problems.add(path, "unsupported file", detail=str(found), skippable=False)
+                return
             for number, raw in enumerate(file, 1):
                 try:
                     text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -239,7 +243,7 @@ def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[in
                     # The codec that drops a byte-order mark counts from behind it.
                     start = error.start + len(raw) - len(error.object)
                     byte = f"byte 0x{raw[start]:02x} at offset {offset + start} of the file"
-                    problems.add(path, "not UTF-8", f"line {number}", f"{byte}; {remedy(path)}")
+                    problems.add(path, "not UTF-8", f"line {number}", f"{byte}; {SAVE_AS_UTF8}")
                     blank = False
                     continue
                 finally:

@@ -24,6 +24,7 @@ from typing import BinaryIO
 
 from searchapp.errors import DataError
 from searchapp.formats import trec
+from searchapp.formats.encoding import foreign, opened
 from searchapp.formats.problems import Problems, shown
 from searchapp.judging.events import Action, Author, Channel, Event, Kind
 from searchapp.judging.fold import View
@@ -181,7 +182,11 @@ def _two_kinds(annotator: str, kind: Kind) -> str:
 def _read_events(path: Path, problems: Problems) -> Iterator[tuple[int, Event]]:
     seen: dict[str, Event] = {}
     try:
-        lines = path.read_bytes().split(b"\n")
+        with opened(path) as file:
+            if found := foreign(file.head):
+                problems.add(path, "unsupported file", detail=str(found))
+                return
+            lines = file.read().split(b"\n")
     except OSError as error:
         problems.add_unopened(path, error)
         return

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from itertools import islice
@@ -430,3 +430,16 @@ def _statements(script: str) -> list[str]:
         elif rest.strip():
             rest += ";"
     return statements
+
+
+def annotators_in(path: Path, task: str) -> list[str]:
+    """Who has judged a task, by name; the file is neither made nor written to, whatever state it is in.
+
+    Raises:
+        sqlite3.Error: it is not there, is no judgment log, or can't be read.
+    """
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0)) as database:
+        rows = database.execute(
+            "SELECT DISTINCT annotator FROM events WHERE task = ? ORDER BY annotator", [task]
+        )
+        return [str(name) for (name,) in rows]

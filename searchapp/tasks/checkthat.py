@@ -23,6 +23,7 @@ from searchapp.formats.debates import MOST_LINES, Line, read_debate, write_debat
 from searchapp.formats.ids import unusable
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Ranking, Run, Topic
+from searchapp.names import refused
 from searchapp.tasks.base import Grades, ShippedTask, Writer
 from searchapp.tasks.characteristic import TermCounts
 
@@ -65,7 +66,7 @@ class CheckThat(ShippedTask):
         found = [path for part in self.splits if (path := data / part / f"{split}{SUFFIX}").is_file()]
         if not found:
             raise UsageError(
-                f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)} or the name of a debate in "
+                f"{self.name} has no split {refused(split, self.splits)} or the name of a debate in "
                 f"{data}, such as 20160926_1pres"
             )
         return found

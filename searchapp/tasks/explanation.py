@@ -17,6 +17,7 @@ from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats import two_column, worldtree
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Document, Run
+from searchapp.names import refused
 from searchapp.tasks.base import ShippedTask, Writer
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class ExplanationTask(ShippedTask):
 
     def _require_split(self, split: str) -> str:
         if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)}")
+            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
         return split
 
 

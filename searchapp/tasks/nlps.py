@@ -16,6 +16,7 @@ from searchapp.evaluation.nlps import NEAREST, NlpsScorer
 from searchapp.formats import json_stream, proofwiki, two_column
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Document, Example, Run, Topic
+from searchapp.names import refused
 from searchapp.tasks.base import Grades, ShippedTask, Writer
 
 EXAMPLES = "train"
@@ -50,7 +51,7 @@ class Nlps(ShippedTask):
 
     def _split_file(self, data: Path, split: str) -> Path:
         if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)}")
+            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
         return data / f"{split}_set.json"
 
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:

@@ -20,6 +20,7 @@ from searchapp.formats.json_array import official_ids
 from searchapp.formats.problems import Problems
 from searchapp.formats.smart_relations import Question
 from searchapp.model import Document, Example, Run, Topic
+from searchapp.names import refused
 from searchapp.tasks import folds
 from searchapp.tasks.answered import check_answered
 from searchapp.tasks.base import Grades, ShippedTask, Writer
@@ -64,7 +65,7 @@ class SmartRelations(ShippedTask):
 
     def _split_file(self, data: Path, split: str) -> Path:
         if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)}")
+            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
         return data / f"{self._files}-{'test-questions' if split == TEST else 'train'}.json"
 
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:

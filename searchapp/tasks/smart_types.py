@@ -22,6 +22,7 @@ from searchapp.formats.json_array import OfficialId, official_ids
 from searchapp.formats.problems import Problems
 from searchapp.formats.smart_types import RESOURCE, Question
 from searchapp.model import Document, Example, Run, Topic
+from searchapp.names import refused
 from searchapp.tasks import folds
 from searchapp.tasks.answered import check_answered
 from searchapp.tasks.base import Grades, ShippedTask, Writer
@@ -121,7 +122,7 @@ class SmartTypes(ShippedTask):
     def split_file(self, data: Path, split: str) -> Path:
         """The file of a split; the folds are in the train file."""
         if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)}")
+            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
         return first_there(data, self._files[TEST if split == TEST else TRAIN])
 
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:

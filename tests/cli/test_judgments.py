@@ -296,6 +296,7 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
+        (["--between", "an"], "no annotator 'an' (did you mean ann?) has judged explanation-2021: there are"),
         (["--between", "lea"], "no annotator 'lea' has judged explanation-2021: there are ann, ben, bot"),
         (["--grade", 1, "--topic", "t1"], "--grade decides on one document"),
         (

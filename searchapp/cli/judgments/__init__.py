@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import typer
 
+from searchapp.cli.commands import Group
 from searchapp.cli.judgments import adjudicate, agreement, exchange, imports, sharing, sync
 
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    group = typer.Typer(help="Look after judgments.", no_args_is_help=True)
+    group = typer.Typer(cls=Group, help="Look after judgments.", no_args_is_help=True)
     app.add_typer(group, name="judgments")
 
     @group.callback()

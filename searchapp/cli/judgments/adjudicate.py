@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import TaskArgument, command
+from searchapp.cli import complete
+from searchapp.cli.common import DataOption, TaskArgument, command
 from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import say, warn
-from searchapp.errors import EngineError, UsageError
+from searchapp.errors import DataError, EngineError, UsageError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,13 +31,16 @@ def register(group: typer.Typer) -> None:
     def adjudicate(
         settings: Settings,
         task: TaskArgument,
-        annotator: Annotated[str, typer.Option(help="Who decides.", show_default=False)],
+        annotator: Annotated[
+            str, typer.Option(help="Who decides.", show_default=False, autocompletion=complete.annotators)
+        ],
         between: Annotated[
             list[str] | None,
             typer.Option(
                 help="Only between this annotator and others named, a model too; can be given several times. "
                 "All people by default.",
                 show_default=False,
+                autocompletion=complete.annotators,
             ),
         ] = None,
         run: Annotated[
@@ -44,11 +48,10 @@ def register(group: typer.Typer) -> None:
             typer.Option(
                 help="Run directory, or TREC run: its topics, and what its recipe matches.",
                 show_default=False,
+                autocompletion=complete.runs,
             ),
         ] = None,
-        data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
-        ] = None,
+        data: DataOption = None,
         topic: Annotated[
             str | None, typer.Option(help="Decide on this topic only.", show_default=False)
         ] = None,
@@ -158,7 +161,11 @@ def _pages(
         if run is not None:
             yield Material.open(task, engine, run, data, home=settings.home)
             return
-        topics = topics_of(task, data_folder(task, settings.home, data), wanted)
+        try:
+            topics = topics_of(task, data_folder(task, settings.home, data), wanted)
+        except DataError as error:
+            warn(str(error))
+            topics = {}
         if not topics:
             warn(
                 "the words of the topics are not at hand: name a run with --run, or their folder with --data"

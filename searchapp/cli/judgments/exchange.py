@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.common import JsonOption, TaskArgument, command
 from searchapp.cli.judgments.options import (
     AnnotatorsOption,
@@ -42,7 +43,10 @@ DataOption = Annotated[
     Path | None, typer.Option(help="official: folder with the task's official files.", show_default=False)
 ]
 SplitOption = Annotated[
-    str | None, typer.Option(help="official: the split that the topics are of.", show_default=False)
+    str | None,
+    typer.Option(
+        help="official: the split that the topics are of.", show_default=False, autocompletion=complete.splits
+    ),
 ]
 
 
@@ -126,7 +130,12 @@ def register(group: typer.Typer) -> None:
             ),
         ] = Format.jsonl,
         annotator: Annotated[
-            str | None, typer.Option(help="qrels, official: whose grades these are.", show_default=False)
+            str | None,
+            typer.Option(
+                help="qrels, official: whose grades these are.",
+                show_default=False,
+                autocompletion=complete.annotators,
+            ),
         ] = None,
         kind: Annotated[Kind, typer.Option(help="qrels, official: a person's, or a model's.")] = Kind.person,
         data: Annotated[

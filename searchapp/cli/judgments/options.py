@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.judgments.team import exchanging
+from searchapp.names import meant
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ AnnotatorsOption = Annotated[
         help="Only what this annotator says, a model too, and decides; can be given several times. All people by "
         "default, and every decision.",
         show_default=False,
+        autocompletion=complete.annotators,
     ),
 ]
 
@@ -107,4 +110,5 @@ def require_known(annotators: Collection[str] | None, view: View, task: str) -> 
     known = view.annotators()
     for name in annotators or ():
         if name not in known:
-            raise UsageError(f"no annotator {name!r} has judged {task}: there are {', '.join(known)}")
+            named = f"{name!r}{meant(name, known)}"
+            raise UsageError(f"no annotator {named} has judged {task}: there are {', '.join(known)}")

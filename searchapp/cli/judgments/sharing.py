@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, TaskArgument, command, data_of
+from searchapp.cli import complete
+from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command, data_of
 from searchapp.cli.output import print_json, say, warn
 from searchapp.errors import UsageError
 from searchapp.settings import Settings
@@ -22,7 +23,10 @@ def register(group: typer.Typer) -> None:
     def pool(
         settings: Settings,
         runs: Annotated[
-            list[Path], typer.Argument(help="Run directories, or TREC runs.", show_default=False)
+            list[Path],
+            typer.Argument(
+                help="Run directories, or TREC runs.", show_default=False, autocompletion=complete.runs
+            ),
         ],
         out: Annotated[Path, typer.Option(help="Run directory to write.", show_default=False)],
         depth: Annotated[int, typer.Option(min=1, help="Documents that each run gives a topic.")] = 10,
@@ -73,7 +77,12 @@ def register(group: typer.Typer) -> None:
     def assign(
         settings: Settings,
         task: TaskArgument,
-        split: Annotated[str, typer.Option(help="Split whose topics are shared out.", show_default=False)],
+        split: Annotated[
+            str,
+            typer.Option(
+                help="Split whose topics are shared out.", show_default=False, autocompletion=complete.splits
+            ),
+        ],
         out: Annotated[
             Path, typer.Option(help="File to write, for `judge --assignment`.", show_default=False)
         ],
@@ -86,9 +95,7 @@ def register(group: typer.Typer) -> None:
                 show_default=False,
             ),
         ],
-        data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
-        ] = None,
+        data: DataOption = None,
         overlap: Annotated[
             float, typer.Option(min=0, max=1, help="Share of each quota that several people judge.")
         ] = 0.2,
