@@ -201,6 +201,12 @@ def breakdowns(typed: Typed) -> Iterable[str]:
 
 
 @_completer
+def measures(typed: Typed) -> Iterable[str]:
+    """What is measured of the task beside its official figures."""
+    return typed.task().measures
+
+
+@_completer
 def annotators(typed: Typed) -> Iterable[str]:
     """Those who have judged the task."""
     from searchapp.judging.log import annotators_in

@@ -90,6 +90,7 @@ def register(app: typer.Typer) -> None:
                 help="Measure this beside the official figures, by default what the task names: any measure that "
                 "ir-measures knows, as AP, RR, P@5, nDCG@10, R(rel=2)@100. Can be given several times.",
                 show_default=False,
+                autocompletion=complete.measures,
             ),
         ] = None,
         nearest: Annotated[
