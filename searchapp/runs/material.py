@@ -14,6 +14,7 @@ from searchapp.ranking import recipes
 from searchapp.ranking.recipes import Recipe
 from searchapp.runs.directory import Manifest, read_manifest
 from searchapp.runs.pages import Pages
+from searchapp.runs.pooling import TAG as POOL
 from searchapp.runs.rankings import RunRankings
 from searchapp.tasks.base import Task
 
@@ -53,6 +54,11 @@ class Material(Pages):
         return cls(task, index, path, manifest, {topic.id: topic for topic in topics})
 
     @property
+    def is_pool(self) -> bool:
+        """Whether the run is a pool, which was made to be judged whole."""
+        return self.manifest.recipe.get("name") == POOL
+
+    @property
     def topics(self) -> tuple[str, ...]:
         """The ids of the ranked topics."""
         return self.rankings.topics
@@ -62,6 +68,10 @@ class Material(Pages):
         hits = self.rankings.ranking(topic_id).hits
         self._hits = topic_id, dict(hits)
         return hits.document_ids
+
+    def scored(self, topic_id: str) -> int:
+        """How many documents of a topic's ranking have a score other than 0: the first ones."""
+        return self.rankings.scored(topic_id)
 
     def score(self, topic_id: str, document_id: str) -> float | None:
         """The score of a document in a topic's ranking; None if it is not there."""

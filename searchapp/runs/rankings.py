@@ -7,6 +7,7 @@ file that searchapp writes, so that where each topic begins is found without rea
 from __future__ import annotations
 
 import mmap
+from bisect import bisect_left
 from pathlib import Path
 
 from searchapp.errors import DataError
@@ -57,6 +58,26 @@ class RunRankings:
         begin, end = self._blocks[topic_id]
         block = self._bytes[begin:end]
         return block.count(b"\n") + (not block.endswith(b"\n"))
+
+    def scored(self, topic_id: str) -> int:
+        """How many documents of a topic's ranking have a score other than 0; only some of the lines are read.
+
+        Those without one are all at the end, in the order of their ids: nothing of the topic was found in them.
+
+        Raises:
+            DataError: a line that is read is not as searchapp writes it.
+        """
+        begin, end = self._blocks[topic_id]
+        lines = self._bytes[begin:end].splitlines()
+        if not lines or self._score(topic_id, lines[-1]) != 0:
+            return len(lines)  # a run whose scores are below 0 has no such end
+        return bisect_left(lines, True, key=lambda line: self._score(topic_id, line) <= 0)
+
+    def _score(self, topic_id: str, line: bytes) -> float:
+        try:
+            return float(line.split()[4])
+        except (ValueError, IndexError) as error:
+            raise self._altered(f"a line of topic {topic_id}") from error
 
     def _found_blocks(self) -> dict[str, tuple[int, int]]:
         """From where to where the lines of each topic reach."""

@@ -76,6 +76,8 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     # Not laid out anew with the whole screen when its length changes: only its scroll bar depends on that.
     virtual_size = Reactive(Size(0, 0))
 
+    ALLOW_SELECT = False  # a line is clicked to go to it; what it is the beginning of can be selected
+
     def __init__(self, *, id: str) -> None:  # noqa: A002  # Textual's name
         super().__init__(id=id)
         self.count = 0

@@ -95,7 +95,7 @@ def assignment(path: Path, **members: object) -> Path:
 def test_an_assignment_leaves_the_annotators_topics_in_their_order(run: Path, tmp_path: Path) -> None:
     first, *_, last = dict.fromkeys(line.split()[0] for line in (run / "run.trec").read_text().splitlines())
     file = assignment(tmp_path / "a.json", topics={"ann": [last, first]})
-    result = judge(run, "--assignment", file, "--depth", 1, typed="1\n0\nG\n1\nG\nt\n]\nq\n")
+    result = judge(run, "--assignment", file, "--depth", 1, typed="1\n0\ny\nG\n1\nG\nt\n]\nq\n")
     assert result.exit_code == 0, result.stderr
     assert f"Topic 1 of 2, {last}" in result.stdout and f"Topic 2 of 2, {first}" in result.stdout
     assert "every document of every topic is judged" in result.stdout and "2 assigned" in result.stdout

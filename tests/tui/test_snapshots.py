@@ -49,7 +49,10 @@ sizes = pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["80x24", "16
 @looks
 @sizes
 @pytest.mark.parametrize("name", SCREENS)
-def test_screens_look_as_they_did(judging: Judging, name: str, size: tuple[int, int], look: str) -> None:
+def test_screens_look_as_they_did(
+    judging: Judging, name: str, size: tuple[int, int], look: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "datetime", StandingClock)  # so that the pace is always the same one
     app = judging.app()
     topic = judging.desk.topics[0]
     documents = judging.desk.order(topic).documents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from searchapp.cli.judgments import adjudicate, agreement, exchange, sharing, sync
+from searchapp.cli.judgments import adjudicate, agreement, exchange, listing, sharing, sync
 
 
 def register(app: typer.Typer) -> None:
@@ -18,6 +18,7 @@ def register(app: typer.Typer) -> None:
 
     exchange.register(group)
     agreement.register(group)
+    listing.register(group)
     adjudicate.register(group)
     sharing.register(group)
     sync.register(group)
