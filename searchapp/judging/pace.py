@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import statistics
 from bisect import insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from searchapp.judging.events import Action, Event
@@ -23,9 +23,14 @@ def seconds_each(moments: Iterable[datetime]) -> float | None:
 
     Breaks are left out, and what was given to several documents at once counts once.
     """
-    gaps = [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(sorted(moments))]
-    working = [gap for gap in gaps if AT_ONCE_SECONDS < gap <= BREAK_SECONDS]
+    working = [gap for gap in _gaps(sorted(moments, reverse=True)) if gap <= BREAK_SECONDS]
     return statistics.median(working) if working else None
+
+
+def _gaps(moments: Iterable[datetime]) -> Iterator[float]:
+    """The seconds between what was not said at once, the latest moment first."""
+    gaps = ((later - earlier).total_seconds() for later, earlier in itertools.pairwise(moments))
+    return (gap for gap in gaps if gap > AT_ONCE_SECONDS)
 
 
 def tells_pace(event: Event) -> bool:
@@ -47,7 +52,9 @@ class Pace:
     @property
     def seconds(self) -> float | None:
         """The median time from one of the latest judgments to the next, in seconds; None without two in a row."""
-        return seconds_each(self._moments[-RECENT - 1 :])
+        recent = itertools.islice(_gaps(reversed(self._moments)), RECENT)
+        working = [gap for gap in recent if gap <= BREAK_SECONDS]
+        return statistics.median(working) if working else None
 
 
 def duration(seconds: float) -> str:

@@ -68,8 +68,10 @@ class Panes:
         focused = self._screen.focused
         name = focused.id if focused is not None and focused.id in self._lists else self._lists[0]
         column = self._columns[name or ""]
-        width = self._screen.query_one(f"#{column}").outer_size.width + steps * STEP_CELLS
-        most = max(LEAST_CELLS, self._screen.size.width - LEAST_CELLS)
+        widget = self._screen.query_one(f"#{column}")
+        width = widget.outer_size.width + steps * STEP_CELLS
+        beside = [one for one in widget.siblings if isinstance(one, Widget) and one.display]
+        most = self._screen.size.width - LEAST_CELLS - sum(one.outer_size.width for one in beside[:-1])
         self._widths[column] = max(LEAST_CELLS, min(width, most))
         self._zoom("")
         self._read(False)

@@ -129,7 +129,8 @@ class WorkScreen(Screen[None]):
         elif event.key.isdecimal():
             self.head.tell(no_such_grade(event.key, self.labels), "$warning")
         else:
-            key = event.character if event.is_printable and event.character else shown_key(event.key)
+            typed = (event.character or "").strip() if event.is_printable else ""
+            key = typed or shown_key(event.key)
             self.head.tell(f"{key} does nothing here: {self.keys.shown('help')} lists the keys", "$warning")
         return True
 

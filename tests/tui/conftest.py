@@ -28,6 +28,7 @@ from searchapp.settings import Settings
 from searchapp.tasks import load
 from searchapp.tui import keys
 from searchapp.tui.adjudicate.app import AdjudicateApp
+from searchapp.tui.content import Plain
 from searchapp.tui.judge.app import JudgeApp
 from searchapp.tui.telling import beginning
 from searchapp.tui.work import WorkApp, WorkScreen
@@ -194,3 +195,9 @@ def text_of(app: WorkApp) -> str:
     """What stands on the screen."""
     lines = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in line) for line in lines)
+
+
+def question(app: WorkApp) -> str:
+    """What is asked; nothing if nothing is."""
+    asked = app.screen.query(".question")
+    return str(asked.first(Plain).render()) if asked else ""

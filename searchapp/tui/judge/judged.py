@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -42,17 +43,18 @@ class JudgedRows(Rows):
         sign, look = self._mark(said)
         topic = one_line(self._material.topic(said.topic_id).text, maths=False) or said.topic_id
         document = self._snippets.of(said.document_id)
-        words = f" {NOTED} {one_line(said.words, maths=False)}" if said.words else ""
+        words = f"  {NOTED} {one_line(said.words, maths=False)}" if said.words else ""
         left = width - 4
         topic_cells = int(left * TOPIC_SHARE)
+        left -= topic_cells
+        words = fitted(words, min(cell_len(words), left // 2))
+        text = said.document_id if document is None else document
         return [
             ("▶" if place == self.cursor else " ", "rows--begun"),
             (f"{sign:>2} ", look),
             (fitted(topic, topic_cells - 2) + "  ", "rows--faint"),
-            (
-                fitted((said.document_id if document is None else document) + words, left - topic_cells),
-                "rows--text",
-            ),
+            (fitted(text, left - cell_len(words)), "rows--text"),
+            (words, "rows--text"),
         ]
 
     def _mark(self, said: Said) -> Part:
