@@ -34,7 +34,7 @@ from searchapp.tui.telling import beginning
 from searchapp.tui.work import WorkApp, WorkScreen
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
-SPLITS = {"nlps": "dev", "explanation-2021": "dev", "checkthat": "training"}
+SPLITS = {"nlps": "dev", "explanation-2019": "dev", "explanation-2021": "dev", "checkthat": "training"}
 
 
 @dataclass(frozen=True)
