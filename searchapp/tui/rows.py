@@ -82,6 +82,8 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id)
         self.count = 0
         self.cursor = 0
+        self.moves = 0
+        """How often the cursor has gone elsewhere, at once when it does: messages on that come later."""
         self._looks: dict[str, Style] = {}
 
     # For subclasses
@@ -99,6 +101,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     def show(self, count: int, cursor: int) -> None:
         """Show another list."""
         self.count = count
+        self.moves += 1
         self.cursor = max(0, min(cursor, count - 1))
         self.virtual_size = Size(self.size.width, count)
         self._keep_in_sight(force=True)
@@ -114,6 +117,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         place = max(0, min(place, self.count - 1))
         if place == self.cursor or not self.count:
             return False
+        self.moves += 1
         old, self.cursor = self.cursor, place
         self.redraw(old)
         self.redraw(place)

@@ -234,7 +234,7 @@ class WorkScreen(Screen[None]):
 
         self.app.push_screen(Choose(question, options), answer)
 
-    def _ask_grade(self, question: str, others: Mapping[str, Callable[[str], None]]) -> None:
+    def ask_grade(self, question: str, others: Mapping[str, Callable[[str], None]]) -> None:
         """Ask for a grade, or for what else can be said with a reason, and then for the reason."""
         acts: dict[str, Callable[[str], None]] = {
             f"grade_{grade}": lambda reason, grade=grade: self.give(grade, reason)  # type: ignore[misc]
@@ -253,7 +253,7 @@ class WorkScreen(Screen[None]):
 
         self.app.push_screen(Choose(question, [(key, about[name]) for key, name in options.items()]), ask)
 
-    def _ask_note(self, document: str, said: str, write: Callable[[str], None]) -> None:
+    def ask_note(self, document: str, said: str, write: Callable[[str], None]) -> None:
         self.app.push_screen(
             Words(f"Note on {document}", said), lambda words: write(words) if words else None
         )

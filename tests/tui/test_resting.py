@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from tests.tui.conftest import Judging, drive, question, text_of
+from tests.tui.conftest import Judging, drive, question, settled, text_of
 from tests.tui.test_adjudicate import decisions
 from tests.tui.test_adjudicate import talk as decide
 from tests.tui.test_plain import talk
@@ -52,6 +53,18 @@ def test_the_question_can_go_on_to_the_next_topic(judging: Judging) -> None:
         assert screen.place_of_topic == 1 and said(judging) == [("grade", 1)]
 
     drive(judging.app(depth=1), steps)
+
+
+def test_keys_that_come_at_once_are_asked_about_all_the_same(judging: Judging) -> None:
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        for key in ("1", "1", "up", "down", "1", "0"):  # without waiting for any of them
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await settled(pilot)
+        assert "Change it to 0 not relevant?" in question(app)
+        assert said(judging) == [("grade", 1)] * 3
+
+    app = judging.app(depth=3)
+    drive(app, steps)
 
 
 def test_a_document_that_is_gone_to_is_changed_at_once_and_told(judging: Judging) -> None:

@@ -69,8 +69,8 @@ class AdjudicateScreen(WorkScreen):
         self.material = material
         self._maths = False
         self._shown: Key | None = None
-        self._rests_on: Key | None = None
-        """The document that was just decided on, and that the cursor is still on because there is no other to go to."""
+        self._rests_since: int | None = None
+        """The cursor has not moved since it stayed on a document that was just decided on, for want of another."""
 
     def compose(self) -> ComposeResult:
         yield self.head
@@ -172,11 +172,9 @@ class AdjudicateScreen(WorkScreen):
     @on(Rows.Moved)
     def _moved(self, event: Rows.Moved) -> None:
         event.stop()
-        self._rests_on = None
         self._show()
 
     def _go(self, line: int) -> None:
-        self._rests_on = None
         self.disputes.put(line)
         self._show()
 
@@ -246,7 +244,7 @@ class AdjudicateScreen(WorkScreen):
         if dispute is None:
             return
         before, what = self.adjudication.decision(dispute), graded(grade, self.labels)
-        if self._rests_on != dispute.key or before is None:
+        if self._rests_since != self.disputes.moves or before is None:
             self._give(dispute, grade, reason)
         elif before.grade == grade:
             self.head.tell(f"it has {what} already: {self._done_words()}", "$warning")
@@ -268,7 +266,7 @@ class AdjudicateScreen(WorkScreen):
             return
         self._next_open()
         if self.dispute is not None and self.dispute.key == dispute.key:
-            self._rests_on = dispute.key
+            self._rests_since = self.disputes.moves
 
     def _begin(self, dispute: Dispute) -> str:
         return self._begin_of(dispute.document_id)
@@ -278,7 +276,7 @@ class AdjudicateScreen(WorkScreen):
 
     def _reason(self) -> None:
         if self.dispute is not None:
-            self._ask_grade("Which grade, with a reason?", {})
+            self.ask_grade("Which grade, with a reason?", {})
 
     def _note(self) -> None:
         dispute = self.dispute
@@ -289,7 +287,7 @@ class AdjudicateScreen(WorkScreen):
             self._done(self.adjudication.note(dispute, words), f"a note: {self._begin(dispute)}")
             self._show()
 
-        self._ask_note(self._begin(dispute), self.adjudication.note_on(dispute), write)
+        self.ask_note(self._begin(dispute), self.adjudication.note_on(dispute), write)
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
@@ -297,7 +295,6 @@ class AdjudicateScreen(WorkScreen):
             return
         event = outcome.events[0]
         self._done(outcome, f"{what}ne: {self._begin_of(event.document_id)}")
-        self._rests_on = None
         place = self.adjudication.place((event.topic_id, event.document_id))
         if place is not None and place in self.disputes.places:
             self.disputes.put(self.disputes.places.index(place))
