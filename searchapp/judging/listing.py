@@ -56,7 +56,9 @@ def listed(view: View, wanted: Filter | None = None) -> list[Said]:
     """What holds now of everything that was said, in the order of the time when it was said."""
     wanted = wanted or Filter()
     found = [(event.order, said) for event, said in _everything(view) if wanted.takes(said)]
-    return [said for _, said in sorted(found, key=lambda one: one[0])]
+    # What was said at once of several documents comes in the order of their ranks.
+    found.sort(key=lambda one: (one[0][0], one[1].rank or 0, one[0][1]))
+    return [said for _, said in found]
 
 
 def _everything(view: View) -> Iterator[tuple[Event, Said]]:

@@ -56,7 +56,8 @@ sizes = pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["80x24", "16
 def test_screens_look_as_they_did(
     judging: Judging, name: str, size: tuple[int, int], look: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "datetime", StandingClock)  # so that the pace is always the same one
+    monkeypatch.setattr(events, "datetime", TickingClock)  # so that pace and order are always the same ones
+    monkeypatch.setattr(TickingClock, "ticks", 0)
     app = judging.app()
     topic = judging.desk.topics[0]
     documents = judging.desk.order(topic).documents
@@ -81,8 +82,8 @@ def test_the_pictures_of_the_documentation_are_what_is_seen(
     judging: Judging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "datetime", TickingClock)
-    app = judging.app(unscored=False)
     monkeypatch.setattr(TickingClock, "ticks", 0)
+    app = judging.app(unscored=False)
     compare(
         app, ("m", "1", "0", "1", "n", *"see 102", "enter", "s", "x", "1"), "judging", (140, 36), "dark", DOCS
     )
