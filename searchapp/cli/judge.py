@@ -128,7 +128,7 @@ def register(app: typer.Typer) -> None:
                 Session(log, loaded.name, author),
                 topics,
                 material.ranking,
-                material.rankings.length if unscored else material.scored,
+                material.rankings.length if unscored else lambda topic: material.scored(topic, most),
                 material.name,
                 most,
                 (own_seed(name) if seed is None else seed) if blind else None,

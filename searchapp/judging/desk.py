@@ -164,6 +164,7 @@ class Desk:
             return None
         if topic_id not in self._scores:
             self._scores[topic_id] = score(self.order(topic_id).ranks, grades)
+            self.judged(topic_id)  # is known from now on, without reading the ranking once more
         return self._scores[topic_id]
 
     def unscored(self) -> list[str]:

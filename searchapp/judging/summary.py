@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+from searchapp.errors import SearchappError
 from searchapp.judging.desk import Desk
 from searchapp.judging.events import Action
 from searchapp.judging.pace import seconds_each, tells_pace
 
-MOST_TOPICS = 20_000
-"""Of more topics it is not counted how many documents are left: each ranking would have to be looked at."""
+COUNTING_SECONDS = 1.0
+"""How long it may take to count how many documents are left, for which each ranking may have to be looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,7 @@ class Summary:
 
     `grades` counts documents by their grades. `seconds` is the median time from one judgment to the next, None without
     two in a row. `left` is how many documents of the run are still to be judged, and `topics_left` of how many topics;
-    None where that is not counted.
+    None where to count them takes too long.
     """
 
     topics: int
@@ -56,8 +59,7 @@ def summary(desk: Desk) -> Summary:
         for event in made
         if event.action is Action.note and session.view.holds(event.id)
     }
-    counted = len(desk.topics) <= MOST_TOPICS
-    left = [desk.length(topic) - desk.judged(topic) for topic in desk.topics] if counted else []
+    left = _left(desk)
     return Summary(
         topics=len({topic for (topic, _), opinion in opinions.items() if opinion.action is not Action.skip}),
         grades=dict(sorted(grades.items())),
@@ -65,6 +67,19 @@ def summary(desk: Desk) -> Summary:
         skipped=actions[Action.skip],
         noted=len(noted),
         seconds=seconds_each(event.order[0] for event in made if tells_pace(event)),
-        left=sum(left) if counted else None,
-        topics_left=sum(1 for one in left if one) if counted else None,
+        left=None if left is None else sum(left),
+        topics_left=None if left is None else sum(1 for one in left if one),
     )
+
+
+def _left(desk: Desk) -> list[int] | None:
+    """How many documents of each topic are still to be judged; None if that takes too long, or can't be read."""
+    until = time.monotonic() + COUNTING_SECONDS
+    left = []
+    with suppress(SearchappError):
+        for topic in desk.topics:
+            if time.monotonic() > until:
+                return None
+            left.append(desk.length(topic) - desk.judged(topic))
+        return left
+    return None

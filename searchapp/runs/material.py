@@ -69,9 +69,9 @@ class Material(Pages):
         self._hits = topic_id, dict(hits)
         return hits.document_ids
 
-    def scored(self, topic_id: str) -> int:
-        """How many documents of a topic's ranking have a score other than 0: the first ones."""
-        return self.rankings.scored(topic_id)
+    def scored(self, topic_id: str, at_most: int | None = None) -> int:
+        """How many documents of a topic's ranking have a score other than 0, or `at_most`: the first ones."""
+        return self.rankings.scored(topic_id, at_most)
 
     def score(self, topic_id: str, document_id: str) -> float | None:
         """The score of a document in a topic's ranking; None if it is not there."""

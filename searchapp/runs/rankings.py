@@ -59,8 +59,8 @@ class RunRankings:
         block = self._bytes[begin:end]
         return block.count(b"\n") + (not block.endswith(b"\n"))
 
-    def scored(self, topic_id: str) -> int:
-        """How many documents of a topic's ranking have a score other than 0; only some of the lines are read.
+    def scored(self, topic_id: str, at_most: int | None = None) -> int:
+        """How many documents of a topic's ranking have a score other than 0, or `at_most`; few of the lines are read.
 
         Those without one are all at the end, in the order of their ids: nothing of the topic was found in them.
 
@@ -68,10 +68,20 @@ class RunRankings:
             DataError: a line that is read is not as searchapp writes it.
         """
         begin, end = self._blocks[topic_id]
-        lines = self._bytes[begin:end].splitlines()
-        if not lines or self._score(topic_id, lines[-1]) != 0:
+        last = self._bytes.rfind(b"\n", begin, end - 1) + 1 if end > begin else begin
+        lines = self._bytes[begin : self._end_of_lines(begin, end, at_most)].splitlines()
+        if not lines or self._score(topic_id, self._bytes[max(begin, last) : end]) != 0:
             return len(lines)  # a run whose scores are below 0 has no such end
         return bisect_left(lines, True, key=lambda line: self._score(topic_id, line) <= 0)
+
+    def _end_of_lines(self, begin: int, end: int, at_most: int | None) -> int:
+        """Where the first lines of a block end, or all of them."""
+        place = begin
+        for _ in range(at_most or 0):
+            place = self._line_after(place)
+            if place >= end:
+                break
+        return end if at_most is None else min(place, end)
 
     def _score(self, topic_id: str, line: bytes) -> float:
         try:

@@ -36,9 +36,9 @@ class OrderedApp(App[None]):
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
             screen = self.screen
-            if isinstance(screen, ModalScreen) and event.key in COPY_KEYS:
-                if text := screen.get_selected_text():
-                    self.copy_to_clipboard(text)
+            copies = isinstance(screen, ModalScreen) and event.key in COPY_KEYS
+            if copies and (text := screen.get_selected_text()):
+                self.copy_to_clipboard(text)
                 return
             if isinstance(screen, TakesKeys) and screen.take(event):
                 return

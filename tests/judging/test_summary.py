@@ -42,7 +42,7 @@ def test_what_was_said_here_is_counted_as_it_holds_at_the_end(
             "2 documents of 2 topics left",
         ]
         assert summed_up(summary(desk(log)), LABELS) == []  # who did nothing is told nothing
-        monkeypatch.setattr(module, "MOST_TOPICS", 2)
+        monkeypatch.setattr(module, "COUNTING_SECONDS", -1)
         assert summary(mine).left is None
 
 

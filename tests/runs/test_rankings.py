@@ -52,6 +52,8 @@ def test_documents_without_a_score_stand_at_the_end(tmp_path: Path, scores: list
     (tmp_path / "run.trec").write_text("".join(lines))
     rankings = RunRankings(tmp_path)
     assert (rankings.scored("t1"), rankings.scored("t2")) == (scored, scored)
+    for at_most in range(1, 6):
+        assert rankings.scored("t1", at_most) == rankings.scored("t2", at_most) == min(scored, at_most)
 
 
 def test_an_altered_score_is_told(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.clipboard import copy_with_program
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.line import Line
 from tests.tui.conftest import Judging, drive, settled, text_of
 
 P = Pilot[None]
@@ -158,5 +159,13 @@ def test_what_is_typed_is_copied_from_its_line(judging: Judging, programs: Path)
         await pilot.press("ctrl+c")
         await settled(pilot)
         assert kept.read_text() == "ring\n"
+        await pilot.press("escape", "n", *"odd")
+        app.screen.query_one(Line).action_select_all()
+        await pilot.press("ctrl+c")
+        await settled(pilot)
+        assert kept.read_text() == "odd\n"
+        await pilot.press("enter")
+        assert judging.events()[0].text == "odd"
 
-    drive(judging.app(), steps)
+    app = judging.app()
+    drive(app, steps)
