@@ -64,7 +64,11 @@ class Panes:
         self._screen.set_focus(None if self.is_reading else self._screen.query_one(f"#{self._lists[0]}"))
 
     def widen(self, steps: int) -> None:
-        """Make the list with the focus, or else the main one, wider, or narrower."""
+        """Make the list with the focus, or else the main one, wider or narrower; if it is hidden, bring it back."""
+        if self._zoomed or self.is_reading:
+            self._zoom("")
+            self._read(False)
+            return
         focused = self._screen.focused
         name = focused.id if focused is not None and focused.id in self._lists else self._lists[0]
         column = self._columns[name or ""]
@@ -73,8 +77,13 @@ class Panes:
         beside = [one for one in widget.siblings if isinstance(one, Widget) and one.display]
         most = self._screen.size.width - LEAST_CELLS - sum(one.outer_size.width for one in beside[:-1])
         self._widths[column] = max(LEAST_CELLS, min(width, most))
-        self._zoom("")
-        self._read(False)
+        self._set_widths()
+
+    def forget_widths(self) -> None:
+        """Let the looks of the screen decide again: the terminal has another size, where chosen widths may not fit."""
+        for column in self._widths:
+            self._screen.query_one(f"#{column}").styles.width = None
+        self._widths.clear()
 
     def _zoom(self, name: str) -> None:
         for one in self._columns:

@@ -156,6 +156,9 @@ class Prompts(Conversation):
             said_before = standing(before, self.labels)
             if not self._agrees(f"{self._name(document)} has {said_before}. Skip it, which takes that back?"):
                 return
+        elif before is not None and self._rests_on == document:
+            self._say(f"it is skipped already: {ON}")
+            return
         outcome = self.desk.skip(self.topic, document)
         self._moved_on(outcome, instead_of("skipped", before, self.labels), document)
 

@@ -190,6 +190,9 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         self.virtual_size = Size(self.size.width, self.count)
         self._keep_in_sight()
 
+    def on_show(self) -> None:
+        self.refresh()  # what changed while nothing of it was in sight was not drawn
+
     def on_click(self, event: events.Click) -> None:
         inside = event.get_content_offset(self)  # None on the border
         place = -1 if inside is None else inside.y + self.scroll_offset.y

@@ -92,6 +92,9 @@ class WorkScreen(Screen[None]):
             self._ask_about_windows(self._presence)
         gc.freeze()  # what is there by now stays: to look for garbage in it would keep keys waiting
 
+    def on_resize(self) -> None:
+        self.panes.forget_widths()
+
     # What a screen says
 
     def begin(self) -> None:
@@ -219,8 +222,13 @@ class WorkScreen(Screen[None]):
         self, question: str, yes: Callable[[], object], *, others: Mapping[str, str] | None = None
     ) -> None:
         """Ask whether to do something; `others` are names of doings that can be had instead, and what they mean."""
-        elsewhere = {self.keys.first(name): (name, about) for name, about in (others or {}).items()}
-        options = [("y", "Yes"), ("n", "No"), *((key, about) for key, (_, about) in elsewhere.items() if key)]
+        options = [("y", "Yes"), ("n", "No")]
+        elsewhere: dict[str, str] = {}
+        for name, about in (others or {}).items():
+            key = self.keys.first(name)
+            if key and key not in ("y", "n", "escape"):
+                elsewhere[key] = name
+                options.append((key, about))
 
         def answer(key: str | None) -> None:
             with self.app.batch_update():
@@ -230,7 +238,7 @@ class WorkScreen(Screen[None]):
                 except SearchappError as error:
                     self.head.tell(str(error), "$error")
             if key in elsewhere:
-                self.do(elsewhere[key][0])
+                self.do(elsewhere[key])
 
         self.app.push_screen(Choose(question, options), answer)
 

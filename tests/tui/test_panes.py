@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.work import WorkScreen
-from tests.tui.conftest import Judging, drive
+from tests.tui.conftest import Judging, drive, settled
 
 P = Pilot[None]
 
@@ -75,6 +75,15 @@ def test_the_list_with_the_focus_gets_wider_and_narrower_within_bounds(judging: 
         left = width("left")
         await pilot.press("t", ">", "z", "z")
         assert width("left") == left + 4  # also after another pane was alone
+        await pilot.press("z", ">")  # a list that is out of sight comes back as it was
+        assert width("left") == left + 4 and len(seen(screen)) == 4
+        await pilot.press("b", ">")
+        assert width("left") == left + 4 and len(seen(screen)) == 4
+        await pilot.resize_terminal(100, 30)
+        await settled(pilot)
+        await pilot.resize_terminal(160, 45)
+        await settled(pilot)
+        assert (width("left"), width("middle")) == (left, before)  # the looks decide again
 
     drive(judging.app(), steps)
 

@@ -102,7 +102,7 @@ async def compare(pilot: P, worn: S, make: Callable[[], S], alike: Callable[[S, 
     app.pop_screen()
     await pilot.pause(0)
     for line, (shown, wanted) in enumerate(zip(before, expected, strict=True), 2):
-        assert shown == wanted, f"line {line}"
+        assert shown == wanted, f"line {line}:\n{shown}\n{wanted}"
 
 
 async def answer(pilot: P, rng: random.Random, worn: WorkScreen) -> None:

@@ -151,6 +151,7 @@ def test_after_the_last_decision_a_further_grade_asks(judging: Judging) -> None:
         (["1", "1"], [("grade", 1)]),
         (["1", "s", "n"], [("grade", 1)]),
         (["1", "s", "y", "0"], [("grade", 1), ("skip", None), ("grade", 0)]),
+        (["s", "s", "s"], [("skip", None)]),
         (["1", "# 1", "0"], [("grade", 1), ("grade", 0)]),
         (["1", "0"], [("grade", 1)]),  # the input ends with the question
     ],
