@@ -73,6 +73,8 @@ class Figures(Horizontal):
         bar = [("━" * full, "$success"), ("━" * (cells - full), "$line"), " "] if cells else []
         seconds = self._desk.session.pace.seconds
         left = (total - judged) * (seconds or 0)
-        time = f"{duration(left)} left here" if left else ""
-        pace = "" if seconds is None else " · ".join(filter(None, (f"{duration(seconds)} each", time)))
+        pace = "" if seconds is None else f"{duration(seconds)} each"
+        if left:
+            pace += f" · {duration(left)} left"
+            pace += " here" if len(pace) + len(" here") <= self._progress.size.width else ""
         return Content.assemble(*bar, f"{count}\n", (pace, "$faint"))
