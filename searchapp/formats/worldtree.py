@@ -206,6 +206,24 @@ def _question(
     return Question(id_, text, options, label, gold) if good else None
 
 
+def read_options(path: Path) -> dict[str, tuple[dict[str, str], str]]:
+    """The options of the questions in a table of WorldTree 2, and the label of the right one, by question id.
+
+    Only people read them, so what can't be read has none, and is no problem.
+    """
+    names = ("QuestionID", "question", "AnswerKey")
+    table = read_table(path, Problems(lenient=True), names) if path.is_file() else None
+    if table is None:
+        return {}
+    id_, asked, label = (table.places(name)[0] for name in names)
+    found = {}
+    for row in table.rows:
+        options, right = split_options(row.cells[asked])[1], row.cells[label].strip()
+        if right in options:
+            found[row.cells[id_].strip()] = options, right
+    return found
+
+
 def split_options(asked: str) -> tuple[str, dict[str, str]]:
     """The question proper, and its options by label; no options when their labels are not A, B, ... or 1, 2, ...
 

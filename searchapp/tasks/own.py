@@ -59,6 +59,7 @@ class OwnTask(OneIndex):
         self.default_recipe = described.recipe
         self.search_recipe = described.search_recipe
         self.default_depth = described.depth
+        self.judging_depth = described.judging_depth
         self.official_measure = described.measure
         self.measures = described.measures
         self.grades = described.grades
