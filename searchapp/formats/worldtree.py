@@ -206,16 +206,20 @@ def _question(
     return Question(id_, text, options, label, gold) if good else None
 
 
-def read_options(path: Path) -> dict[str, tuple[dict[str, str], str]]:
+def read_options(path: Path, problems: Problems) -> dict[str, tuple[dict[str, str], str]]:
     """The options of the questions in a table of WorldTree 2, and the label of the right one, by question id.
 
-    Only people read them, so what can't be read has none, and is no problem.
+    There may be no such table. Only people read options, so what is wrong with it is noted, and stops nothing.
     """
-    names = ("QuestionID", "question", "AnswerKey")
-    table = read_table(path, Problems(lenient=True), names) if path.is_file() else None
+    if not path.is_file():
+        return {}
+    found_problems = Problems()
+    table = read_table(path, found_problems, ("QuestionID", "question", "AnswerKey"))
+    for problem in found_problems:
+        problems.note(path, problem.kind, problem.where, problem.detail)
     if table is None:
         return {}
-    id_, asked, label = (table.places(name)[0] for name in names)
+    id_, asked, label = (table.places(name)[0] for name in ("QuestionID", "question", "AnswerKey"))
     found = {}
     for row in table.rows:
         options, right = split_options(row.cells[asked])[1], row.cells[label].strip()

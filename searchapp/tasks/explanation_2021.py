@@ -41,10 +41,11 @@ class Explanation2021(ExplanationTask):
 
     def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
         questions = worldtree_ratings.read_ratings(self._split_file(data, split), problems)
-        options = worldtree.read_options(data / "questions" / f"questions.{split}.tsv")
+        options = worldtree.read_options(_options_file(data, split), problems)
         return [_topic(question, *options.get(question.id, ({}, ""))) for question in questions]
 
     def check_split(self, data: Path, split: str, problems: Problems) -> int:
+        worldtree.read_options(_options_file(data, split), problems)
         known = self._fact_ids(data)
         questions = worldtree_ratings.read_ratings(
             self._split_file(data, split),
@@ -90,6 +91,10 @@ class Explanation2021(ExplanationTask):
 
     def _split_file(self, data: Path, split: str) -> Path:
         return data / f"wt-expert-ratings.{self._require_split(split)}.json"
+
+
+def _options_file(data: Path, split: str) -> Path:
+    return data / "questions" / f"questions.{split}.tsv"
 
 
 def _topic(question: RatedQuestion, options: Mapping[str, str] = NONE, right: str = "") -> Topic:

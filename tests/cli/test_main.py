@@ -225,10 +225,13 @@ def test_a_mistyped_breakdown_is_asked_for(offline: Cli, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ndcg@10", "there is no measure 'ndcg@10' (did you mean nDCG@10?): use ir-measures' notation"),
-        ("Ap(rel=2)", "there is no measure 'Ap(rel=2)' (did you mean AP(rel=2)?): use"),
+        (
+            "ndcg@10",
+            "there is no measure 'ndcg@10': did you mean nDCG@10? Otherwise use ir-measures' notation",
+        ),
+        ("Ap(rel=2)", "there is no measure 'Ap(rel=2)': did you mean AP(rel=2)? Otherwise use"),
         ("quality", "there is no measure 'quality': use ir-measures' notation"),
-        ("nDCG@x", "there is no measure 'nDCG@x': use ir-measures' notation"),
+        ("nDCG@x", "there is no measure 'nDCG@x': did you mean nDCG? Otherwise use ir-measures' notation"),
     ],
 )
 def test_a_mistyped_measure_is_asked_for(offline: Cli, tmp_path: Path, name: str, message: str) -> None:

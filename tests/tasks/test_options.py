@@ -65,7 +65,37 @@ def test_a_question_without_a_right_option_has_none(tmp_path: Path) -> None:
         "Q4\tWhat? (1) a (2) b\t2",
     )
     path.write_text("QuestionID\tquestion\tAnswerKey\n" + "".join(f"{row}\n" for row in rows))
-    assert read_options(path) == {
+    problems = Problems()
+    assert read_options(path, problems) == {
         "Q1": ({"A": "a", "B": "b"}, "B"),
         "Q4": ({"1": "a", "2": "b"}, "2"),
     }
+    assert problems.notes is None and not len(problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "noted", "left"),
+    [
+        ("", "empty file", 0),
+        ("QuestionID\tquestion\n", "line 1: missing column: the header has no 'AnswerKey'", 0),
+        (
+            "QuestionID\tquestion\tAnswerKey\nQ1\tx\nQ2\tWhat? (A) a (B) b\tB\n",
+            "line 2: wrong number of cells",
+            1,
+        ),
+    ],
+)
+def test_a_damaged_table_of_options_is_noted_and_stops_nothing(
+    tmp_path: Path, text: str, noted: str, left: int
+) -> None:
+    path = tmp_path / "questions.tsv"
+    path.write_text(text)
+    problems = Problems()
+    assert len(read_options(path, problems)) == left
+    assert problems.notes is not None and noted in str(problems.notes)
+    assert not len(problems)
+
+
+def test_without_a_table_of_options_nothing_is_noted(tmp_path: Path) -> None:
+    problems = Problems()
+    assert read_options(tmp_path / "none.tsv", problems) == {} and problems.notes is None
