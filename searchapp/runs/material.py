@@ -12,7 +12,7 @@ from searchapp.formats.problems import Problems
 from searchapp.indexing import open_index
 from searchapp.model import Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.recipe import Recipe
 from searchapp.runs import given
 from searchapp.runs.directory import Manifest, read_manifest
 from searchapp.runs.known import look_up_documents

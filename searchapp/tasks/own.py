@@ -118,7 +118,7 @@ class OwnTask(OneIndex):
         shipped = {
             name: recipe
             for name, recipe in resources.recipes(RECIPES).items()
-            if self._described.examples is not None or "neighbours" not in recipe
+            if self._described.examples is not None or not resources.learns(recipe)
         }
         path = self._described.path
         return RecipeBook(self.name, path, {**shipped, **self._described.recipes}, self._template)
