@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import searchapp
+from scripts import architecture
 from scripts.cli_reference import TARGET, reference
 from searchapp import resources
 from searchapp.settings import resolve
@@ -20,6 +21,24 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_reference_is_what_the_command_line_says() -> None:
     assert TARGET.read_text(encoding="utf-8") == reference(), "run python scripts/cli_reference.py"
+
+
+def test_the_picture_of_the_layers_is_that_of_the_import_contract() -> None:
+    text = architecture.TARGET.read_text(encoding="utf-8")
+    assert architecture.drawn(text) == text, "run python scripts/architecture.py"
+
+
+def test_the_index_names_every_document() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for document in (ROOT / "docs").glob("*.md"):
+        assert document.name == "index.md" or f"({document.name})" in index, f"{document.name} is missing"
+
+
+def test_every_path_that_the_architecture_names_exists() -> None:
+    text = architecture.TARGET.read_text(encoding="utf-8")
+    for name in re.findall(r"`([\w/]+(?:/|\.(?:py|toml|md)))`", text):
+        found = (ROOT / name).exists() or any((ROOT / "searchapp").rglob(name.rstrip("/")))
+        assert found, f"docs/architecture.md names {name}"
 
 
 def test_every_option_has_a_help_text() -> None:
