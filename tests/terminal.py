@@ -12,19 +12,32 @@ import struct
 import sys
 import termios
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
 import pyte
 
-KEYS = {"enter": "\r", "escape": "\x1b", "up": "\x1b[A", "down": "\x1b[B", "tab": "\t", "space": " "}
+KEYS = {
+    "enter": "\r", "escape": "\x1b", "up": "\x1b[A", "down": "\x1b[B", "home": "\x1b[H", "end": "\x1b[F", "tab": "\t",
+    "space": " ",
+}  # fmt: skip
 
 
 class Terminal:
-    """A program on a pseudo-terminal whose screen can be read; `raw` is all that it has written."""
+    """A program on a pseudo-terminal whose screen can be read; `raw` is all that it has written.
+
+    `program` is what Python is asked to run, `environment` what it finds besides the tests' own.
+    """
 
     def __init__(
-        self, *arguments: object, home: Path, columns: int = 120, lines: int = 40, **environment: str
+        self,
+        *arguments: object,
+        home: Path,
+        columns: int = 120,
+        lines: int = 40,
+        program: Sequence[str] = ("-m", "searchapp"),
+        **environment: str,
     ) -> None:
         self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
@@ -37,7 +50,7 @@ class Terminal:
                 "SEARCHAPP_HOME": str(home),
                 **environment,
             }
-            command = [sys.executable, "-m", "searchapp", *map(str, arguments)]
+            command = [sys.executable, *program, *map(str, arguments)]
             os.execve(sys.executable, command, kept)
         fcntl.ioctl(self._end, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self.raw = b""
@@ -55,7 +68,9 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        return "\n".join(self._screen.display)
+        # not pyte's own `display`, which stops where half of a wide character was written over
+        lines = (self._screen.buffer[line] for line in range(self._screen.lines))
+        return "\n".join("".join(line[x].data for x in range(self._screen.columns)) for line in lines)
 
     @property
     def is_raw(self) -> bool:
