@@ -16,7 +16,7 @@ import typer
 from searchapp.cli import complete
 from searchapp.cli.commands import Program
 from searchapp.cli.common import EngineOption, HomeOption, QuietOption, UrlOption, VerboseOption
-from searchapp.cli.output import complain, show
+from searchapp.cli.output import complain, show, take_over
 from searchapp.names import meant
 
 app = typer.Typer(
@@ -55,6 +55,7 @@ def _globals(
 def main() -> None:
     """The `searchapp` script."""
     _prepare_streams()
+    take_over()
     # As Ctrl-C does: what is half-written is removed on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(complete.offer(run) if complete.VARIABLE in os.environ else run())

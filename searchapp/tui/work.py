@@ -18,6 +18,7 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
+from searchapp.console import HarmlessConsole
 from searchapp.errors import SearchappError
 from searchapp.judging.events import Event
 from searchapp.judging.presence import Presence
@@ -323,6 +324,9 @@ class WorkApp(OrderedApp):
     def __init__(self, work: WorkScreen, settings: JudgeSettings) -> None:
         super().__init__()
         self.animation_level = "none"
+        self.error_console = HarmlessConsole(
+            stderr=True
+        )  # prints last words, and errors with the texts around them
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         self.theme = (LIGHT if settings.theme == "light" else DARK).name
