@@ -202,3 +202,13 @@ def test_disagreements_are_decided_by_keys_alone(prepared: Prepared, home: Path)
     assert [(event.document_id, event.grade) for event in decided[:3]] == list(
         zip(documents, (1, 0, 1), strict=True)
     )
+
+
+def test_a_key_behind_pasted_text_finds_the_text_there(terminal: Terminal, home: Path) -> None:
+    terminal.wait_for("Document .* rank 1 ")
+    terminal.press("n")
+    terminal.wait_for("(?i)note")
+    terminal.press("\x1b[200~from the paper\nand a second line\x1b[201~", "enter")
+    terminal.wait_for("saved")
+    (event,) = events(home)
+    assert (event.action, event.text) == ("note", "from the paper")
