@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -159,5 +160,13 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def reason(error: OSError) -> str:
+    """Why the system refused, in words, with what to do where that is not plain."""
+    words = (error.strerror or str(error)).lower()
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return f"{words}: allow more with `ulimit -n 1024`"
+    return words
+
+
 def _failed(path: Path, error: OSError) -> str:
-    return f"{path} could not be written: {(error.strerror or str(error)).lower()}; nothing was left behind"
+    return f"{path} could not be written: {reason(error)}; nothing was left behind"
