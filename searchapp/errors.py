@@ -18,10 +18,10 @@ what to do about it; it is printed as it stands, without a traceback.
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 
 class SearchappError(Exception):
@@ -42,6 +42,13 @@ def _restored(
     error = kind.__new__(kind, *arguments)
     error.__dict__.update(state)
     return error
+
+
+def is_lack_of_memory(error: BaseException) -> bool:
+    """Whether an exception says that the system has no memory left: Python, a system call, or what loads libraries."""
+    if isinstance(error, ImportError | RuntimeError):
+        return any(words in str(error) for words in ("failed to map segment", "can't start new thread"))
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
 
 
 class UsageError(SearchappError):
@@ -73,13 +80,11 @@ class QueryRefused(EngineRefused):
 
 
 class BeingBuilt(EngineRefused):
-    """Another process builds the index in a folder at this moment; `builder` is its number, if it is known."""
+    """Another process builds the same index at this moment; `builder` is its number, if it is known."""
 
-    def __init__(self, folder: Path, builder: str) -> None:
-        self.builder = builder
-        super().__init__(
-            f"process {builder or 'unknown'} is building the index in {folder} at this moment: wait until it is done"
-        )
+    def __init__(self, index: str, builder: str) -> None:
+        self.builder = builder or "unknown"
+        super().__init__(f"process {self.builder} is building {index} at this moment: wait until it is done")
 
 
 class DataError(SearchappError):

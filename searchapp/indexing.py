@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from searchapp.digests import DocumentsDigest, digest_json
 from searchapp.engines.base import Advance, Engine, Index, IndexInfo, IndexSpec
-from searchapp.errors import DataError, EngineRefused, UsageError
+from searchapp.errors import BeingBuilt, DataError, EngineRefused, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
@@ -19,6 +20,11 @@ T = TypeVar("T")
 
 FORMAT = 1
 """Part of every index digest: raised when the same inputs shall give another index."""
+
+PATIENCE_SECONDS = 60.0
+"""How long a process waits for another one that builds the same index."""
+
+PAUSE_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +78,45 @@ def index_task(
         return IndexOutcome(serving, built=False, problems=problems)
 
     spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), shards, _owner(task))
-    with progress.stage("indexing", seen.count) as advance:
+
+    def again() -> Iterator[Document]:
         # Read again instead of kept: the documents of a large collection need not fit into memory.
-        again = _unchanged(task.documents(data, Problems(lenient=True)), seen, data)
-        info = engine.build(task.index_name, spec, again, advance)
-    return IndexOutcome(info, built=True, problems=problems)
+        return _unchanged(task.documents(data, Problems(lenient=True)), seen, data)
+
+    info, built = _build(engine, task.index_name, spec, again, "indexing", progress)
+    return IndexOutcome(info, built, problems)
+
+
+def _build(
+    engine: Engine,
+    name: str,
+    spec: IndexSpec,
+    documents: Callable[[], Iterable[Document]],
+    label: str,
+    progress: Progress,
+) -> tuple[IndexInfo, bool]:
+    """Build an index, which waits for another process that is at it; returns it, and whether this process did it.
+
+    What the other one has built meanwhile is taken if it is the same.
+
+    Raises:
+        BeingBuilt: the other process takes longer than `PATIENCE_SECONDS`.
+    """
+    until = time.monotonic() + PATIENCE_SECONDS
+    before = engine.index_info(name)
+    while True:
+        try:
+            with progress.stage(label, spec.documents) as advance:
+                return engine.build(name, spec, documents(), advance), True
+        except BeingBuilt as busy:
+            if time.monotonic() > until:
+                raise
+            with progress.stage(f"waiting for process {busy.builder}"):
+                time.sleep(PAUSE_SECONDS)
+        serving = engine.index_info(name)
+        wanted = spec.digest, spec.shards, spec.owner
+        if serving and serving != before and (serving.digest, serving.shards, serving.owner) == wanted:
+            return serving, False
 
 
 def _read_all(task: Task, data: Path, problems: Problems, progress: Progress) -> DocumentsDigest:
@@ -123,9 +163,8 @@ def index_examples(
     name = examples_name(task.index_name, split, judged=bool(judged))
     serving = engine.index_info(name)
     if serving is None or serving.digest != digest:
-        with progress.stage("indexing solved topics", seen.count) as advance:
-            spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest())
-            engine.build(name, spec, documents, advance)
+        spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest())
+        _build(engine, name, spec, lambda: documents, "indexing solved topics", progress)
     return engine.open(name), examples
 
 

@@ -19,7 +19,7 @@ from searchapp.errors import BeingBuilt, InvalidFiles, NotScorable, Problem, Que
 from searchapp.fetching.download import _Passing
 
 MADE: dict[type[BaseException], Callable[[], BaseException]] = {
-    BeingBuilt: lambda: BeingBuilt(Path("indexes/nlps"), "4711"),
+    BeingBuilt: lambda: BeingBuilt("the index in indexes/nlps", "4711"),
     Damaged: lambda: Damaged(Path("indexes/nlps/000001"), "ids.ranks.npy was altered"),
     InvalidFiles: lambda: InvalidFiles([Problem("a.json", "empty file"), Problem("b", "x", "1")], "mend it"),
     NotScorable: lambda: NotScorable("a.txt: topic 7 is missing", "KeyError: '7'"),

@@ -85,6 +85,8 @@ for module in (
 def main() -> None:
     """The `searchapp` script."""
     _prepare_streams()
+    # NumPy's BLAS, which nothing here uses, would start a thread with much memory for each core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # As Ctrl-C does: what is half-written is removed on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(run())

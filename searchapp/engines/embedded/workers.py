@@ -4,30 +4,31 @@ Analyzing a text and gathering its terms is Python, which one process does on on
 processes that are forked from this one: they begin with the open index in their memory, at no cost, and send
 back numbers. Where processes can't be forked, or there is but one core, this process does the work.
 
-Each process has a pipe of its own, and a thread waits at this end of it. Nothing is shared that the end of a process
-could leave locked: whatever happens to one, this one and the others go on. (The standard library's pool of processes
-may wait for ever once one of them has ended, in Python 3.11 nearly always.)
+Each process has pipes of its own, and this one looks after all of them whenever a result is asked for; there are
+neither threads nor locks. So nothing can be left locked or waiting, whatever happens to a process, or to this one for
+want of memory. (The standard library's pool of processes may wait for ever once one of them has ended, in Python 3.11
+nearly always.)
 """
 
 from __future__ import annotations
 
+import fcntl
 import gc
-import multiprocessing
 import os
 import pickle
+import select
+import selectors
 import signal
+import struct
 import sys
 import threading
 import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import chain, islice
-from multiprocessing import connection
-from multiprocessing.connection import Connection
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from searchapp.errors import SearchappError
@@ -41,8 +42,14 @@ WORTH_IT = 4
 IN_FLIGHT = 3
 """Items for each process that are under way or wait for their turn."""
 
+PIPE_BYTES = 1 << 18
+"""What a pipe shall hold, so that nobody waits while the other side is busy; the system may allow less."""
+
 CRASHES = frozenset({signal.SIGBUS, signal.SIGSEGV, signal.SIGILL, signal.SIGFPE, signal.SIGABRT})
 """Signals that end a process for what it does, which would end this one as well; others come from outside."""
+
+_LENGTH = struct.Struct("!Q")
+"""What precedes an item or an answer in a pipe."""
 
 _forking = threading.Lock()
 """Held while processes are forked: those of another pool would inherit both ends of a pipe, and keep them open."""
@@ -67,140 +74,241 @@ def spread(work: Callable[[T], R], items: Iterable[T], processes: int | None = N
     waiting = iter(items)
     first = list(islice(waiting, WORTH_IT))
     waiting = chain(first, waiting)
-    workers = _forked(work, count) if count > 1 and len(first) == WORTH_IT and _can_fork() else []
-    if not workers:
+    pool = _Pool.of(work, count) if count > 1 and len(first) == WORTH_IT and _can_fork() else None
+    if pool is None:
         yield from map(work, waiting)
         return
-    pool = _Pool(workers)
     try:
-        under_way: deque[tuple[T, Future[R]]] = deque()
+        under_way: deque[_Asked] = deque()
         for item in waiting:
-            under_way.append((item, pool.submit(item)))
+            under_way.append(pool.ask(item))
             if len(under_way) == IN_FLIGHT * count:
-                yield _result(work, *under_way.popleft())
+                yield _result(work, pool.answered(under_way.popleft()))
         while under_way:
-            yield _result(work, *under_way.popleft())
+            yield _result(work, pool.answered(under_way.popleft()))
     finally:
         pool.close()
 
 
-def _result(work: Callable[[T], R], item: T, future: Future[R]) -> R:
-    try:
-        return future.result()
-    except _Ended:
-        return work(item)
+def _result(work: Callable[[T], R], asked: _Asked) -> R:
+    if asked.ended_by in CRASHES:
+        raise SearchappError(
+            f"a process that read or wrote the index crashed ({signal.Signals(asked.ended_by).name}): the disk or the "
+            "memory may be faulty, `searchapp doctor` reads every file of the indexes"
+        )
+    if asked.answer is None:
+        return work(asked.item)
+    raised, answer = pickle.loads(asked.answer)
+    if raised:
+        raise answer
+    return answer  # type: ignore[no-any-return]
 
 
 def _can_fork() -> bool:
     """Forking is safe on Linux; on macOS the system's libraries are not made for it."""
-    return sys.platform == "linux" and "fork" in multiprocessing.get_all_start_methods()
+    return sys.platform == "linux"
 
 
-class _Ended(Exception):
-    """A process is no more, so that it does not answer."""
+@dataclass(slots=True)
+class _Asked:
+    """An item, and the answer to it; without one, whether its process has ended, and by which signal."""
+
+    item: Any
+    answer: bytearray | None = None
+    ended: bool = False
+    ended_by: int = 0
 
 
 class _Pool:
-    """Processes, and a thread for each that hands it its items and waits for the results."""
+    """Processes that work on items, each on one after the other."""
 
-    def __init__(self, workers: Sequence[_Worker]) -> None:
-        self._workers = workers
-        self._idle: SimpleQueue[_Worker] = SimpleQueue()
-        for worker in workers:
-            self._idle.put(worker)
-        self._threads = ThreadPoolExecutor(len(workers))
+    def __init__(self) -> None:
+        self._workers: list[_Worker] = []
+        self._selector = selectors.PollSelector()
 
-    def submit(self, item: Any) -> Future[Any]:
-        """Have a process work on an item as soon as one is idle."""
+    @classmethod
+    def of(cls, work: Callable[[Any], Any], count: int) -> _Pool | None:
+        """Processes that do some work; None if the system has none to spare, or no memory for them."""
+        pool = cls()
         try:
-            return self._threads.submit(self._ask, item)
-        except RuntimeError:  # the system has no thread to spare
-            undone: Future[Any] = Future()
-            undone.set_exception(_Ended())
-            return undone
+            with _forking, _signals_held(), warnings.catch_warnings():
+                # Python 3.12 warns of threads that other libraries have started: those of NumPy's BLAS, which is
+                # made to be forked. The processes use neither it nor locks that another thread could hold.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                for _ in range(count):
+                    pool._workers.append(_Worker(work, pool._workers))
+            for worker in pool._workers:
+                pool._selector.register(worker.answers, selectors.EVENT_READ, worker)
+        except (OSError, MemoryError):
+            pool.close()
+            return None
+        return pool
 
-    def _ask(self, item: Any) -> Any:
-        worker = self._idle.get()
-        try:
-            return worker.ask(item)
-        finally:
-            self._idle.put(worker)
+    def ask(self, item: Any) -> _Asked:
+        """Have the process work on an item that has the fewest to work on."""
+        asked = _Asked(item)
+        alive = [worker for worker in self._workers if worker.is_alive]
+        if alive:
+            worker = min(alive, key=lambda worker: len(worker.asked))
+            worker.take(asked)
+            self._write(worker)
+            self._exchange(wait=False)
+        else:
+            asked.ended = True
+        return asked
+
+    def answered(self, asked: _Asked) -> _Asked:
+        """The same, once there is an answer, or nobody left to give one."""
+        while asked.answer is None and not asked.ended:
+            self._exchange(wait=True)
+        return asked
+
+    def _exchange(self, *, wait: bool) -> None:
+        """Send and receive what can be."""
+        for key, _events in self._selector.select(None if wait else 0):
+            worker: _Worker = key.data
+            if not worker.is_alive:
+                continue  # the end of its other pipe came first
+            if key.fd == worker.items:
+                self._write(worker)
+            elif not worker.receive():
+                self._forget(worker)
+
+    def _write(self, worker: _Worker) -> None:
+        """Send what a pipe takes; the rest once it takes more."""
+        done = worker.send()
+        registered = worker.items in self._selector.get_map()
+        if done and registered:
+            self._selector.unregister(worker.items)
+        elif not done and not registered:
+            self._selector.register(worker.items, selectors.EVENT_WRITE, worker)
+
+    def _forget(self, worker: _Worker) -> None:
+        for end in (worker.items, worker.answers):
+            if end in self._selector.get_map():
+                self._selector.unregister(end)
+        worker.end()
 
     def close(self) -> None:
         """End the processes, whatever they are at."""
+        self._selector.close()
         for worker in self._workers:
-            worker.kill()  # which ends the waiting of the threads, too
-        self._threads.shutdown(wait=True, cancel_futures=True)
+            if worker.is_alive:
+                os.kill(worker.pid, signal.SIGKILL)
         for worker in self._workers:
-            worker.close()
+            if worker.is_alive:
+                worker.end()
+
+
+class _Buffer:
+    """Bytes that come in pieces, and of which the last `left` have not come yet."""
+
+    def __init__(self, size: int) -> None:
+        self.content = bytearray(size)
+        self.left = size
+
+    def fill(self, pipe: int) -> bool:
+        """Take what there is in a pipe; returns False at its end."""
+        received = os.readv(pipe, [memoryview(self.content)[-self.left :]])
+        self.left -= received
+        return received > 0
 
 
 class _Worker:
-    """A forked process, and this end of its pipe."""
+    """A forked process, and this side of its pipes: `items` goes there, `answers` comes back, in the same order.
+
+    Raises:
+        OSError, MemoryError: there is no process, memory or descriptor to spare for it.
+    """
 
     def __init__(self, work: Callable[[Any], Any], others: Sequence[_Worker]) -> None:
-        self._pipe, theirs = multiprocessing.Pipe()
-        inherited = [self._pipe, *(other._pipe for other in others)]
-        context = multiprocessing.get_context("fork")
-        self._process = context.Process(target=_serve, args=(work, theirs, inherited), daemon=True)
+        self.asked: deque[_Asked] = deque()
+        self._to_send: deque[memoryview] = deque()
+        self._length = _Buffer(_LENGTH.size)
+        self._answer: _Buffer | None = None
+        ends: list[int] = []
         try:
-            self._process.start()
+            for _pipe in ("items", "answers", "life"):
+                ends += os.pipe()
+            theirs, self.items, self.answers, back, life, self._life = ends
+            for pipe in (self.items, back):
+                with suppress(OSError):
+                    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+            os.set_blocking(self.items, False)
+            os.set_blocking(self.answers, False)
+            self.pid = os.fork()
         except BaseException:
-            self._pipe.close()
+            for end in ends:
+                os.close(end)
             raise
-        finally:
-            theirs.close()  # so that the pipe ends with the process
+        if not self.pid:
+            try:
+                _serve(work, theirs, back, life, [self, *others])
+            finally:  # the other side is gone, or there is no memory: what is left undone is done elsewhere
+                os._exit(1)
+        self.is_alive = True
+        for end in (theirs, back, life):  # so that the pipes end with the process
+            os.close(end)
 
-    def ask(self, item: Any) -> Any:
-        """What the process makes of an item.
+    def take(self, asked: _Asked) -> None:
+        """Put an item into the queue of what is to be sent.
 
         Raises:
-            _Ended: it was ended.
-            SearchappError: it crashed.
-            Exception: the work raised it.
+            Exception: it can't be pickled.
         """
-        try:
-            self._pipe.send(item)
-            raised, answer = self._pipe.recv()
-        except (EOFError, OSError) as error:
-            self._process.join()
-            code = self._process.exitcode or 0
-            if -code in CRASHES:
-                raise SearchappError(
-                    f"a process that read or wrote the index crashed ({signal.Signals(-code).name}): the disk or the "
-                    "memory may be faulty, `searchapp doctor` reads every file of the indexes"
-                ) from error
-            raise _Ended from error
-        if raised:
-            raise answer
-        return answer
+        content = pickle.dumps(asked.item, pickle.HIGHEST_PROTOCOL)
+        self._to_send += memoryview(_LENGTH.pack(len(content))), memoryview(content)
+        self.asked.append(asked)
 
-    def kill(self) -> None:
-        self._process.kill()
+    def send(self) -> bool:
+        """Send what the pipe takes; returns whether that is all. That the process has ended shows in its answers."""
+        try:
+            while self._to_send:
+                first = self._to_send[0]
+                sent = os.write(self.items, first)
+                if sent < len(first):
+                    self._to_send[0] = first[sent:]
+                else:
+                    self._to_send.popleft()
+        except BlockingIOError:
+            return False
+        except BrokenPipeError:
+            self._to_send.clear()
+        return True
+
+    def receive(self) -> bool:
+        """Receive what there is of answers; returns whether the process goes on."""
+        while True:
+            buffer = self._answer or self._length
+            try:
+                if not buffer.fill(self.answers):
+                    return False
+            except BlockingIOError:
+                return True
+            if buffer.left:
+                continue
+            if self._answer is None:
+                self._answer = _Buffer(*_LENGTH.unpack(self._length.content))
+                self._length = _Buffer(_LENGTH.size)
+            else:
+                self.asked.popleft().answer = self._answer.content
+                self._answer = None
+
+    def end(self) -> None:
+        """Clean up after a process that has ended or was killed; what it was asked for stays without an answer."""
+        self.is_alive = False
+        code = 0
+        with suppress(ChildProcessError):
+            code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        for number, asked in enumerate(self.asked):
+            asked.ended, asked.ended_by = True, 0 if number else max(0, -code)
+        self.asked.clear()
+        self.close()
 
     def close(self) -> None:
-        """Clean up after a process that was killed."""
-        self._process.join()
-        self._process.close()
-        self._pipe.close()
-
-
-def _forked(work: Callable[[Any], Any], count: int) -> list[_Worker]:
-    """Processes that do some work; none if the system has none to spare, or no memory for them."""
-    workers: list[_Worker] = []
-    with _forking, _signals_held(), warnings.catch_warnings():
-        # Python 3.12 warns of threads that other libraries have started: those of NumPy's BLAS, which is made
-        # to be forked. The processes use neither it nor locks that another thread could hold.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        try:
-            for _ in range(count):
-                workers.append(_Worker(work, workers))
-        except (OSError, MemoryError):
-            for worker in workers:
-                worker.kill()
-                worker.close()
-            return []
-    return workers
+        """Close this side of the pipes."""
+        for end in (self.items, self.answers, self._life):
+            os.close(end)
 
 
 @contextmanager
@@ -216,24 +324,25 @@ def _signals_held() -> Iterator[None]:
 # In the forked process
 
 
-def _serve(work: Callable[[Any], Any], pipe: Connection, inherited: Iterable[Connection]) -> None:
+def _serve(
+    work: Callable[[Any], Any], items: int, answers: int, life: int, inherited: Iterable[_Worker]
+) -> None:
     """Answer every item with whether the work raised an exception, and with that or its result."""
-    for end in inherited:
-        end.close()
+    for worker in inherited:
+        worker.close()
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C reaches every process: the first one ends the others
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     gc.freeze()  # what is inherited is no garbage: to look through it would copy its memory pages
-    _end_with_parent()
-    try:
-        while True:
-            pipe.send_bytes(_answer(work, pipe.recv_bytes()))
-    except (
-        BaseException
-    ):  # the other end is gone, or there is no memory: what is left undone is done elsewhere
-        os._exit(1)
+    _end_with_the_other_side(life)
+    with os.fdopen(items, "rb") as items_file, os.fdopen(answers, "wb") as answers_file:
+        while length := items_file.read(_LENGTH.size):
+            answer = _answer(work, items_file.read(_LENGTH.unpack(length)[0]))
+            answers_file.write(_LENGTH.pack(len(answer)))
+            answers_file.write(answer)
+            answers_file.flush()
 
 
 def _answer(work: Callable[[Any], Any], item: bytes) -> bytes:
@@ -255,15 +364,16 @@ def _raised(error: BaseException) -> bytes:
     return answer
 
 
-def _end_with_parent() -> None:
-    """End this process when the one that forked it is killed, rather than at the end of its work."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    sentinel = parent.sentinel
+def _end_with_the_other_side(life: int) -> None:
+    """End this process when the one that forked it is killed, rather than when it is done with its item.
 
-    def watch() -> None:
-        connection.wait([sentinel])
+    Nothing is ever written to the pipe: its end is all that the system has to signal, and the signal ends a process.
+    """
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    with suppress(
+        OSError
+    ):  # where the system does not signal it, the end of the other pipes is noticed after the item
+        fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([life], [], [], 0)[0]:
         os._exit(1)
-
-    with suppress(RuntimeError):  # no thread to spare: the pipe ends as well, which is noticed after the work
-        threading.Thread(target=watch, daemon=True).start()

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from multiprocessing.context import ForkProcess
 from pathlib import Path
 
+import hypothesis
+import psutil
 import pytest
 
 from searchapp.engines.embedded import workers
 from searchapp.engines.embedded.storage.layout import Damaged
 from searchapp.errors import EngineRefused, SearchappError
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(120)
 
-ROUNDS = 20
+ROUNDS = 100 if hypothesis.settings().max_examples > 100 else 6
 """How often a fault is tried that depends on what the processes are at when it strikes."""
 
 
@@ -53,7 +53,7 @@ def test_items_are_drawn_as_needed() -> None:
     assert next(results) == 0
     assert len(drawn) <= 2 * workers.IN_FLIGHT + workers.WORTH_IT
     results.close()  # type: ignore[attr-defined]
-    assert not multiprocessing.active_children()
+    assert not psutil.Process().children()
 
 
 def test_a_refusal_in_a_process_arrives() -> None:
@@ -64,7 +64,7 @@ def test_a_refusal_in_a_process_arrives() -> None:
 
     with pytest.raises(EngineRefused, match="seven is refused"):
         list(workers.spread(refuse, range(50), processes=2))
-    assert not multiprocessing.active_children()
+    assert not psutil.Process().children()
 
 
 def test_the_work_of_a_killed_process_is_done_all_the_same() -> None:
@@ -108,7 +108,7 @@ def test_whatever_a_process_raises_ends_the_work(
         with pytest.raises(arrives) as raised:
             list(workers.spread(of(kind), (bytes([number] * size) for number in range(40)), processes=2))
         assert str(kind()) in str(raised.value)
-        assert not multiprocessing.active_children()
+        assert not psutil.Process().children()
 
 
 def test_a_result_that_cannot_be_sent_ends_the_work() -> None:
@@ -132,7 +132,7 @@ def test_the_work_of_processes_that_are_ended_again_and_again_is_done(name: str,
         for _ in range(ROUNDS):
             items = [bytes([number] * size) for number in range(40)]
             assert list(workers.spread(work, items, processes=3)) == items
-            assert not multiprocessing.active_children()
+            assert not psutil.Process().children()
     finally:
         signal.signal(signal.SIGTERM, handled)
 
@@ -151,7 +151,7 @@ def test_a_process_that_crashes_is_reported_and_its_work_not_tried_here() -> Non
     with pytest.raises(SearchappError, match=r"crashed \(SIGBUS\): .* `searchapp doctor`") as raised:
         list(workers.spread(work, range(60), processes=2))
     assert raised.value.exit_code == 1
-    assert not multiprocessing.active_children()
+    assert not psutil.Process().children()
 
 
 def test_memory_that_a_process_lacks_for_an_item_is_looked_for_here() -> None:
@@ -172,29 +172,34 @@ def _read_elsewhere(parent: int) -> str:
     raise MemoryError
 
 
-def test_where_no_process_can_be_made_the_work_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    start = ForkProcess.start
-    made: list[ForkProcess] = []
-
-    def second_fails(process: ForkProcess) -> None:
-        if made:
-            raise BlockingIOError(11, "Resource temporarily unavailable")
-        made.append(process)
-        start(process)
-
-    monkeypatch.setattr(ForkProcess, "start", second_fails)
-    assert set(workers.spread(lambda _: os.getpid(), range(20), processes=3)) == {os.getpid()}
-    assert made and not multiprocessing.active_children()
-
-
-def test_where_no_thread_can_be_started_the_work_is_done_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("error", [BlockingIOError(11, "Resource temporarily unavailable"), MemoryError()])
+def test_where_no_process_can_be_made_the_work_is_done_here(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def none_left(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
+    fork = os.fork
+    made: list[str] = []
 
-    monkeypatch.setattr(threading.Thread, "start", none_left)
+    def second_fails() -> int:
+        if made:
+            raise error
+        made.append("a process")
+        return fork()
+
+    monkeypatch.setattr(os, "fork", second_fails)
+    assert set(workers.spread(lambda _: os.getpid(), range(20), processes=3)) == {os.getpid()}
+    assert made and not psutil.Process().children()
+
+
+def test_no_descriptor_stays_open() -> None:
+    before = psutil.Process().num_fds()
     assert list(workers.spread(lambda number: number, range(20), processes=3)) == list(range(20))
+    broken_off = workers.spread(lambda number: number, range(20), processes=3)
+    next(broken_off)
+    assert psutil.Process().num_fds() > before
+    broken_off.close()  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(workers.spread(int, ["1"] * 9 + ["one"], processes=3))
+    assert psutil.Process().num_fds() == before
 
 
 def test_processes_end_with_the_one_that_forked_them() -> None:

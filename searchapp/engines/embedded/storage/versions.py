@@ -128,7 +128,7 @@ class Versions:
                 lock.seek(0)
                 builder = lock.read().strip()
             if _is_alive(builder) or time.monotonic() > until:
-                raise BeingBuilt(self.folder, builder)
+                raise BeingBuilt(f"the index in {self.folder}", builder)
             time.sleep(0.02)
 
     def _remove_leftovers(self) -> None:
