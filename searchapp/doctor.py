@@ -157,7 +157,8 @@ def _file_check(engine: EmbeddedEngine, name: str, progress: Progress) -> Check 
     try:
         info = engine.verify(name, progress)
     except Damaged as error:
-        finding = f"damaged ({error.problem}): build it again with `searchapp index {name} --data DIR`"
+        task = next((one for one in tasks.names() if name in tasks.load(one).index_names), name)
+        finding = f"damaged ({error.problem}): build it again with `searchapp index {task} --data DIR`"
         return Check(f"files of {name}", Verdict.failed, finding)
     except SearchappError as error:
         return Check(f"files of {name}", Verdict.failed, str(error))

@@ -13,7 +13,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +25,12 @@ ABANDONED_SECONDS = 3600.0
 
 _OURS = re.compile(r"\.(?P<name>.+)\.searchapp-[0-9a-f]{16}\.(?P<kind>tmp|old)")
 _OLDER = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{12}\.tmp")
+
+
+def first_there(folder: Path, names: Sequence[str]) -> Path:
+    """The file in a folder that has the first of several names; of the first name, where no file has any."""
+    paths = [folder / name for name in names]
+    return next((path for path in paths if path.exists()), paths[0])
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.common import TaskArgument, command
 from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption
 from searchapp.cli.judgments.team import SharedOption, team
@@ -27,11 +28,20 @@ def register(app: typer.Typer) -> None:
         settings: Settings,
         task: TaskArgument,
         run: Annotated[
-            Path, typer.Option(help="Run directory whose rankings are judged.", show_default=False)
+            Path,
+            typer.Option(
+                help="Run directory, or TREC run, whose rankings are judged.",
+                show_default=False,
+                autocompletion=complete.runs,
+            ),
         ],
         annotator: Annotated[
             str | None,
-            typer.Option(help="Who judges; by default the name of the account.", show_default=False),
+            typer.Option(
+                help="Who judges; by default the name of the account.",
+                show_default=False,
+                autocompletion=complete.annotators,
+            ),
         ] = None,
         kind: Annotated[Kind, typer.Option(help="What the annotator is.")] = Kind.person,
         blind: Annotated[
@@ -63,8 +73,13 @@ def register(app: typer.Typer) -> None:
         data: Annotated[
             Path | None,
             typer.Option(
-                help="Folder with the topics, if it is no longer where the run had it.", show_default=False
+                help="Folder with the topics, if they are not where the run had them, or fetched with `data get`.",
+                show_default=False,
             ),
+        ] = None,
+        split: Annotated[
+            str | None,
+            typer.Option(help="Split of a TREC run's topics; any by default.", show_default=False),
         ] = None,
         log_file: LogOption = None,
         plain: Annotated[
@@ -96,15 +111,17 @@ def register(app: typer.Typer) -> None:
         with (
             closing(open_engine(settings)) as engine,
             JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS) as log,
-            team(settings, log, shared) as courier,
+            team(settings, log, loaded.name, shared) as courier,
         ):
-            material = Material.open(loaded, engine, run, data)
+            # An assignment says which split it is of, a TREC run does not.
+            of_split = split or (assigned.split if assigned is not None and run.is_file() else None)
+            material = Material.open(loaded, engine, run, data, home=settings.home, split=of_split)
             topics = material.topics
             if assigned is not None:
-                topics = assigned.topics_in(material.manifest.task, material.manifest.split, topics, name)
+                topics = assigned.topics_in(loaded.name, material.split or "", topics, name)
             require_topic(material, topics, topic)
-            if not material.is_same_index:
-                warn("the index is not the one that was ranked: documents may be missing or have changed")
+            for note in material.notes:
+                warn(note)
             desk = Desk(
                 Session(log, loaded.name, author),
                 topics,
@@ -115,7 +132,8 @@ def register(app: typer.Typer) -> None:
                 (own_seed(name) if seed is None else seed) if blind else None,
             )
             desk.session.courier = courier
-            title = f"{loaded.name} {material.manifest.split} · {name}{' · blind' if blind else ''}"
+            of_what = f"{loaded.name} {material.split or run.name}"
+            title = f"{of_what} · {name}{' · blind' if blind else ''}"
             if assigned is not None:
                 title += f" · {len(topics):,} assigned"
             if simple:

@@ -74,6 +74,10 @@ class View:
             standing[one] = not any(standing.get(other) for other in self._retracted_by.get(one, ()))
         return standing[event_id]
 
+    def retractions(self, event_id: str) -> list[str]:
+        """The ids of the retractions of an event that stand."""
+        return [other for other in self._retracted_by.get(event_id, ()) if self.holds(other)]
+
     def latest(self, topic_id: str, document_id: str) -> datetime | None:
         """The time of the latest event on a document.
 
@@ -111,11 +115,12 @@ class View:
         ]
         return notes[-1] if notes else ""
 
-    def decision(self, topic_id: str, document_id: str) -> Event | None:
-        """The last standing decision between annotators."""
+    def decision(self, topic_id: str, document_id: str, among: Collection[str] | None = None) -> Event | None:
+        """The last standing decision between annotators, of those that the annotators `among` have made."""
         decisions = [
             event
             for annotator in self._annotators.get((topic_id, document_id), ())
+            if among is None or annotator in among
             for event in self._of[annotator, topic_id, document_id]
             if event.action is Action.adjudicate and self.holds(event.id)
         ]
@@ -153,7 +158,8 @@ class Rule(StrEnum):
 class Folding:
     """Whose opinions count, and the rule that makes one grade of them.
 
-    A decision between annotators always comes first. Models do not count unless their names are in `annotators`.
+    A decision between annotators comes first. With `annotators` only what these say counts, their decisions too: one
+    name alone gives that annotator's own grades. Models do not count unless they are named.
     """
 
     rule: Rule = Rule.majority
@@ -184,7 +190,7 @@ def judged(view: View, folding: Folding | None = None) -> Judged:
             for opinion in view.opinions(topic_id, document_id)
             if opinion.grade is not None and folding.counts(opinion)
         ]
-        decision = view.decision(topic_id, document_id)
+        decision = view.decision(topic_id, document_id, folding.annotators)
         if decision is None and len(set(given)) > 1:
             disputed.append((topic_id, document_id))
         grade = decision.grade if decision is not None else combined(given, folding.rule)

@@ -104,7 +104,7 @@ class Session:
     @property
     def unsent(self) -> int:
         """Events that are saved, and that the team's cluster is still to get; 0 when nothing is shared."""
-        return 0 if self.courier is None else self._log.waiting(self.courier.address)
+        return 0 if self.courier is None else self._log.waiting(self.courier.address, self.courier.task)
 
     # Actions
 

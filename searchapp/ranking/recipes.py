@@ -13,6 +13,7 @@ from searchapp import resources
 from searchapp.digests import digest_json
 from searchapp.errors import DataError, UsageError
 from searchapp.model import Document, Topic
+from searchapp.names import meant, refused
 from searchapp.ranking.templates import Template
 from searchapp.resources import RecipeBook
 
@@ -159,10 +160,14 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
     described = book.recipes.get(name)
     label = f"{book.task}/{name}"
     if described is None:
-        raise UsageError(f"{book.task} has no recipe {name!r}: choose {' or '.join(names(book))}")
+        raise UsageError(f"{book.task} has no recipe {refused(name, names(book))}")
     unknown = sorted(described.keys() - _KEYS)
     if unknown or "template" not in described:
-        wrong = f"has the unknown key {unknown[0]!r}" if unknown else "names no template"
+        wrong = (
+            f"has the unknown key {unknown[0]!r}{meant(unknown[0], _KEYS)}"
+            if unknown
+            else "names no template"
+        )
         raise DataError(f"the recipe {label} {wrong}: correct {book.file.name}")
     for key, value in described.items():
         if not isinstance(value, str if key in _TEXTS else Mapping):
@@ -175,13 +180,16 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
         where = next((place for place in places if key in place), None)
         if where is None:
             own = (signals[kind].keys() & _SIGNALS[kind].keys() for kind in _SIGNALS)
-            known = ", ".join(sorted({*parameters}.union(*own))) or "none"
-            raise UsageError(f"the recipe {label} has no parameter {key!r}: it has {known}")
+            known = sorted({*parameters}.union(*own))
+            there = ", ".join(known) or "none"
+            raise UsageError(
+                f"the recipe {label} has no parameter {key!r}{meant(key, known)}: it has {there}"
+            )
         where[key] = value
     template, digest = _template(book, described["template"])
     scale = signals["neighbours"].pop("scale", SCALES[0])
     if scale not in SCALES:
-        raise DataError(f"the recipe {label} has no scale {scale!r}: choose {' or '.join(SCALES)}")
+        raise DataError(f"the recipe {label} has no scale {refused(str(scale), SCALES)}")
     neighbours = (
         Neighbours(**_signal(book, name, "neighbours", signals), scale=scale)
         if signals["neighbours"]
@@ -193,7 +201,7 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
         raise DataError(f"{template.name}: the variable {key} is set, but the template does not use it")
     baseline = described.get("baseline")
     if baseline not in (None, *BASELINES):
-        raise DataError(f"the recipe {label} has no baseline {baseline!r}: choose {' or '.join(BASELINES)}")
+        raise DataError(f"the recipe {label} has no baseline {refused(str(baseline), BASELINES)}")
     return Recipe(
         name, described.get("about", ""), template, digest, parameters, neighbours, baseline, labelled
     )

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from searchapp.errors import DataError
+from searchapp.names import meant
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+(?:\.[a-z_][a-z0-9_]*)*)\s*\}\}")
 
@@ -41,7 +42,8 @@ class Template:
         if missing:
             known = ", ".join(sorted(variables))
             raise DataError(
-                f"{self.name}: there is no variable {{{{{missing[0]}}}}}: this task and recipe have {known}"
+                f"{self.name}: there is no variable {{{{{missing[0]}}}}}{meant(missing[0], variables)}: "
+                f"this task and recipe have {known}"
             )
         rendered = _fill(self._body, variables)
         assert isinstance(rendered, dict)

@@ -7,10 +7,12 @@ file that searchapp writes, so that where each topic begins is found without rea
 from __future__ import annotations
 
 import mmap
+from io import BytesIO
 from pathlib import Path
 
 from searchapp.errors import DataError
-from searchapp.model import Hits, Ranking, float32
+from searchapp.formats import trec
+from searchapp.model import Hits, Ranking, Run, float32
 from searchapp.runs.directory import RANKINGS
 
 _CELLS = 6
@@ -19,22 +21,27 @@ _CELLS = 6
 class RunRankings:
     """The rankings in the run directory `path`; `topics` are their ids in the order of the file.
 
+    With `run` they are those, which were read from another file.
+
     Raises:
         DataError: the file is missing, or is not as searchapp writes it; or, for a topic, when it is asked for.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path / RANKINGS
+    def __init__(self, path: Path, run: Run | None = None) -> None:
+        self.path = path / RANKINGS if run is None else path
+        self._bytes = self._mapped() if run is None else _as_written(run)
+        self._blocks = self._found_blocks()
+        self.topics = tuple(self._blocks)
+
+    def _mapped(self) -> bytes | mmap.mmap:
         try:
             with self.path.open("rb") as file:
                 empty = file.seek(0, 2) == 0
-                self._bytes = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                return b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except FileNotFoundError as error:
             raise DataError(f"{self.path}: there is no such file") from error
         except OSError as error:
             raise DataError(f"{self.path} can't be read: {(error.strerror or str(error)).lower()}") from error
-        self._blocks = self._found_blocks()
-        self.topics = tuple(self._blocks)
 
     def ranking(self, topic_id: str) -> Ranking:
         """A topic's ranking."""
@@ -108,3 +115,10 @@ class RunRankings:
 
     def _altered(self, what: str) -> DataError:
         return DataError(f"{self.path}: {what} is not as searchapp writes it: rank again")
+
+
+def _as_written(run: Run) -> bytes:
+    """A run as a run directory has it."""
+    buffer = BytesIO()
+    trec.write_run(buffer, run)
+    return buffer.getvalue()

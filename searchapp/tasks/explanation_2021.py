@@ -87,7 +87,7 @@ class Explanation2021(ExplanationTask):
 def _topic(question: RatedQuestion) -> Topic:
     """Question and right answer as one text, and both apart."""
     fields = {"question": question.text, "answer": question.answer}
-    return Topic(question.id, f"{question.text} {question.answer}", fields)
+    return Topic(question.id, f"{question.text} {question.answer}".strip(), fields)
 
 
 TASK = Explanation2021()

@@ -25,6 +25,7 @@ from searchapp.formats import graded, records
 from searchapp.formats.graded import GradeLayout
 from searchapp.formats.problems import Problems
 from searchapp.formats.texts import TextLayout
+from searchapp.names import refused
 from searchapp.tasks.toml_file import TomlFile, TomlTable
 
 NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
@@ -126,8 +127,8 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
     topics = {table.name: _topics(table) for table in root.tables("topics")}
     examples = root.text("examples")
     if examples is not None and examples not in topics:
-        known = " or ".join(topics) or "none is named"
-        root.wrong("unknown split", f"examples names {examples!r}: choose {known}", "examples")
+        choice = refused(examples, topics) if topics else f"{examples!r}: none is named"
+        root.wrong("unknown split", f"examples names {choice}", "examples")
     elif examples is not None and topics[examples].gold is None:
         root.wrong("missing gold", f"the split {examples} can't be solved examples without gold", "examples")
     recipes = {table.name: table.held for table in root.tables("recipes")}
@@ -234,7 +235,7 @@ def _format(table: TomlTable, file: str, known: tuple[str, ...], told: str | Non
     """The format that is stated, else the one that the file's name tells."""
     stated = None if key == "gold" else table.text("format")
     if stated is not None and stated not in known:
-        table.wrong("unknown format", f"{stated!r}: choose {' or '.join(known)}", "format")
+        table.wrong("unknown format", refused(stated, known), "format")
     if stated is None and told is None and file:
         advice = (
             f"gold = {{ file = {file!r}, format = ... }}"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError
+from searchapp.names import meant
 
 FILE = "settings.toml"
 THEMES = ("dark", "light")
@@ -183,7 +184,8 @@ def load(home: Path, labels: Sequence[str]) -> JudgeSettings:
     judge = _table(path, described, "judge")
     unknown = sorted(judge.keys() - {"keys", "theme"})
     if unknown:
-        raise DataError(f"{path}: [judge] has no setting {unknown[0]!r}: it has keys and theme")
+        named = f"{unknown[0]!r}{meant(unknown[0], ('keys', 'theme'))}"
+        raise DataError(f"{path}: [judge] has no setting {named}: it has keys and theme")
     theme = judge.get("theme", THEMES[0])
     if theme not in THEMES:
         raise DataError(f"{path}: the theme of [judge] must be {' or '.join(THEMES)}, not {theme!r}")
@@ -202,8 +204,9 @@ def _key_map(path: Path, own: Mapping[str, Any], labels: Sequence[str]) -> KeyMa
     chosen: dict[str, tuple[str, ...]] = {}
     for name, keys in own.items():
         if name not in doings:
+            named = f"{name!r}{meant(name, doings)}"
             raise DataError(
-                f"{path}: [judge.keys] has no action {name!r}: `?` in the judging screen lists them all"
+                f"{path}: [judge.keys] has no action {named}: `?` in the judging screen lists them all"
             )
         listed = keys if isinstance(keys, list) else [keys]
         if not listed or not all(isinstance(key, str) and key for key in listed):

@@ -41,7 +41,7 @@ def test_the_whole_log_goes_out_and_in_without_loss(offline: Cli, log: Path, tmp
     out, again = tmp_path / "all.jsonl", tmp_path / "again.sqlite"
     assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
     first = offline("judgments", "import", TASK, out, "--log", again, "--json")
-    assert first.json == {"file": str(out), "events": 7, "new": 7}
+    assert first.json == {"file": str(out), "events": 7, "new": 7, "import": 1, "undone": 0}
     assert offline("judgments", "import", TASK, out, "--log", again, "--json").json["new"] == 0
     with JudgmentLog(log) as one, JudgmentLog(again) as two:
         assert list(one.events()) == list(two.events())
@@ -84,8 +84,9 @@ def test_qrels_are_imported_once_and_refused_where_they_contradict(
     path = tmp_path / "qrels"
     path.write_text("t1 0 d1 2\nt2 0 d9 1\n")
     arguments = ("judgments", "import", TASK, path, "--format", "qrels", "--annotator", "ann", "--log", log)
-    assert offline(*arguments, "--json").json == {"file": str(path), "events": 2, "new": 1}
-    assert offline(*arguments, "--json").json["new"] == 0
+    told = {"file": str(path), "events": 2, "new": 1, "import": 1, "undone": 0}
+    assert offline(*arguments, "--json").json == told
+    assert offline(*arguments, "--json").json == {**told, "new": 0, "import": None}
     path.write_text("t1 0 d1 0\nt2 0 d8 1\n")
     result = offline(*arguments)
     assert result.code == 4 and "the file says grade 0, ann grade 2 in the log" in result.stderr
@@ -258,6 +259,24 @@ def test_a_decision_ends_a_dispute(offline: Cli, log: Path, tmp_path: Path) -> N
     )
 
 
+def test_an_annotators_own_grades_are_exported_whatever_was_decided(
+    offline: Cli, log: Path, tmp_path: Path
+) -> None:
+    decide = ("--topic", "t1", "--document", "d2", "--grade", 1, "--annotator", "eve", "--log", log)
+    assert offline("judgments", "adjudicate", TASK, *decide).code == 0
+    out = tmp_path / "qrels"
+
+    def grade(*names: str) -> str:
+        named = [word for name in names for word in ("--annotator", name)]
+        options = ("--format", "qrels", "--log", log, "--out", out, "--overwrite", *named)
+        assert offline("judgments", "export", TASK, *options).code == 0
+        return next(row[3] for row in rows(out) if row[2] == "d2")
+
+    assert [grade(), grade("ann"), grade("ben"), grade("ann", "ben"), grade("ann", "ben", "eve")] == [
+        "1", "0", "2", "0", "1",
+    ]  # fmt: skip
+
+
 def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) -> None:
     arguments = ["judgments", "adjudicate", TASK, "--log", str(log), "--annotator", "eve", "--plain"]
     result = CliRunner().invoke(app, arguments, input="1 half of it\n")
@@ -277,6 +296,7 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
+        (["--between", "an"], "no annotator 'an' (did you mean ann?) has judged explanation-2021: there are"),
         (["--between", "lea"], "no annotator 'lea' has judged explanation-2021: there are ann, ben, bot"),
         (["--grade", 1, "--topic", "t1"], "--grade decides on one document"),
         (

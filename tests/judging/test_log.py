@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from threading import Barrier
@@ -243,12 +244,41 @@ def test_what_is_sent_and_what_came_is_remembered(log: JudgmentLog) -> None:
     assert len(log.unsent(another, another.sent, 9)) == 6 == log.waiting("there")
 
 
+def test_what_was_sent_of_one_task_is_remembered_apart(log: JudgmentLog) -> None:
+    mirror = log.mirror("there", "first")
+    other = replace(event("x"), task="checkthat")
+    log.append([event("a"), other, event("b")])
+    assert [one.document_id for _, one in log.unsent(mirror, 0, 9, "nlps")] == ["a", "b"]
+    assert (log.waiting("there"), log.waiting("there", "nlps"), log.waiting("there", "checkthat")) == (
+        3,
+        2,
+        1,
+    )
+    log.sent(mirror, 3, "nlps")
+    log.sent(mirror, 1, "nlps")  # by a process that is slower
+    assert (log.waiting("there"), log.waiting("there", "nlps")) == (1, 0)
+    assert [one for _, one in log.unsent(mirror, 0, 9)] == [other]
+    log.append([event("c")])
+    assert [one.document_id for _, one in log.unsent(mirror, 0, 9, "nlps")] == ["c"]
+    # What comes from there leaves the other task's waiting.
+    assert log.receive(mirror, [event("d")], 7) == 1
+    assert [one.document_id for _, one in log.unsent(mirror, 0, 9)] == ["x", "c"]
+    log.sent(mirror, 4)
+    assert log.waiting("there") == 0
+    assert log.receive(mirror, [event("e")], 8) == 1 and log.mirror("there", "first").sent == 6
+    # An index that was made again has nothing of all this.
+    again = log.mirror("there", "second")
+    assert len(log.unsent(again, 0, 9, "nlps")) == 5 and log.waiting("there", "nlps") == 5
+
+
 def test_a_log_of_an_earlier_searchapp_goes_on(log: JudgmentLog) -> None:
     log.append([event()])
-    for statement in ("DROP TABLE arrivals", "DROP TABLE mirrors", "PRAGMA user_version = 1"):
-        log._database.execute(statement)
+    for name in ("arrivals", "sent_of_tasks", "mirrors", "imported", "imports"):
+        log._database.execute(f"DROP TABLE {name}")
+    log._database.execute("PRAGMA user_version = 1")
     log.close()
     with JudgmentLog(log.path) as later:
         assert len(later) == 1 and later.mirror("there", "first").sent == 0
+        assert later.imports("nlps") == [] and later.unsent(later.mirror("there", "first"), 0, 9, "nlps")
     with JudgmentLog(log.path) as again:
         assert again.waiting("there") == 1

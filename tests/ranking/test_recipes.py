@@ -47,7 +47,7 @@ def test_an_unknown_recipe_is_refused_with_those_that_exist(my_recipes: Path) ->
 
 
 def test_an_unknown_parameter_is_refused(my_recipes: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no parameter 'bost': it has boost"):
+    with pytest.raises(UsageError, match=r"has no parameter 'bost' \(did you mean boost\?\): it has boost"):
         recipes.load("mine", "plain", {"bost": 3})
 
 

@@ -37,7 +37,7 @@ def register(group: typer.Typer) -> None:
         from searchapp.judging.statistics import progress
 
         task = name_of(task)
-        with open_log(settings, log) as opened:
+        with open_log(settings, log, task) as opened:
             events, view = of_task(opened, task)
         found = progress(events, view)
         if as_json:
@@ -62,7 +62,7 @@ def register(group: typer.Typer) -> None:
         from searchapp.judging.statistics import agreement as measured
 
         task = name_of(task)
-        with open_log(settings, log) as opened:
+        with open_log(settings, log, task) as opened:
             _, view = of_task(opened, task)
         require_known(annotator, view, task)
         found = measured(view, annotator)

@@ -22,6 +22,9 @@ from searchapp.model import Token
 LARGEST_GROUP = 50
 """Overlapping tokens that a group takes in; it ignores further ones."""
 
+HIGHLIGHT_QUERY = "highlight_query"
+"""What says in `highlight` that another query than the body's is marked."""
+
 _OPTIONS = {"type", "number_of_fragments", "pre_tags", "post_tags"}
 
 
@@ -58,13 +61,13 @@ class Highlighter:
 
     @classmethod
     def of(cls, described: Any, query: Query, schema: Schema, analyzers: Analyzers) -> Highlighter:
-        """Read the `highlight` of a search body.
+        """Read the `highlight` of a search body, all but what it marks, which is `query`.
 
         Raises:
             EngineRefused: it asks for another highlighter, for fragments, or for something else.
         """
         described = parameters.mapping(described, "`highlight`")
-        known_only(described, {*_OPTIONS, "fields", "require_field_match"}, "`highlight`")
+        known_only(described, {*_OPTIONS, HIGHLIGHT_QUERY, "fields", "require_field_match"}, "`highlight`")
         if described.get("require_field_match", True) is not True:
             raise unsupported("`require_field_match: false` of `highlight`")
         fields = described.get("fields", {})
