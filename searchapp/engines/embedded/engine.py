@@ -141,7 +141,8 @@ class EmbeddedEngine:
             folder = self._versions(name).folder
             raise EngineRefused(f"there is no index in {folder}: make it with `searchapp index {name}`")
         index = EmbeddedIndex(reader, self._analyzers(reader.schema.analysis))
-        self._open.append(index)
+        # What is closed is let go, with the descriptors of its mapped files.
+        self._open = [*(one for one in self._open if not one.is_closed), index]
         return index
 
     def _of_serving(self, name: str, read: Callable[[Path], T]) -> T | None:

@@ -41,6 +41,7 @@ class EmbeddedIndex:
             Parser(reader.schema, analyzers, Extents(reader.fields, reader.count).settled)
         )
         self._scorer = Scorer(reader)
+        self.is_closed = False
 
     @property
     def info(self) -> IndexInfo:
@@ -96,6 +97,7 @@ class EmbeddedIndex:
             }
 
     def close(self) -> None:
+        self.is_closed = True
         self._reader.close()
 
     def verify(self) -> None:

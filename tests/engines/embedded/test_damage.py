@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import mmap
 import os
@@ -293,6 +294,21 @@ def test_opening_reads_next_to_nothing_and_searching_what_it_needs(
         checked.clear()
         list(opened.search([query]))
         assert not checked
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system has no /proc")
+def test_an_index_that_was_closed_keeps_no_descriptors(embedded: EmbeddedEngine, folder: Path) -> None:
+    """A process that opens indexes again and again, as the screens do, would run out of them."""
+
+    def counted() -> int:
+        gc.collect()
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    answers(embedded)
+    before = counted()
+    for _ in range(3):
+        answers(embedded)
+    assert counted() == before
 
 
 def test_what_one_process_has_verified_no_other_verifies_again(

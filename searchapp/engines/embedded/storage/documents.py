@@ -106,7 +106,7 @@ class Documents:
         )
         with reading(folder, FILE), (folder / FILE).open("rb"):
             pass  # SQLite does not say why it can't open a file
-        address = f"file:{quote(str(folder / FILE))}?mode=ro&immutable=1"
+        address = f"file:{quote(os.fsencode(folder / FILE))}?mode=ro&immutable=1"
         self._connection = sqlite3.connect(address, uri=True, check_same_thread=False)
         self._connection.text_factory = bytes
         self._lock = threading.Lock()
