@@ -22,7 +22,7 @@ from searchapp.tui.work import WorkApp, WorkScreen
 from tests.tui.conftest import Judging, drive, settled
 
 FOLDER = Path(__file__).parent / "snapshots"
-PINNED = re.search(r"(?m)^textual==(.+)$", (Path(__file__).parents[2] / "constraints.txt").read_text())
+PINNED = re.search(r'"textual==(.+)"', (Path(__file__).parents[2] / "pyproject.toml").read_text())
 
 SCREENS = {
     "judging": ("1", "0", "1", "s", "x", "m"),
