@@ -102,7 +102,9 @@ def test_tests_that_run_where_interruptions_are_ignored_can_interrupt() -> None:
         f"{__file__}::{test_a_run_that_was_interrupted_is_not_there_and_can_be_made_again.__name__}[SIGINT]"
     ]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
-    ignoring = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    ignoring = (
+        "import os, sys; from signal import *; signal(SIGINT, SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    )
     result = subprocess.run(
         [sys.executable, "-c", ignoring, *command],
         capture_output=True,

@@ -96,7 +96,8 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         text = json.dumps({**self._described(), "digest": self.digest}, ensure_ascii=False, indent=1)
-        (folder / MANIFEST).write_text(text, encoding="utf-8")
+        # The name of a task's file may hold bytes that are not UTF-8: halves of characters, written as JSON's escapes.
+        (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def _described(self) -> dict[str, Any]:
         return {"searchapp": "embedded index", **asdict(self)}
