@@ -270,7 +270,9 @@ def test_a_second_build_is_refused_with_the_process_that_is_at_it(
 ) -> None:
     process = building(tmp_path, 0.05)
     try:
-        time.sleep(0.3)
+        lock = Path(embedded.info().location) / "test-rings" / "lock"
+        while not (lock.exists() and lock.read_text() == str(process.pid)):
+            time.sleep(0.01)
         with pytest.raises(
             EngineRefused, match=rf"process {process.pid} is building the index in .*test-rings"
         ):
