@@ -27,7 +27,8 @@ from searchapp.indexing import index_task
 from searchapp.model import Ranking
 from searchapp.progress import Progress, Silent
 from searchapp.ranking import recipes
-from searchapp.ranking.rank import rank
+from searchapp.ranking.rank import Ranker
+from searchapp.ranking.signals.base import Inputs
 from searchapp.settings import Settings
 from searchapp.tasks.base import Task
 
@@ -201,7 +202,8 @@ def _trial_rankings(engine: Engine, task: Task) -> tuple[Ranking, ...]:
     try:
         index_task(task, engine, data, Silent())
         topics = task.topics(data, "dev", Problems())
-        return rank(engine.open(task.name), topics, recipe, task.default_depth, "doctor").rankings
+        ranker = Ranker(recipe, Inputs(engine.open(task.name)))
+        return ranker.rank(topics, task.default_depth, "doctor").rankings
     finally:
         _quietly(lambda: engine.remove(task.name))
 

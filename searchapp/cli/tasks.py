@@ -64,6 +64,7 @@ def register(app: typer.Typer) -> None:
                 "default_recipe": loaded.default_recipe,
                 "search_recipe": loaded.search_recipe,
                 "depth": loaded.default_depth,
+                "judging_depth": loaded.judging_depth,
                 "grades": list(loaded.grades),
                 "measures": list(loaded.measures),
                 "breakdowns": list(loaded.scorer.breakdowns),
@@ -219,7 +220,7 @@ def _more_rows(task: Task) -> list[tuple[str, str]]:
     return [
         ("about", task.about),
         ("mapping", task.mapping),
-        ("depth", str(task.default_depth)),
+        ("depth", f"{task.default_depth:,} ranked, {task.judging_depth:,} judged"),
         ("grades", ", ".join(_grade(grade, label) for grade, label in enumerate(task.grades))),
         ("measures", " ".join(task.measures)),
         ("--by", " ".join(task.scorer.breakdowns) or "(no breakdowns)"),

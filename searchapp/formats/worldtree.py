@@ -206,6 +206,28 @@ def _question(
     return Question(id_, text, options, label, gold) if good else None
 
 
+def read_options(path: Path, problems: Problems) -> dict[str, tuple[dict[str, str], str]]:
+    """The options of the questions in a table of WorldTree 2, and the label of the right one, by question id.
+
+    There may be no such table. Only people read options, so what is wrong with it is noted, and stops nothing.
+    """
+    if not path.is_file():
+        return {}
+    found_problems = Problems()
+    table = read_table(path, found_problems, ("QuestionID", "question", "AnswerKey"))
+    for problem in found_problems:
+        problems.note(path, problem.kind, problem.where, problem.detail)
+    if table is None:
+        return {}
+    id_, asked, label = (table.places(name)[0] for name in ("QuestionID", "question", "AnswerKey"))
+    found = {}
+    for row in table.rows:
+        options, right = split_options(row.cells[asked])[1], row.cells[label].strip()
+        if right in options:
+            found[row.cells[id_].strip()] = options, right
+    return found
+
+
 def split_options(asked: str) -> tuple[str, dict[str, str]]:
     """The question proper, and its options by label; no options when their labels are not A, B, ... or 1, 2, ...
 

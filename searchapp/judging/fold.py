@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -137,6 +137,27 @@ class View:
     def judged_documents(self) -> list[Key]:
         """Every topic and document that somebody said something of."""
         return list(self._annotators)
+
+    def standing(self, annotator: str, topic_id: str, document_id: str) -> list[Event]:
+        """The events that say what an annotator says of a document now.
+
+        The one that holds the opinion or, where there is none, the last note; and the annotator's own decision.
+        """
+        own = [
+            event for event in self._of.get((annotator, topic_id, document_id), ()) if self.holds(event.id)
+        ]
+        opinions = [event for event in own if event.action in (Action.grade, Action.skip, Action.cant_tell)]
+        notes = [event for event in own if event.action is Action.note]
+        decisions = [event for event in own if event.action is Action.adjudicate]
+        return [*(opinions or notes)[-1:], *decisions[-1:]]
+
+    def said_by(self, annotator: str, topic_id: str, document_id: str) -> Sequence[Event]:
+        """Everything that an annotator ever said of a document, in its order, also what was taken back."""
+        return self._of.get((annotator, topic_id, document_id), ())
+
+    def annotators_of(self, topic_id: str, document_id: str) -> list[str]:
+        """Everybody who ever said something of a document."""
+        return list(self._annotators.get((topic_id, document_id), ()))
 
     def annotators(self) -> list[str]:
         return list(dict.fromkeys(name for names in self._annotators.values() for name in names))

@@ -4,8 +4,8 @@
 are there. Several processes may append at the same time. An event whose id is in the log already is not written again,
 so that whoever is unsure whether a write arrived may repeat it.
 
-The log also knows which of its events an index in a cluster has, and which of that index's it has itself, see `shared`;
-and which events came with which imported file, see `exchange`.
+The log also knows which of its events an index in a cluster has, and which of that index's it has itself, see
+`shared`; which events came with which imported file, see `exchange`; and who has it open to judge, see `presence`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from searchapp.errors import DataError, SearchappError
 from searchapp.judging.events import Action, Channel, Event, Kind
 
-FORMAT = 4
+FORMAT = 5
 BUSY_SECONDS = 30.0
 """How long a write waits for other processes that write."""
 
@@ -34,7 +34,10 @@ Values = Sequence[object] | Mapping[str, object]
 """The values of a statement's places, by number or by name."""
 
 _COLUMNS = tuple(field.name for field in fields(Event))
-_TYPES = {"grade": "INTEGER", "rank": "INTEGER"}
+_TYPES = {"grade": "INTEGER", "rank": "INTEGER", "saw_others": "INTEGER"}
+_LATER = {5: ("saw_others",)}
+"""Columns that events were given later, by the format that has them first."""
+
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS events (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -70,6 +73,15 @@ CREATE TABLE IF NOT EXISTS imports (
 CREATE TABLE IF NOT EXISTS imported (
     sequence INTEGER PRIMARY KEY,
     import INTEGER NOT NULL REFERENCES imports (number)
+) STRICT;
+CREATE TABLE IF NOT EXISTS windows (
+    id TEXT PRIMARY KEY,
+    annotator TEXT NOT NULL,
+    task TEXT NOT NULL,
+    host TEXT NOT NULL,
+    process INTEGER NOT NULL,
+    opened REAL NOT NULL,
+    beat REAL NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS events_by_task ON events (task, sequence);
 CREATE TRIGGER IF NOT EXISTS never_updated BEFORE UPDATE ON events
@@ -108,6 +120,19 @@ class Import:
     file: str
     format: str
     events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Somebody who has the log open to judge, see `presence`; `opened` and `beat` are seconds since 1970."""
+
+    id: str
+    annotator: str
+    task: str
+    host: str
+    process: int
+    opened: float
+    beat: float
 
 
 class NotSaved(SearchappError):
@@ -167,6 +192,9 @@ class JudgmentLog:
         (tables,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if self._version() == 0 and tables:
             raise DataError(f"{self.path} is a database, but no judgment log: name another file")
+        added = [name for since, names in _LATER.items() if 0 < self._version() < since for name in names]
+        for name in added:
+            self._database.execute(f"ALTER TABLE events ADD COLUMN {name} {_TYPES[name]}")
         for statement in _statements(_SCHEMA):
             self._database.execute(statement)
 
@@ -218,6 +246,8 @@ class JudgmentLog:
                 values_by_name["kind"] = Kind(values_by_name["kind"])
                 values_by_name["channel"] = Channel(values_by_name["channel"])
                 values_by_name["action"] = Action(values_by_name["action"])
+                if values_by_name["saw_others"] is not None:  # SQLite has no truth values, only 0 and 1
+                    values_by_name["saw_others"] = bool(values_by_name["saw_others"])
                 yield sequence, Event(**values_by_name)
         except sqlite3.DatabaseError as error:
             self._tell(error)
@@ -350,6 +380,39 @@ class JudgmentLog:
                 {"mirror": mirror.number, "task": None},
             )
         return arrived.rowcount
+
+    # Who has it open
+
+    def beat(self, window: Window, stale: float) -> None:
+        """Write that a window is still open, and forget those that have not been heard of since a time.
+
+        Raises:
+            NotSaved: the log can't be written.
+        """
+        marks = ", ".join("?" * len(fields(Window)))
+        with self._writing():
+            self._database.execute("DELETE FROM windows WHERE beat < ?", (stale,))
+            self._database.execute(f"INSERT OR REPLACE INTO windows VALUES ({marks})", astuple(window))
+
+    def leave(self, window: Window) -> None:
+        """Write that a window was closed.
+
+        Raises:
+            NotSaved: the log can't be written.
+        """
+        with self._writing():
+            self._database.execute("DELETE FROM windows WHERE id = ?", (window.id,))
+
+    def windows(self, task: str, annotator: str, since: float) -> list[Window]:
+        """The windows in which an annotator judges a task, and that were heard of since a time."""
+        try:
+            rows = self._database.execute(
+                "SELECT * FROM windows WHERE task = ? AND annotator = ? AND beat >= ? ORDER BY opened",
+                (task, annotator, since),
+            ).fetchall()
+        except sqlite3.DatabaseError as error:
+            self._tell(error)
+        return [Window(*row) for row in rows]
 
     def _mirror(self, where: str, values: Sequence[object]) -> Mirror | None:
         row = self._one(

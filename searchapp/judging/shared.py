@@ -197,6 +197,8 @@ class Courier:
                 self._work(log)
         except SearchappError as error:
             self.trouble = str(error)
+        except Exception as error:
+            self.trouble = f"judgments are exchanged no more: {type(error).__name__}: {error}"
         finally:
             self._disconnect()
 

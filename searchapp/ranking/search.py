@@ -10,7 +10,7 @@ from typing import Any
 from searchapp.engines.base import Explanation, Found, Index
 from searchapp.model import Hit, Topic
 from searchapp.ranking import marking
-from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.recipe import Recipe
 
 Span = tuple[int, int]
 

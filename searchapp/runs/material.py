@@ -12,11 +12,12 @@ from searchapp.formats.problems import Problems
 from searchapp.indexing import open_index
 from searchapp.model import Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.recipe import Recipe
 from searchapp.runs import given
 from searchapp.runs.directory import Manifest, read_manifest
 from searchapp.runs.known import look_up_documents
 from searchapp.runs.pages import Pages, topics_of
+from searchapp.runs.pooling import TAG as POOL
 from searchapp.runs.rankings import RunRankings
 from searchapp.tasks import data_folder
 from searchapp.tasks.base import Task
@@ -70,6 +71,7 @@ class Material(Pages):
         self.split = ranked.split
         self.name = ranked.name
         self.rankings = ranked.rankings
+        self._is_pool = ranked.manifest is not None and ranked.manifest.recipe.get("name") == POOL
         self.notes = (*ranked.notes, *_doubts(task, index, ranked, topics))
         self._hits: tuple[str, dict[str, float]] = "", {}
 
@@ -109,6 +111,11 @@ class Material(Pages):
         return cls(task, open_index(task, engine, name), ranked, topics)
 
     @property
+    def is_pool(self) -> bool:
+        """Whether the run is a pool, which was made to be judged whole."""
+        return self._is_pool
+
+    @property
     def topics(self) -> tuple[str, ...]:
         """The ids of the ranked topics."""
         return self.rankings.topics
@@ -118,6 +125,10 @@ class Material(Pages):
         hits = self.rankings.ranking(topic_id).hits
         self._hits = topic_id, dict(hits)
         return hits.document_ids
+
+    def scored(self, topic_id: str, at_most: int | None = None) -> int:
+        """How many documents of a topic's ranking have a score other than 0, or `at_most`: the first ones."""
+        return self.rankings.scored(topic_id, at_most)
 
     def score(self, topic_id: str, document_id: str) -> float | None:
         """The score of a document in a topic's ranking; None if it is not there."""

@@ -15,7 +15,7 @@ from searchapp.errors import SearchappError
 from searchapp.formats.problems import Problems
 from searchapp.model import Topic
 from searchapp.ranking import marking, recipes, search
-from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.search import Span
 from searchapp.tasks.base import Task
 

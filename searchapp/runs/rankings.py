@@ -7,6 +7,7 @@ file that searchapp writes, so that where each topic begins is found without rea
 from __future__ import annotations
 
 import mmap
+from bisect import bisect_left
 from io import BytesIO
 from pathlib import Path
 
@@ -65,6 +66,36 @@ class RunRankings:
         begin, end = self._blocks[topic_id]
         block = self._bytes[begin:end]
         return block.count(b"\n") + (not block.endswith(b"\n"))
+
+    def scored(self, topic_id: str, at_most: int | None = None) -> int:
+        """How many documents of a topic's ranking have a score other than 0, or `at_most`; few of the lines are read.
+
+        Those without one are all at the end, in the order of their ids: nothing of the topic was found in them.
+
+        Raises:
+            DataError: a line that is read is not as searchapp writes it.
+        """
+        begin, end = self._blocks[topic_id]
+        last = self._bytes.rfind(b"\n", begin, end - 1) + 1 if end > begin else begin
+        lines = self._bytes[begin : self._end_of_lines(begin, end, at_most)].splitlines()
+        if not lines or self._score(topic_id, self._bytes[max(begin, last) : end]) != 0:
+            return len(lines)  # a run whose scores are below 0 has no such end
+        return bisect_left(lines, True, key=lambda line: self._score(topic_id, line) <= 0)
+
+    def _end_of_lines(self, begin: int, end: int, at_most: int | None) -> int:
+        """Where the first lines of a block end, or all of them."""
+        place = begin
+        for _ in range(at_most or 0):
+            place = self._line_after(place)
+            if place >= end:
+                break
+        return end if at_most is None else min(place, end)
+
+    def _score(self, topic_id: str, line: bytes) -> float:
+        try:
+            return float(line.split()[4])
+        except (ValueError, IndexError) as error:
+            raise self._altered(f"a line of topic {topic_id}") from error
 
     def _found_blocks(self) -> dict[str, tuple[int, int]]:
         """From where to where the lines of each topic reach."""

@@ -19,6 +19,9 @@ Writer = Callable[[BinaryIO], object]
 Grades = Mapping[str, Mapping[str, int]]
 """Grades by topic and document."""
 
+JUDGING_DEPTH = 100
+"""How many documents of each ranking people judge where a task says nothing else: as deep as most pools of TREC."""
+
 
 class Task(Protocol):
     """One shared task.
@@ -26,7 +29,8 @@ class Task(Protocol):
     `mapping` names the index mapping of its documents, `examples_mapping` that of its solved topics (None: the
     task has none to learn from). With `topics_are_documents` a topic is itself one of the documents, under the
     same id, and must never be retrieved for itself. `default_recipe` ranks topics, `search_recipe` what a person
-    types. `official_file` describes the organisers' file to people. `measures` are the names, in ir-measures'
+    types. `default_depth` is how many documents a topic's ranking has, `judging_depth` how many of them people judge.
+    `official_file` describes the organisers' file to people. `measures` are the names, in ir-measures'
     notation, of what is reported beside the official figures. `grades` are what the grades 0, 1, ... of a judgment
     mean. `context` names the fields that say in which text a document stands and as which of its parts, where its
     neighbours there help to understand it. `file` is the TOML file of a user's own task, None for a task that ships
@@ -43,6 +47,7 @@ class Task(Protocol):
     default_recipe: str
     search_recipe: str
     default_depth: int
+    judging_depth: int
     official_measure: str
     official_file: str
     measures: tuple[str, ...]
@@ -206,6 +211,7 @@ class ShippedTask(OneIndex):
     mapping: str
     examples_mapping: str | None
     grades: tuple[str, ...] = ("not relevant", "relevant")
+    judging_depth: int = JUDGING_DEPTH
     context: tuple[str, str] | None = None
     file: Path | None = None
     scorer: Scorer

@@ -16,7 +16,7 @@ from searchapp.errors import UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats import two_column, worldtree
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Document, Run
+from searchapp.model import Document, Option, Run
 from searchapp.names import refused
 from searchapp.tasks.base import ShippedTask, Writer
 
@@ -140,6 +140,11 @@ class ExplanationTask(ShippedTask):
         if split not in self.splits:
             raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
         return split
+
+
+def options_of(options: Mapping[str, str], right: str) -> tuple[Option, ...]:
+    """The options of a question by their labels, for people; `right` is the label of the right one."""
+    return tuple(Option(label, text, label == right) for label, text in options.items())
 
 
 def content_words(text: str) -> frozenset[str]:

@@ -16,7 +16,7 @@ from searchapp.formats.problems import Problems
 from searchapp.formats.worldtree import Question
 from searchapp.model import Example, Topic
 from searchapp.tasks.base import Grades, Writer
-from searchapp.tasks.explanation import EXAMPLES, ExplanationTask, content_words
+from searchapp.tasks.explanation import EXAMPLES, ExplanationTask, content_words, options_of
 
 JUDGED_ROLE = "CENTRAL"
 """The role that a fact has in gold that is made of judgments, which know no roles; no figure depends on it."""
@@ -104,10 +104,12 @@ class Explanation2019(ExplanationTask):
 def _topic(question: Question) -> Topic:
     """Question and right answer as one text, and both apart.
 
-    The wrong options are left out: on train they help a ranking at best as much as chance does, and soon harm it.
+    The wrong options are for readers only: on train they help a ranking at best as much as chance does, and soon
+    harm it.
     """
     fields = {"question": question.text, "answer": question.answer}
-    return Topic(question.id, f"{question.text} {question.answer}".strip(), fields)
+    options = options_of(question.options, question.answer_label)
+    return Topic(question.id, f"{question.text} {question.answer}".strip(), fields, options)
 
 
 TASK = Explanation2019()

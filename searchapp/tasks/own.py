@@ -59,6 +59,7 @@ class OwnTask(OneIndex):
         self.default_recipe = described.recipe
         self.search_recipe = described.search_recipe
         self.default_depth = described.depth
+        self.judging_depth = described.judging_depth
         self.official_measure = described.measure
         self.measures = described.measures
         self.grades = described.grades
@@ -117,7 +118,7 @@ class OwnTask(OneIndex):
         shipped = {
             name: recipe
             for name, recipe in resources.recipes(RECIPES).items()
-            if self._described.examples is not None or "neighbours" not in recipe
+            if self._described.examples is not None or not resources.learns(recipe)
         }
         path = self._described.path
         return RecipeBook(self.name, path, {**shipped, **self._described.recipes}, self._template)

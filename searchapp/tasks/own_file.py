@@ -26,6 +26,7 @@ from searchapp.formats.graded import GradeLayout
 from searchapp.formats.problems import Problems
 from searchapp.formats.texts import TextLayout
 from searchapp.names import refused
+from searchapp.tasks.base import JUDGING_DEPTH
 from searchapp.tasks.toml_file import TomlFile, TomlTable
 
 NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
@@ -70,6 +71,7 @@ class OwnFile:
     measures: tuple[str, ...]
     grades: tuple[str, ...]
     depth: int
+    judging_depth: int
     recipe: str
     search_recipe: str
     examples: str | None
@@ -145,6 +147,7 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
         measures=measures,
         grades=grades,
         depth=root.whole("depth", DEPTH, 1, DEEPEST),
+        judging_depth=root.whole("judging_depth", JUDGING_DEPTH, 1, DEEPEST),
         recipe=root.text("recipe", "bm25") or "",
         search_recipe=root.text("search_recipe", "words") or "",
         examples=examples,

@@ -187,6 +187,9 @@ measure = "nDCG@10"
 # How many documents are ranked for a topic.
 # depth = 100
 
+# How many of them people judge.
+# judging_depth = 100
+
 # How text is indexed: "text" is made for English. A mapping of your own is a .json file.
 # mapping = "text"
 

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from textual import events
 from textual.app import App
+from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from searchapp.visible import visible_line
@@ -25,14 +26,25 @@ class TakesKeys(Protocol):
         """Do what a key stands for; whether it stands for anything."""
 
 
+COPY_KEYS = ("ctrl+c", "super+c")
+"""What copies what is selected in a question or the help."""
+
+
 class OrderedApp(App[None]):
     """An app whose screens get keys in their order."""
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
             screen = self.screen
+            copies = isinstance(screen, ModalScreen) and event.key in COPY_KEYS
+            if copies and (text := screen.get_selected_text()):
+                self.copy_to_clipboard(text)
+                return
             if isinstance(screen, TakesKeys) and screen.take(event):
                 return
+        if isinstance(event, events.Paste) and not event.is_forwarded and isinstance(self.focused, Line):
+            self.focused.paste(event.text)
+            return
         await super().on_event(event)
 
 
@@ -86,5 +98,8 @@ class Line(Input):
     def replace(self, text: str, start: int, end: int) -> None:
         super().replace(visible_line(text), start, end)
 
-    def on_paste(self) -> None:
-        self.call_after_refresh(lambda: self._changed(self.value))
+    def paste(self, text: str) -> None:
+        """Take the first line of a pasted text, at once: the key that is pressed next finds it there."""
+        first = next(iter(text.splitlines()), "")
+        self.replace(first, *self.selection)
+        self._changed(self.value)

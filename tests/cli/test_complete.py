@@ -115,6 +115,7 @@ def test_fields_analyzers_engines_and_choices_are_offered(bash: Offered, folder:
     assert bash("evaluate", "--task", "smart-types-dbpedia", "--by", "") == [
         "category", "gold-types", "first-word", "all",
     ]  # fmt: skip
+    assert "nDCG@10" in bash("evaluate", "--task", "nlps", "--measure", "nDCG")
 
 
 def test_runs_are_offered_with_what_is_known_of_their_task(bash: Offered, runs: Path) -> None:

@@ -137,6 +137,103 @@ def test_agreement_of_people_and_of_a_model_with_them(offline: Cli, log: Path) -
     assert refused.code == 2 and "there are ann, ben, bot" in refused.stderr
 
 
+def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli, log: Path) -> None:
+    both = ("--annotator", "ann", "--annotator", "ben")
+    printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
+    assert "whether grades were given in sight of what others say is not known" in printed
+    with JudgmentLog(log) as opened:
+        for name, saw in (("ann", False), ("ben", True)):
+            session = Session(opened, TASK, Author(name))
+            session.grade([Place("t1", "d1", "run", 1, saw), Place("t9", name, "run", 1, saw)], 2)
+            session.grade([Place("t1", "d2", "run", 1, False)], 1)
+    found = offline("judgments", "agreement", TASK, "--log", log, *both, "--json").json["in_sight"]
+    assert found == {
+        "grades": 6,
+        "in_sight": 1,
+        "unknown": 2,
+        "annotators": {
+            "ann": {"grades": 3, "in_sight": 0, "unknown": 1},
+            "ben": {"grades": 3, "in_sight": 1, "unknown": 1},
+        },
+    }
+    printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
+    told = "1 of 4 grades (25.0%) were given in sight of what others say; of 2 more it is not known"
+    assert told in printed and "in sight of others" in printed
+
+
+def test_whether_others_were_in_sight_goes_out_and_in(offline: Cli, tmp_path: Path) -> None:
+    log, out, again = tmp_path / "log.sqlite", tmp_path / "all.jsonl", tmp_path / "again.sqlite"
+    with JudgmentLog(log) as opened:
+        session = Session(opened, TASK, Author("ann"))
+        for saw in (True, False, None):
+            session.grade([Place("t", "d", saw_others=saw)], 1)
+    assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    # An event of which it is not known is what it was for an earlier searchapp.
+    assert [line.get("saw_others", "-") for line in lines] == [True, False, "-"]
+    assert offline("judgments", "import", TASK, out, "--log", again).code == 0
+    with JudgmentLog(log) as one, JudgmentLog(again) as two:
+        assert list(one.events()) == list(two.events())
+    for wrong in ("yes", 1, 0):
+        out.write_text(json.dumps({**lines[0], "id": "new", "saw_others": wrong}))
+        result = offline("judgments", "import", TASK, out, "--log", again)
+        assert result.code == 4 and "must be true or false, or left out" in result.stderr
+
+
+def test_what_was_said_is_listed_and_filtered(offline: Cli, log: Path) -> None:
+    with JudgmentLog(log) as opened:
+        session = Session(opened, TASK, Author("ann"))
+        session.cant_tell(Place("t2", "d1", "run", 4, True), "cut off")
+        session.skip(Place("t2", "d2"))
+        session.note(Place("t2", "d3"), "odd")
+        Session(opened, TASK, Author("kim")).adjudicate(Place("t1", "d2"), 2, "as it says")
+
+    def listed(*options: object) -> list[str]:
+        found = offline("judgments", "list", TASK, "--log", log, "--json", *options).json["judgments"]
+        return [f"{one['annotator']} {one['document_id']} {one['action']} {one['grade']}" for one in found]
+
+    assert len(listed()) == 11
+    assert listed("--annotator", "bot", "--annotator", "kim") == ["bot d2 grade 0", "kim d2 adjudicate 2"]
+    assert listed("--topic", "t2", "--action", "skip", "--action", "note") == [
+        "ann d2 skip None",
+        "ann d3 note None",
+    ]
+    assert listed("--grade", 0) == ["ann d2 grade 0", "bot d2 grade 0"]
+    assert listed("--noted") == ["ann d1 cant_tell None", "ann d3 note None", "kim d2 adjudicate 2"]
+    assert listed("--topic", "nowhere") == []
+    one = offline("judgments", "list", TASK, "--log", log, "--json", "--action", "cant_tell").json[
+        "judgments"
+    ][0]
+    assert (one["words"], one["run"], one["rank"], one["saw_others"], one["topic_id"]) == (
+        "cut off",
+        "run",
+        4,
+        True,
+        "t2",
+    )
+    printed = offline("judgments", "list", TASK, "--log", log)
+    assert "bot (a model)" in printed.stdout and "decided 2 low" in printed.stdout
+    assert "can't tell" in printed.stdout and "11 listed" in printed.stderr
+    for options, told in (
+        (("--grade", 7), "explanation-2021 has the grades 0 to 6, not 7"),
+        (("--annotator", "eve"), "no annotator 'eve' has judged"),
+        (("--action", "fly"), "fly"),
+    ):
+        refused = offline("judgments", "list", TASK, "--log", log, *options)
+        assert refused.code == 2 and told in refused.stderr
+
+
+def test_hostile_text_in_a_list_is_harmless(offline: Cli, tmp_path: Path) -> None:
+    log, hostile = tmp_path / "log.sqlite", "a\x1b]52;c;eA==\a\u202eb\n[red]c"
+    with JudgmentLog(log) as opened:
+        Session(opened, TASK, Author(hostile)).grade([Place(hostile, hostile)], 1, hostile)
+    printed = offline("judgments", "list", TASK, "--log", log).stdout
+    assert "\x1b" not in printed and "\u202e" not in printed and "[red]" in printed
+    assert len(printed.splitlines()) == 2
+    as_json = offline("judgments", "list", TASK, "--log", log, "--json")
+    assert "\x1b" not in as_json.stdout and as_json.json["judgments"][0]["words"] == hostile
+
+
 def refused(offline: Cli, path: Path, log: Path, *more: object) -> str:
     """What is said of a file that is not taken in, and of which nothing has come into the log."""
     with JudgmentLog(log) as opened:
@@ -281,7 +378,7 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
     arguments = ["judgments", "adjudicate", TASK, "--log", str(log), "--annotator", "eve", "--plain"]
     result = CliRunner().invoke(app, arguments, input="1 half of it\n")
     assert result.exit_code == 0, result.stderr
-    assert "1 of 1. Topic t1" in result.stdout and "saved. d2: decided, 1" in result.stdout
+    assert "1 of 1. Topic t1" in result.stdout and "saved. decided 1 least relevant: d2" in result.stdout
     assert "the words of the topics are not at hand" in result.stderr
     assert "the documents are not at hand: " in result.stderr
     assert "1 of 1 disputed documents are decided" in result.stderr

@@ -10,22 +10,8 @@ import pytest
 
 from searchapp import __version__
 from searchapp.cli import run
+from searchapp.cli.commands import NAMES
 from tests.cli.conftest import SAMPLE, Cli
-
-COMMANDS = [
-    "analyze",
-    "data",
-    "demo",
-    "doctor",
-    "evaluate",
-    "export",
-    "index",
-    "rank",
-    "runs",
-    "search",
-    "tasks",
-    "validate",
-]
 
 
 def test_the_version_is_printed(offline: Cli) -> None:
@@ -34,11 +20,11 @@ def test_the_version_is_printed(offline: Cli) -> None:
 
 def test_every_command_is_listed_with_a_sentence(offline: Cli) -> None:
     shown = offline("--help").stdout
-    for name in COMMANDS:
+    for name in NAMES:
         assert f" {name} " in shown
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_help(offline: Cli, name: str) -> None:
     result = offline(name, "--help")
     assert result.code == 0
@@ -225,10 +211,13 @@ def test_a_mistyped_breakdown_is_asked_for(offline: Cli, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ndcg@10", "there is no measure 'ndcg@10' (did you mean nDCG@10?): use ir-measures' notation"),
-        ("Ap(rel=2)", "there is no measure 'Ap(rel=2)' (did you mean AP(rel=2)?): use"),
+        (
+            "ndcg@10",
+            "there is no measure 'ndcg@10': did you mean nDCG@10? Otherwise use ir-measures' notation",
+        ),
+        ("Ap(rel=2)", "there is no measure 'Ap(rel=2)': did you mean AP(rel=2)? Otherwise use"),
         ("quality", "there is no measure 'quality': use ir-measures' notation"),
-        ("nDCG@x", "there is no measure 'nDCG@x': use ir-measures' notation"),
+        ("nDCG@x", "there is no measure 'nDCG@x': did you mean nDCG? Otherwise use ir-measures' notation"),
     ],
 )
 def test_a_mistyped_measure_is_asked_for(offline: Cli, tmp_path: Path, name: str, message: str) -> None:

@@ -114,11 +114,11 @@ def test_an_unknown_mapping_is_refused_with_those_that_exist(tmp_path: Path) -> 
 def test_a_task_has_the_shipped_recipes_and_its_own(sample: Task, tmp_path: Path) -> None:
     assert recipes.names(sample.recipe_book()) == ["bm25", "half", "neighbours", "words"]
     half = recipes.load(sample.recipe_book(), "half")
-    assert half.template.name == "cooking/half.json"
+    assert half.query.template.name == "cooking/half.json"
     assert half.parameters == {"half": 0.5}
     plain = task_of(tmp_path, LEAST)
     assert recipes.names(plain.recipe_book()) == ["bm25", "words"]  # it has no solved topics to learn from
-    assert recipes.load(plain.recipe_book(), plain.default_recipe).template.name == "mine/bm25"
+    assert recipes.load(plain.recipe_book(), plain.default_recipe).query.template.name == "mine/bm25"
 
 
 @pytest.mark.parametrize(

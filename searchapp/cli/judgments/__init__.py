@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from searchapp.cli.commands import Group
-from searchapp.cli.judgments import adjudicate, agreement, exchange, imports, sharing, sync
+from searchapp.cli.judgments import adjudicate, agreement, exchange, imports, listing, sharing, sync
 
 
 def register(app: typer.Typer) -> None:
@@ -20,6 +20,7 @@ def register(app: typer.Typer) -> None:
     exchange.register(group)
     imports.register(group)
     agreement.register(group)
+    listing.register(group)
     adjudicate.register(group)
     sharing.register(group)
     sync.register(group)

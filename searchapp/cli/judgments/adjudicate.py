@@ -77,6 +77,7 @@ def register(group: typer.Typer) -> None:
         """
         from searchapp.judging.disputes import Adjudication
         from searchapp.judging.events import Action, Author, Channel
+        from searchapp.judging.presence import Presence
         from searchapp.judging.session import Session
         from searchapp.tasks import load
 
@@ -105,17 +106,25 @@ def register(group: typer.Typer) -> None:
                 return
             title = f"{loaded.name} · {author.annotator} decides"
             wanted = {dispute.topic_id for dispute in adjudication.disputes}
-            with _pages(settings, loaded, run, data, wanted) as pages:
+            with (
+                _pages(settings, loaded, run, data, wanted) as pages,
+                Presence(opened.path, loaded.name, author.annotator) as presence,
+            ):
                 if simple:
                     from searchapp.tui.adjudicate.prompts import Prompts
 
+                    for other in presence.others:
+                        warn(
+                            f"{author.annotator} is at {loaded.name} in another window already ({other}): what is "
+                            "said last holds"
+                        )
                     Prompts(adjudication, pages, title).converse()
                 else:
                     from searchapp.tui import keys
                     from searchapp.tui.adjudicate.app import AdjudicateApp
 
                     own = keys.load(settings.home, loaded.grades)
-                    screen = AdjudicateApp(adjudication, pages, own, title)
+                    screen = AdjudicateApp(adjudication, pages, own, title, presence)
                     screen.run()
                     if screen.return_code:
                         raise typer.Exit(screen.return_code)
