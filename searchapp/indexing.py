@@ -112,7 +112,7 @@ def index_task(
         spec = IndexSpec(mapping, documents.count, digest, documents.hexdigest(), shards, _owner(task))
         # Read again instead of kept: the documents of a large collection need not fit into memory.
         again = partial(_read_again, task, data, name, documents)
-        indexes.append(_build(engine, name, spec, again, "indexing", progress))
+        indexes.append(_build(engine, name, spec, info, again, "indexing", progress))
     removed = tuple(name for name, info in serving.items() if info is not None and name not in seen)
     for name in removed:
         engine.remove(name)
@@ -127,20 +127,24 @@ def _build(
     engine: Engine,
     name: str,
     spec: IndexSpec,
+    before: IndexInfo | None,
     documents: Callable[[], Iterable[Document]],
     label: str,
     progress: Progress,
 ) -> ServingIndex:
     """Build an index, which waits for another process that is at it.
 
-    What the other one has built meanwhile is taken if it is the same.
+    What another one has built since `before` served is taken if it is the same.
 
     Raises:
         BeingBuilt: the other process takes longer than `PATIENCE_SECONDS`.
     """
     until = time.monotonic() + PATIENCE_SECONDS
-    before = engine.index_info(name)
     while True:
+        serving = engine.index_info(name)
+        wanted = spec.digest, spec.shards, spec.owner
+        if serving and serving != before and (serving.digest, serving.shards, serving.owner) == wanted:
+            return ServingIndex(serving, built=False)
         try:
             with progress.stage(label, spec.documents) as advance:
                 return ServingIndex(engine.build(name, spec, documents(), advance), built=True)
@@ -149,10 +153,6 @@ def _build(
                 raise
             with progress.stage(f"waiting for process {busy.builder}"):
                 time.sleep(PAUSE_SECONDS)
-        serving = engine.index_info(name)
-        wanted = spec.digest, spec.shards, spec.owner
-        if serving and serving != before and (serving.digest, serving.shards, serving.owner) == wanted:
-            return ServingIndex(serving, built=False)
 
 
 def missing_files(task: Task, data: Path) -> tuple[Path, ...]:
@@ -222,7 +222,7 @@ def index_examples(
     serving = engine.index_info(name)
     if serving is None or serving.digest != digest:
         spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), owner=_owner(task))
-        _build(engine, name, spec, lambda: documents, "indexing solved topics", progress)
+        _build(engine, name, spec, serving, lambda: documents, "indexing solved topics", progress)
     return engine.open(name), examples
 
 
