@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from searchapp.digests import DocumentsDigest, digest_json
 from searchapp.engines.base import Advance, Engine, Index, IndexInfo, IndexSpec
-from searchapp.errors import DataError, EngineRefused, UsageError
+from searchapp.errors import BeingBuilt, DataError, EngineRefused, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
@@ -22,6 +24,11 @@ EXAMPLES = "examples-"
 
 FORMAT = 1
 """Part of every index digest: raised when the same inputs shall give another index."""
+
+PATIENCE_SECONDS = 60.0
+"""How long a process waits for another one that builds the same index."""
+
+PAUSE_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +110,49 @@ def index_task(
             indexes.append(ServingIndex(info, built=False))
             continue
         spec = IndexSpec(mapping, documents.count, digest, documents.hexdigest(), shards, _owner(task))
-        with progress.stage("indexing", documents.count) as advance:
-            # Read again instead of kept: the documents of a large collection need not fit into memory.
-            read = task.documents_of(data, name, Problems(lenient=True))
-            again = _unchanged(read, documents, data)
-            indexes.append(ServingIndex(engine.build(name, spec, again, advance), built=True))
+        # Read again instead of kept: the documents of a large collection need not fit into memory.
+        again = partial(_read_again, task, data, name, documents)
+        indexes.append(_build(engine, name, spec, info, again, "indexing", progress))
     removed = tuple(name for name, info in serving.items() if info is not None and name not in seen)
     for name in removed:
         engine.remove(name)
     return IndexOutcome(tuple(indexes), problems, missing_files(task, data), removed)
+
+
+def _read_again(task: Task, data: Path, name: str, seen: DocumentsDigest) -> Iterator[Document]:
+    return _unchanged(task.documents_of(data, name, Problems(lenient=True)), seen, data)
+
+
+def _build(
+    engine: Engine,
+    name: str,
+    spec: IndexSpec,
+    before: IndexInfo | None,
+    documents: Callable[[], Iterable[Document]],
+    label: str,
+    progress: Progress,
+) -> ServingIndex:
+    """Build an index, which waits for another process that is at it.
+
+    What another one has built since `before` served is taken if it is the same.
+
+    Raises:
+        BeingBuilt: the other process takes longer than `PATIENCE_SECONDS`.
+    """
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        serving = engine.index_info(name)
+        wanted = spec.digest, spec.shards, spec.owner
+        if serving and serving != before and (serving.digest, serving.shards, serving.owner) == wanted:
+            return ServingIndex(serving, built=False)
+        try:
+            with progress.stage(label, spec.documents) as advance:
+                return ServingIndex(engine.build(name, spec, documents(), advance), built=True)
+        except BeingBuilt as busy:
+            if time.monotonic() > until:
+                raise
+            with progress.stage(f"waiting for process {busy.builder}"):
+                time.sleep(PAUSE_SECONDS)
 
 
 def missing_files(task: Task, data: Path) -> tuple[Path, ...]:
@@ -180,9 +221,8 @@ def index_examples(
     name = examples_name(task.index_name, split, judged=bool(judged))
     serving = engine.index_info(name)
     if serving is None or serving.digest != digest:
-        with progress.stage("indexing solved topics", seen.count) as advance:
-            spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), owner=_owner(task))
-            engine.build(name, spec, documents, advance)
+        spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), owner=_owner(task))
+        _build(engine, name, spec, serving, lambda: documents, "indexing solved topics", progress)
     return engine.open(name), examples
 
 

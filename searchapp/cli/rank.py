@@ -155,7 +155,7 @@ def _judged(
 
 def _parameters(settings: list[str]) -> dict[str, object]:
     """Values by name from `name=value`; a value that is JSON keeps its type, any other is text."""
-    import json
+    from searchapp.inputs import parse_json
 
     values: dict[str, object] = {}
     for setting in settings:
@@ -163,7 +163,7 @@ def _parameters(settings: list[str]) -> dict[str, object]:
         if not equals or not name:
             raise UsageError(f"--set {setting}: use the form NAME=VALUE")
         try:
-            values[name] = json.loads(text)
-        except json.JSONDecodeError:
+            values[name] = parse_json(text)
+        except ValueError:
             values[name] = text
     return values

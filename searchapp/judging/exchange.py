@@ -51,7 +51,8 @@ def take_in(log: JudgmentLog, task: str, incoming: Incoming) -> Import | None:
     Raises:
         NotSaved: the log can't be written; nothing was.
     """
-    return log.take_in(incoming.new, task, str(incoming.path), incoming.format)
+    file = str(incoming.path).encode("utf-8", "backslashreplace").decode()  # its name need not be UTF-8
+    return log.take_in(incoming.new, task, file, incoming.format)
 
 
 def take_back(log: JudgmentLog, number: int, view: View) -> int:

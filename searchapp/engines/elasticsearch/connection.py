@@ -21,6 +21,7 @@ from elasticsearch import (
 )
 
 from searchapp.errors import EngineError, EngineRefused, EngineUnreachable, UsageError
+from searchapp.inputs import open_file
 from searchapp.settings import Settings
 
 OLDEST_SERVER = (9, 0)
@@ -87,6 +88,10 @@ class Connection:
             return retrying(request)
         except (ApiError, TransportError) as error:
             raise self.translated(what, error, attempts) from error
+        except RecursionError as error:
+            raise EngineRefused(
+                f"the answer of {self.url} is nested too deeply to be read ({what}): is it an Elasticsearch?"
+            ) from error
 
     def translated(
         self, what: str, error: ApiError | TransportError, attempts: int | None = None
@@ -155,7 +160,8 @@ def _client(settings: Settings, timeout: float) -> Elasticsearch:
 def _trusting(ca_certs: Path) -> ssl.SSLContext:
     """A context that trusts the authorities in a PEM file; read here, so that a wrong file is told as such."""
     try:
-        return ssl.create_default_context(cafile=str(ca_certs))
+        with open_file(ca_certs):  # a pipe would keep the library waiting
+            return ssl.create_default_context(cafile=str(ca_certs))
     except ssl.SSLError as error:
         raise UsageError(f"{ca_certs} holds no certificates in PEM form ({error.reason})") from error
     except OSError as error:
