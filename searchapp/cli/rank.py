@@ -103,7 +103,7 @@ def register(app: typer.Typer) -> None:
             lenient=lenient,
             judged=judged,
         )
-        with closing(open_engine(settings)) as engine:
+        with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
             made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
         warn_of_skipped(made.problems.skipped)
         warn_of_skipped(made.solved_problems.skipped)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from searchapp.progress import Notify, no_notice
+
 if TYPE_CHECKING:
     from searchapp.engines.base import Engine
     from searchapp.judging.shared import EventIndex
     from searchapp.settings import Settings
 
 
-def open_engine(settings: Settings) -> Engine:
-    """The engine that the settings select; what it needs is imported only here."""
+def open_engine(settings: Settings, notify: Notify = no_notice) -> Engine:
+    """The engine that the settings select; what it needs is imported only here.
+
+    `notify` is called with a sentence when the engine waits longer than a person expects.
+    """
     if settings.engine == "embedded":
         from searchapp.engines.embedded import EmbeddedEngine
 
         return EmbeddedEngine.at(settings)
     from searchapp.engines.elasticsearch import ElasticsearchEngine
 
-    return ElasticsearchEngine.connect(settings)
+    return ElasticsearchEngine.connect(settings, notify)
 
 
 def judgments_address(settings: Settings) -> str:
