@@ -42,7 +42,7 @@ def whole_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
         # A device or a pipe can't be replaced, only written to.
         yield from _written_directly(path)
         return
-    temporary = _beside(path)
+    temporary = beside(path)
     try:
         with temporary.open("xb") as file:
             yield file
@@ -76,7 +76,7 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     if path.exists() and not replace:
         raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
     made = [parent for parent in path.parents if not parent.exists()]
-    temporary = _beside(path)
+    temporary = beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(path)
@@ -133,7 +133,7 @@ def _put_in_place(temporary: Path, path: Path) -> None:
     if not path.exists():
         temporary.rename(path)
         return
-    old = _beside(path)
+    old = beside(path)
     path.rename(old)
     try:
         temporary.rename(path)
@@ -143,7 +143,7 @@ def _put_in_place(temporary: Path, path: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _beside(path: Path) -> Path:
+def beside(path: Path) -> Path:
     """A hidden name in the same folder, hence on the same file system, that nothing else uses."""
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
 

@@ -126,7 +126,7 @@ def register(app: typer.Typer) -> None:
         author = Author(name, kind, Channel.plain if simple else Channel.interface)
         with (
             closing(open_engine(settings)) as engine,
-            JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS) as log,
+            JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS, warn) as log,
             team(settings, log, loaded.name, shared) as courier,
             Presence(log.path, loaded.name, name) as presence,
         ):

@@ -10,6 +10,7 @@ import typer
 
 from searchapp.cli import complete
 from searchapp.cli.judgments.team import exchanging
+from searchapp.cli.output import warn
 from searchapp.names import meant
 from searchapp.settings import Settings
 
@@ -41,6 +42,20 @@ AnnotatorsOption = Annotated[
 ]
 
 
+def require_log(settings: Settings, path: Path | None) -> Path:
+    """The file with the judgments: the one that is named, or the one in searchapp's folder.
+
+    Raises:
+        DataError: it is not there.
+    """
+    from searchapp.errors import DataError
+
+    path = path or settings.judgments
+    if not path.exists():
+        raise DataError(f"{path}: there are no judgments yet: `searchapp judge` makes the first")
+    return path
+
+
 @contextmanager
 def open_log(
     settings: Settings,
@@ -58,14 +73,11 @@ def open_log(
     Raises:
         DataError: there is none although there must be.
     """
-    from searchapp.errors import DataError
     from searchapp.judging.log import BUSY_SECONDS, JudgmentLog
 
     shared = settings.shared and path is None
-    path = path or settings.judgments
-    if must_exist and not shared and not path.exists():
-        raise DataError(f"{path}: there are no judgments yet: `searchapp judge` makes the first")
-    with closing(JudgmentLog(path, BUSY_SECONDS if patience is None else patience)) as log:
+    path = require_log(settings, path) if must_exist and not shared else path or settings.judgments
+    with closing(JudgmentLog(path, BUSY_SECONDS if patience is None else patience, warn)) as log:
         if shared:
             with exchanging(settings, log, task):
                 yield log
