@@ -238,6 +238,36 @@ class JudgmentLog(Store):
             found |= {event.id: event for _, event in self._read(f"id IN ({marks})", some)}
         return found
 
+    def places_of(self, ids: Iterable[str]) -> Iterator[tuple[int, Event]]:
+        """Those events of the given ids that are in the log, each with its place."""
+        wanted = list(ids)
+        found: set[str] = set()
+        for start in range(0, len(wanted), _IDS_AT_ONCE):
+            some = json.dumps(wanted[start : start + _IDS_AT_ONCE])
+            for place, event in self._read("id IN (SELECT value FROM json_each(?))", [some]):
+                found.add(event.id)
+                yield place, event
+        if rest := [one for one in wanted if one not in found]:
+            # Few, if any. Not by the index once more, which may be what is damaged.
+            yield from self._read("+id IN (SELECT value FROM json_each(?))", [json.dumps(rest)])
+
+    def at(self, places: Iterable[int]) -> list[Event]:
+        """The events at places that have one."""
+        wanted, found = list(places), list[Event]()
+        for start in range(0, len(wanted), _IDS_AT_ONCE):
+            some = set(wanted[start : start + _IDS_AT_ONCE])
+            where = "sequence IN (SELECT value FROM json_each(?))"
+            read = dict(self._read(where, [json.dumps(list(some))]))
+            found += read.values()
+            for place in sorted(some - read.keys() - set(self.damage.places)):
+                self.damage.add(Damage(place, f"{self.path}: event {place} is gone: {_ADVICE}"))
+        return found
+
+    def checksum_at(self, place: int) -> bytes | None:
+        """The checksum of the event at a place; None where there is none."""
+        with self._reading():
+            return self._chain.checksum_at(place)
+
     # What came with a file
 
     def take_in(self, events: Sequence[Event], task: str, file: str, format_: str) -> Import | None:

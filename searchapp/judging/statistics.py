@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from searchapp.judging.agreement import Level, Weights, cohen_kappa, krippendorff_alpha, pairs_of
-from searchapp.judging.events import Action, Event, Kind
+from searchapp.judging.compact import Compact
+from searchapp.judging.events import Action, Kind
 from searchapp.judging.fold import Key, Opinion, View
-from searchapp.judging.pace import seconds_each, tells_pace
+from searchapp.judging.pace import seconds_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,44 +33,34 @@ class Progress:
     grades: Mapping[int, int]
 
 
-def progress(events: Sequence[Event], view: View) -> list[Progress]:
-    """The work of each annotator, in the order in which they began."""
-    by_annotator: defaultdict[str, list[Event]] = defaultdict(list)
-    for event in events:
-        by_annotator[event.annotator].append(event)
-    found = []
-    for annotator, own in by_annotator.items():
-        opinions = [
-            (topic_id, opinion)
-            for topic_id, document_id in view.judged_documents()
-            if (opinion := view.opinion(annotator, topic_id, document_id)) is not None
-        ]
-        actions = Counter(opinion.action for _, opinion in opinions)
-        # By the moment, not by its text: times from elsewhere may be of another zone.
-        in_order = sorted(own, key=lambda event: event.order)
-        found.append(
-            Progress(
-                annotator,
-                own[-1].kind,
-                topics=len({topic_id for topic_id, _ in opinions}),
-                graded=actions[Action.grade],
-                cant_tell=actions[Action.cant_tell],
-                skipped=actions[Action.skip],
-                seconds=_pace(own),
-                first=in_order[0].time,
-                last=in_order[-1].time,
-                grades=dict(
-                    sorted(
-                        Counter(opinion.grade for _, opinion in opinions if opinion.grade is not None).items()
-                    )
-                ),
-            )
+def progress(folded: Compact, view: View) -> list[Progress]:
+    """The work of each annotator, in the order in which they began; `view` is that of the same events."""
+    by_annotator = sorted(folded.works.items(), key=lambda one: one[1].began)
+    topics: defaultdict[str, set[str]] = defaultdict(set)
+    actions: defaultdict[str, Counter[Action]] = defaultdict(Counter)
+    grades: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for topic_id in view.topics():
+        for annotator in folded.works:
+            for said in view.said(annotator, topic_id).values():
+                topics[annotator].add(topic_id)
+                actions[annotator][said.action] += 1
+                if said.grade is not None:
+                    grades[annotator][said.grade] += 1
+    return [
+        Progress(
+            annotator,
+            Kind(work.kind),
+            topics=len(topics[annotator]),
+            graded=actions[annotator][Action.grade],
+            cant_tell=actions[annotator][Action.cant_tell],
+            skipped=actions[annotator][Action.skip],
+            seconds=seconds_each(folded.moments(annotator)),
+            first=work.first,
+            last=work.last,
+            grades=dict(sorted(grades[annotator].items())),
         )
-    return found
-
-
-def _pace(events: Iterable[Event]) -> float | None:
-    return seconds_each(event.order[0] for event in events if tells_pace(event))
+        for annotator, work in by_annotator
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from searchapp.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from searchapp.judging.compact import Compact
     from searchapp.judging.events import Event
     from searchapp.judging.fold import View
     from searchapp.judging.log import JudgmentLog
@@ -85,19 +86,25 @@ def open_log(
             yield log
 
 
-def of_task(log: JudgmentLog, task: str) -> tuple[list[Event], View]:
-    """The events of a task in their order, which is the same in every log that has them, and what they add up to.
+def of_task(log: JudgmentLog, task: str) -> tuple[Compact, View]:
+    """What the events of a task add up to, by numbers and to look at; as long as the log is open.
 
     Raises:
         DataError: there is none.
     """
     from searchapp.errors import DataError
     from searchapp.judging.fold import View
+    from searchapp.judging.snapshot import compact
 
-    events = sorted((event for _, event in log.events(task)), key=lambda event: event.order)
-    if not events:
+    folded = compact(log, task)
+    if not folded.count:
         raise DataError(f"{log.path} has no judgments of {task}: `searchapp judge {task}` makes the first")
-    return events, View(events)
+    return folded, View(base=folded)
+
+
+def events_of(log: JudgmentLog, task: str) -> list[Event]:
+    """The events of a task in their order, which is the same in every log that has them."""
+    return sorted((event for _, event in log.events(task)), key=lambda event: event.order)
 
 
 def name_of(task: str) -> str:
