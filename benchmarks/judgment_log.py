@@ -72,8 +72,8 @@ def events(count: int) -> Iterator[Event]:
         yield made[0]
 
 
-def measured(command: Sequence[str]) -> tuple[float, float]:
-    """The seconds and the peak memory in MB of a process."""
+def measured(command: Sequence[str]) -> tuple[float, float, float]:
+    """The seconds of a process, those in which it had a processor, and its peak memory in MB."""
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _pid, status, usage = os.wait4(process.pid, 0)
@@ -82,7 +82,7 @@ def measured(command: Sequence[str]) -> tuple[float, float]:
     if process.returncode:
         raise SystemExit(f"{' '.join(command[:6])} ended with {process.returncode}")
     unit = 1 if sys.platform == "darwin" else 1024
-    return seconds, usage.ru_maxrss * unit / 1e6
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 1e6
 
 
 def main() -> None:
@@ -122,8 +122,8 @@ def main() -> None:
         }  # fmt: skip
         sizes = [path.stat().st_size / 1e6]
         for label, command in commands.items():
-            seconds, memory = measured(command)
-            print(f"{label:32} {seconds:8.2f} s {memory:8.0f} MB", flush=True)
+            seconds, at_work, memory = measured(command)
+            print(f"{label:32} {seconds:8.2f} s {at_work:8.2f} s at work {memory:8.0f} MB", flush=True)
         sizes.append(path_of(path, TASK).stat().st_size / 1e6 if path_of(path, TASK).exists() else 0.0)
         print(f"the log has {sizes[0]:.0f} MB, what is remembered of it {sizes[1]:.0f} MB")
 

@@ -10,27 +10,30 @@ if TYPE_CHECKING:
     from searchapp.settings import Settings
 
 
-def open_engine(settings: Settings) -> Engine:
-    """The engine that the settings select; what it needs is imported only here."""
+def open_engine(settings: Settings, attempts: int | None = None, timeout: float | None = None) -> Engine:
+    """The engine that the settings select; what it needs is imported only here.
+
+    A server is asked this many times, and given this many seconds each time, or as is usual for its engine.
+    """
     if settings.engine == "embedded":
         from searchapp.engines.embedded import EmbeddedEngine
 
         return EmbeddedEngine.at(settings)
     from searchapp.engines.elasticsearch import ElasticsearchEngine
 
-    return ElasticsearchEngine.connect(settings)
+    return ElasticsearchEngine.connect(settings, attempts, timeout)
 
 
 def judgments_address(settings: Settings) -> str:
     """Where the team's judgments are, without asking whether they are there.
 
     Raises:
-        UsageError: the engine is no cluster.
+        UsageError: the engine is no cluster, and no cluster's address is given.
     """
     from searchapp.engines.elasticsearch.judgments import address_of
     from searchapp.errors import UsageError
 
-    if settings.engine == "embedded":
+    if settings.engine == "embedded" and not settings.url_given:
         raise UsageError(
             "judgments are shared through an Elasticsearch: give its address with --url or SEARCHAPP_URL"
         )

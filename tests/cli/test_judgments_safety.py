@@ -10,10 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from searchapp.cli import app
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
-from tests.cli.conftest import Cli
+from tests.cli.conftest import SAMPLE, Cli
 from tests.judging.test_damage import change
 from tests.judging.test_log import WRITER
 
@@ -118,3 +120,16 @@ def test_a_backup_is_of_one_moment_while_others_write(offline: Cli, log: Path, t
         finally:
             writer.kill()
             writer.stdout.read()
+
+
+def test_who_judges_hears_of_damage_once(offline: Cli, tmp_path: Path) -> None:
+    run, log = tmp_path / "run", tmp_path / "judged.sqlite"
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0
+    assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
+    arguments = ["judge", "nlps", "--run", str(run), "--annotator", "ann", "--plain", "--log", str(log)]
+    CliRunner().invoke(app, arguments, input="1\n0\n1\nq\n")
+    change(log, "UPDATE events SET grade = 1 WHERE sequence = 2")
+    told = CliRunner().invoke(app, arguments, input="# 2\nq\n")
+    assert told.exit_code == 0
+    assert (told.stderr + told.stdout).count("event 2 is damaged and left out") == 1
+    assert "you: " not in told.stdout  # the grade is not shown, nor another one

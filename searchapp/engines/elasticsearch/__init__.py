@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from searchapp.engines.base import Advance, EngineInfo, IndexInfo, IndexSpec, StoredVersion, no_progress
-from searchapp.engines.elasticsearch.connection import Connection
+from searchapp.engines.elasticsearch.connection import ATTEMPTS, REQUEST_TIMEOUT_SECONDS, Connection
 from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
 from searchapp.engines.elasticsearch.versions import Versions, all_stored
@@ -33,14 +33,21 @@ class ElasticsearchEngine:
         self._prefix = prefix
 
     @classmethod
-    def connect(cls, settings: Settings) -> ElasticsearchEngine:
+    def connect(
+        cls, settings: Settings, attempts: int | None = None, timeout: float | None = None
+    ) -> ElasticsearchEngine:
         """Connect and make sure that an Elasticsearch of a fitting version answers.
+
+        Every request is tried this many times, and given this many seconds each time, else as the connection does.
 
         Raises:
             EngineUnreachable: no answer, or TLS failed.
             EngineRefused: wrong credentials, no Elasticsearch, or one that is too old.
         """
-        return cls(Connection.open(settings), settings.index_prefix)
+        connection = Connection.open(
+            settings, attempts or ATTEMPTS, REQUEST_TIMEOUT_SECONDS if timeout is None else timeout
+        )
+        return cls(connection, settings.index_prefix)
 
     def info(self) -> EngineInfo:
         return EngineInfo("elasticsearch", self._connection.server_version, self._connection.url)
