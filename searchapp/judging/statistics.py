@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from searchapp.judging.agreement import Level, Weights, cohen_kappa, krippendorff_alpha, pairs_of
 from searchapp.judging.compact import Compact
 from searchapp.judging.events import Action, Kind
-from searchapp.judging.fold import Key, Opinion, View
+from searchapp.judging.fold import Key, View
 from searchapp.judging.pace import seconds_each
 
 
@@ -83,9 +83,9 @@ class InSight:
     unknown: int
 
     @classmethod
-    def of(cls, opinions: Collection[Opinion]) -> InSight:
-        counts = Counter(opinion.event.saw_others for opinion in opinions)
-        return cls(len(opinions), counts[True], counts[None])
+    def of(cls, counts: Counter[bool | None]) -> InSight:
+        """Of grades counted by what their events say of it."""
+        return cls(counts.total(), counts[True], counts[None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +111,18 @@ class Agreement:
 def agreement(view: View, annotators: Collection[str] | None = None) -> Agreement:
     """The agreement of these annotators, or of all; models are annotators like others here."""
     grades: defaultdict[Key, dict[str, int]] = defaultdict(dict)
-    opinions: defaultdict[Key, list[Opinion]] = defaultdict(list)
+    seen: defaultdict[str, Counter[bool | None]] = defaultdict(Counter)
     for key in view.judged_documents():
-        for opinion in view.opinions(*key):
-            if opinion.grade is not None and (annotators is None or opinion.annotator in annotators):
-                grades[key][opinion.annotator] = opinion.grade
-                opinions[key].append(opinion)
+        opinions = [
+            opinion
+            for opinion in view.opinions(*key)
+            if opinion.grade is not None and (annotators is None or opinion.annotator in annotators)
+        ]
+        for opinion in opinions:
+            assert opinion.grade is not None  # or it would not be among them
+            grades[key][opinion.annotator] = opinion.grade
+            if len(opinions) > 1:
+                seen[opinion.annotator][opinion.event.saw_others] += 1
     several = {key: given for key, given in grades.items() if len(given) > 1}
     by_annotator: defaultdict[str, dict[Key, int]] = defaultdict(dict)
     by_topic: defaultdict[str, list[list[int]]] = defaultdict(list)
@@ -134,10 +140,6 @@ def agreement(view: View, annotators: Collection[str] | None = None) -> Agreemen
         ((key, given) for key, given in several.items() if len(set(given.values())) > 1),
         key=lambda one: (min(one[1].values()) - max(one[1].values()), one[0]),
     )
-    compared = [opinion for key in several for opinion in opinions[key]]
-    of_each: defaultdict[str, list[Opinion]] = defaultdict(list)
-    for opinion in compared:
-        of_each[opinion.annotator].append(opinion)
     return Agreement(
         tuple(sorted(by_annotator)),
         len(several),
@@ -145,6 +147,6 @@ def agreement(view: View, annotators: Collection[str] | None = None) -> Agreemen
         pairs,
         {topic: (len(units), krippendorff_alpha(units, Level.ordinal)) for topic, units in by_topic.items()},
         tuple(disputed),
-        InSight.of(compared),
-        {name: InSight.of(of_each[name]) for name in sorted(of_each)},
+        InSight.of(sum(seen.values(), Counter())),
+        {name: InSight.of(seen[name]) for name in sorted(seen)},
     )
