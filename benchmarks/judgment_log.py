@@ -110,7 +110,6 @@ def main() -> None:
         of_log = ["--log", str(path), "--quiet"]
         export = [*judgments, "export", TASK, "--out", str(folder / "out"), "--overwrite"]
         commands = {
-            "import of what opens it": [sys.executable, "-c", OPEN.partition("topics =")[0]],
             "open, nothing remembered": opening,
             "open": opening,
             "stats": [*judgments, "stats", TASK, *of_log],

@@ -62,7 +62,7 @@ def listed(view: View, wanted: Filter | None = None) -> list[Said]:
 
 
 def _everything(view: View, wanted: Filter) -> Iterator[tuple[Event, Said]]:
-    """Whatever was said; of topics that can't be wanted nothing is read."""
+    """Whatever was said; topics and annotators that can't be wanted are passed over."""
     topics: Iterable[str] = view.topics()
     if wanted.annotators is not None:
         topics = dict.fromkeys(topic for name in wanted.annotators for topic in view.topics_of(name))
@@ -70,6 +70,8 @@ def _everything(view: View, wanted: Filter) -> Iterator[tuple[Event, Said]]:
         topics = [topic for topic in topics if topic in wanted.topics]
     for topic_id, document_id in view.judged_documents(topics):
         for annotator in view.annotators_of(topic_id, document_id):
+            if wanted.annotators is not None and annotator not in wanted.annotators:
+                continue
             words = view.words(annotator, topic_id, document_id)
             for event in view.standing(annotator, topic_id, document_id):
                 own_words = event.text if event.action is Action.adjudicate else words

@@ -85,9 +85,9 @@ class Session:
     def refresh(self) -> tuple[Event, ...]:
         """Take in what others have written since, or the same annotator elsewhere; returns these events."""
         came = []
-        for sequence, event in self._log.events(self.task, self._last):
+        for sequence, event in self._log.events(after=self._last):
             self._last = sequence
-            if self._take_in(event):
+            if event.task == self.task and self._take_in(event):
                 came.append(event)
         return tuple(came)
 

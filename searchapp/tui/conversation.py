@@ -69,7 +69,7 @@ class Conversation(ABC):
         courier = self._session.courier
         trouble = courier is not None and courier.trouble
         if trouble and not self._is_troubled:
-            self._say(f"{waiting_words(self._session.unsent)}, and are saved here: {trouble}")
+            self._say(f"{waiting_words(self._session.unsent)}, and safe here until then: {trouble}")
         elif self._is_troubled and not trouble:
             self._say("the cluster answers again")
         self._is_troubled = bool(trouble)
