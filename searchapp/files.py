@@ -150,7 +150,7 @@ def _put_in_place(temporary: Path, path: Path) -> None:
     if not path.exists():
         temporary.rename(path)
         return
-    old = _beside(path, "old")
+    old = beside(path, "old")
     descriptor = os.open(path, os.O_RDONLY)
     try:
         _lock(descriptor)  # nobody shall take for left over what this process may have to put back
@@ -165,7 +165,7 @@ def _put_in_place(temporary: Path, path: Path) -> None:
         os.close(descriptor)
 
 
-def _beside(path: Path, kind: str) -> Path:
+def beside(path: Path, kind: str = "tmp") -> Path:
     """A hidden name in the same folder, hence on the same file system, that nothing else uses."""
     return path.with_name(f".{path.name}.searchapp-{secrets.token_hex(8)}.{kind}")
 
@@ -173,7 +173,7 @@ def _beside(path: Path, kind: str) -> Path:
 def _begun(path: Path, *, folder: bool = False) -> tuple[Path, int]:
     """A new file or folder beside a path, open and locked."""
     while True:
-        temporary = _beside(path, "tmp")
+        temporary = beside(path, "tmp")
         if folder:
             temporary.mkdir()
         try:

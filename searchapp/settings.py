@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from searchapp.errors import UsageError
@@ -30,13 +30,15 @@ class Settings:
     `ca_certs` is a PEM file of the authorities that the server's certificate is checked against, the system's
     when None. Every index and alias that searchapp makes begins with `index_prefix`. `data_mirror` is an address that
     official data is fetched from instead of its sources. With `shared`, judgments are exchanged with everybody who
-    uses the same server and prefix.
+    uses the same server and prefix: the one at `url`, which is the engine as well unless another one is chosen.
+    `url_given` says that somebody has named it.
     """
 
     home: Path
     engine: str = ENGINES[0]
     engine_chosen_by: str = "default"
     url: str = field(default=DEFAULT_URL, repr=False)
+    url_given: bool = False
     api_key: str | None = field(default=None, repr=False)
     username: str | None = None
     password: str | None = field(default=None, repr=False)
@@ -56,6 +58,10 @@ class Settings:
     def judgments(self) -> Path:
         """The file with all judgments, unless another one is named."""
         return self.home / "judgments.sqlite"
+
+    def on_disk(self) -> Settings:
+        """The same with the engine that needs no server."""
+        return replace(self, engine=ENGINES[0])
 
 
 def without_credentials(url: str) -> str:
@@ -105,6 +111,7 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
         engine=engine,
         engine_chosen_by=chosen_by,
         url=value("url") or DEFAULT_URL,
+        url_given=bool(value("url")),
         api_key=api_key,
         username=username,
         password=password,

@@ -151,6 +151,8 @@ OWN_FILES = {
     "fetching/part.py": "searchapp's own, below a folder of its own",
     "files.py": "written there",
     "inputs.py": "the door",
+    "judging/headfile.py": "written there, with a checksum",
+    "judging/snapshot.py": "written there, with a digest",
     "remembered.py": "a lock",
     "runs/directory.py": "written there",
 }

@@ -138,8 +138,8 @@ def _judged(
 
     with open_log(settings, log, task.name) as opened:
         _, view = of_task(opened, task.name)
-    require_known(folding.annotators, view, task.name)
-    grades = judged(view, folding).grades
+        require_known(folding.annotators, view, task.name)
+        grades = judged(view, folding).grades
     examples = tuple(
         task.judged_example(topic, grades[topic.id], data)
         for topic in task.topics(data, split, Problems(lenient=True))

@@ -12,10 +12,17 @@ if TYPE_CHECKING:
     from searchapp.settings import Settings
 
 
-def open_engine(settings: Settings, notify: Notify = no_notice) -> Engine:
+def open_engine(
+    settings: Settings,
+    notify: Notify = no_notice,
+    *,
+    attempts: int | None = None,
+    timeout: float | None = None,
+) -> Engine:
     """The engine that the settings select; what it needs is imported only here.
 
-    `notify` is called with a sentence when the engine waits longer than a person expects.
+    `notify` is called with a sentence when the engine waits longer than a person expects. A server is asked
+    `attempts` times, and given `timeout` seconds each time, or as is usual for its engine.
     """
     if settings.engine == "embedded":
         from searchapp.engines.embedded import EmbeddedEngine
@@ -23,19 +30,19 @@ def open_engine(settings: Settings, notify: Notify = no_notice) -> Engine:
         return EmbeddedEngine.at(settings)
     from searchapp.engines.elasticsearch import ElasticsearchEngine
 
-    return ElasticsearchEngine.connect(settings, notify)
+    return ElasticsearchEngine.connect(settings, notify, attempts=attempts, timeout=timeout)
 
 
 def judgments_address(settings: Settings) -> str:
     """Where the team's judgments are, without asking whether they are there.
 
     Raises:
-        UsageError: the engine is no cluster.
+        UsageError: the engine is no cluster, and no cluster's address is given.
     """
     from searchapp.engines.elasticsearch.judgments import address_of
     from searchapp.errors import UsageError
 
-    if settings.engine == "embedded":
+    if settings.engine == "embedded" and not settings.url_given:
         raise UsageError(
             "judgments are shared through an Elasticsearch: give its address with --url or SEARCHAPP_URL"
         )

@@ -28,7 +28,8 @@ from searchapp.formats.encoding import foreign, opened
 from searchapp.formats.problems import Problems, shown
 from searchapp.judging.events import Action, Author, Channel, Event, Kind
 from searchapp.judging.fold import View
-from searchapp.judging.log import Import, JudgmentLog
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.records import Import
 
 
 @dataclass(frozen=True, slots=True)

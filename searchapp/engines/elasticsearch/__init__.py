@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from searchapp.engines.base import Advance, EngineInfo, IndexInfo, IndexSpec, StoredVersion, no_progress
-from searchapp.engines.elasticsearch.connection import Connection
+from searchapp.engines.elasticsearch.connection import REQUEST_TIMEOUT_SECONDS, Connection
 from searchapp.engines.elasticsearch.copies import flaw, require_sound
 from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.locks import Locks
@@ -46,16 +46,25 @@ class ElasticsearchEngine:
         self._locks = Locks(connection, prefix)
 
     @classmethod
-    def connect(cls, settings: Settings, notify: Notify = no_notice) -> ElasticsearchEngine:
+    def connect(
+        cls,
+        settings: Settings,
+        notify: Notify = no_notice,
+        *,
+        attempts: int | None = None,
+        timeout: float | None = None,
+    ) -> ElasticsearchEngine:
         """Connect and make sure that an Elasticsearch of a fitting version answers.
 
-        `notify` is called when something takes longer than a person expects.
+        `notify` is called when something takes longer than a person expects. Every request is tried `attempts` times,
+        and given `timeout` seconds each time, else as the connection does.
 
         Raises:
             EngineUnreachable: no answer, or TLS failed.
             EngineRefused: wrong credentials, no Elasticsearch, or one that is too old.
         """
-        return cls(Connection.open(settings, notify=notify), settings.index_prefix)
+        seconds = REQUEST_TIMEOUT_SECONDS if timeout is None else timeout
+        return cls(Connection.open(settings, attempts, seconds, notify=notify), settings.index_prefix)
 
     def info(self) -> EngineInfo:
         return EngineInfo("elasticsearch", self._connection.server_version, self._connection.url)
