@@ -84,6 +84,24 @@ class Analyzer:
         tokens = self.stream(text)
         return list(zip(tokens.terms, tokens.positions, strict=True))
 
+    def joined(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
+        """The terms of several values of one field and their positions, as they are indexed.
+
+        After each value, one without terms included, come the holes that its last words left and then the gap.
+        """
+        if len(texts) == 1:
+            tokens = self.stream(texts[0])
+            return tokens.terms, tokens.positions
+        terms: list[str] = []
+        positions: list[int] = []
+        base = 0
+        for text in texts:
+            tokens = self.stream(text)
+            terms += tokens.terms
+            positions += [base + position for position in tokens.positions]
+            base += tokens.past_end + self.position_increment_gap
+        return terms, positions
+
     def graph(self, text: str) -> list[tuple[str, int, int]] | None:
         """The terms with positions and over how many positions they reach; None if each reaches over one."""
         tokens = self.stream(text)

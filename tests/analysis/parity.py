@@ -144,7 +144,7 @@ def _joined(analyzer: Analyzer, texts: Iterable[str]) -> list[Token]:
         stream = analyzer.stream(text, offsets=True)
         for term, at, (start, end) in zip(stream.terms, stream.positions, stream.spans or (), strict=True):
             tokens.append(Token(term, position + 1 + at, offset + start, offset + end))
-        position += (stream.positions[-1] if stream.positions else -1) + 1 + stream.trailing
+        position += stream.past_end
         position += analyzer.position_increment_gap
         offset += stream.end_offset + 1
     return tokens

@@ -17,6 +17,7 @@ from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.nodes import Bag, Phrase, Prefix, Query, Synonym, Term, Terms, leaves
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.schema import Analyzers, Field, Schema
+from searchapp.engines.embedded.values import flat, shown_text
 from searchapp.model import Token
 
 LARGEST_GROUP = 50
@@ -91,9 +92,9 @@ class Highlighter:
             wanted = self._wanted.get(name)
             if described is None or described.is_number or not wanted:
                 continue
-            values = source.get(described.source)
-            listed = values if isinstance(values, list) else [] if values is None else [values]
-            marked = [self._marked(str(value), described, wanted, marks) for value in listed]
+            values = flat(source.get(described.source))
+            texts = (shown_text(value, described) for value in values)
+            marked = [self._marked(text, described, wanted, marks) for text in texts]
             if fragments := [fragment for fragment in marked if fragment is not None]:
                 found[name] = fragments
         return found

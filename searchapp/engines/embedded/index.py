@@ -18,7 +18,7 @@ from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.settle import Extents
 from searchapp.engines.embedded.refusals import invalid
 from searchapp.engines.embedded.schema import Analyzer, Analyzers
-from searchapp.engines.embedded.scoring import Scorer
+from searchapp.engines.embedded.scoring import Scorer, finite_scores
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
 from searchapp.model import AnalysisStep, Hits
@@ -52,13 +52,13 @@ class EmbeddedIndex:
 
     def _answers(self, bodies: Sequence[Body]) -> list[Answer]:
         """The best documents of each body of a batch, whose topics are computed together."""
-        with self._damage_told():
+        with self._damage_told(), finite_scores():
             requests = [self._bodies.read(body) for body in bodies]
             self._scorer.prepare(request.query for request in requests)
             return [self._best(request) for request in requests]
 
     def find(self, body: Body) -> list[Found]:
-        with self._damage_told():
+        with self._damage_told(), finite_scores():
             request = self._bodies.read(body)
             frame = request.frame
             schema, query = self._reader.schema, request.query

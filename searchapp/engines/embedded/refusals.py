@@ -24,6 +24,13 @@ def invalid(problem: str) -> EngineRefused:
     return EngineRefused(f"this can't be searched or indexed: {problem}")
 
 
+def beyond_float32() -> EngineRefused:
+    """The error for scores that no ranking can be made of, which Elasticsearch would give all the same."""
+    return EngineRefused(
+        "this query comes to a score that is infinite or no number: give its parts smaller boosts and weights"
+    )
+
+
 def known_only(given: Mapping[str, Any], known: Collection[str], place: str) -> None:
     """Refuse parameters that nobody here reads: to ignore one would rank silently otherwise."""
     for name in given:

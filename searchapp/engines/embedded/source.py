@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from searchapp.engines.embedded.names import objects
+from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 
 
@@ -30,17 +32,21 @@ class SourceFilter:
         return {
             name: value
             for name, value in source.items()
-            if (self.includes is None or name in self.includes) and name not in self.excludes
+            if (self.includes is None or _names_it(self.includes, name)) and not _names_it(self.excludes, name)
         }
+
+
+def _names_it(names: tuple[str, ...], property_name: str) -> bool:
+    """Whether one of the names is that of a property, or of an object that the property lies in by its dots."""
+    return property_name in names or any(above in names for above in objects(property_name))
 
 
 def _names(given: Any) -> tuple[str, ...]:
     if not isinstance(given, str | list | tuple):
         raise invalid(f"`_source` must name properties, not {given!r}")
-    names = (given,) if isinstance(given, str) else tuple(given)
+    listed = [given] if isinstance(given, str) else given
+    names = tuple(parameters.raw_text(name, "a name in `_source`") for name in listed)
     for name in names:
-        if not isinstance(name, str) or not name:
-            raise invalid(f"`_source` must name properties, not {name!r}")
         if "*" in name or "." in name:
             raise unsupported(f"the pattern or path `{name}` in `_source`")
     return names

@@ -53,9 +53,11 @@ def bool_(parser: Parser, content: Any) -> Query:
     query = Bool(must, must_not, should, filters)
     if not len(query):
         return boosted(MatchAll(), given, "bool")
-    query = with_minimum(query, given.get("minimum_should_match"))
+    minimum = given.get("minimum_should_match")
+    text = None if minimum is None else parameters.raw_text(minimum, "minimum_should_match")
     if _matches_nothing(query):
         return MatchNone()
+    query = with_minimum(query, text)
     if len(query.must_not) == len(query):
         query = Bool(must_not=query.must_not, filter=(MatchAll(),))
     return boosted(query, given, "bool")

@@ -1,21 +1,25 @@
-"""Values of the DSL, checked one by one."""
+"""Values of the DSL, checked one by one.
+
+JSON comes to Elasticsearch as tokens, and each parameter says as what it reads its token: as a float, an integer,
+a boolean, as the text that stands in the JSON, or as an object of Java that is printed later on. `5`, `"5"` and
+`"5.0"` are the same to some and not to others.
+"""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from searchapp.engines.embedded import java_numbers
 from searchapp.engines.embedded.refusals import invalid, unsupported
-
-_INTEGER = re.compile("[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 _SMALLEST, _LARGEST = 1e-30, 1e30
 """Between these, every number is a float32 that is neither 0 nor infinite."""
+
+LARGEST_INTEGER = 2**31 - 1
 
 
 def mapping(value: Any, place: str) -> Mapping[str, Any]:
@@ -34,40 +38,62 @@ def single(value: Any, place: str) -> tuple[str, Any]:
     return entry
 
 
+def any_number(value: Any, place: str) -> float:
+    """A number of the DSL's as a float32; as text it may also be infinite or `NaN`."""
+    if type(value) is float and _SMALLEST < value < _LARGEST:  # most are, and every query has some
+        rounded = float(np.float32(value))
+        return rounded if rounded == value else java_numbers.float32_of_json(value)
+    try:
+        if isinstance(value, str):
+            return java_numbers.float32_of_text(value)
+        if is_number(value):
+            return java_numbers.float32_of_json(value)
+    except (ValueError, OverflowError) as error:
+        raise invalid(f"{place}: {error}") from error
+    raise invalid(f"{place} must be a number, not {value!r}")
+
+
 def number(value: Any, place: str) -> float:
-    """A number of the DSL's, rounded to float32 as Elasticsearch keeps boosts and weights."""
-    if type(value) in (int, float) and _SMALLEST < value < _LARGEST:  # most are, and every query has some
-        return float(np.float32(value))
-    given = exact(value, place)
-    with np.errstate(over="ignore"):
-        try:
-            rounded = np.float32(given)
-        except OverflowError:
-            rounded = np.float32(np.inf)
-    if not np.isfinite(rounded):
-        raise invalid(f"{place} is {value}, which is too great")
-    if rounded == 0 and np.signbit(rounded):
+    """A finite number of the DSL's, rounded to float32 as Elasticsearch keeps boosts and weights."""
+    rounded = any_number(value, place)
+    if not math.isfinite(rounded):
+        raise invalid(f"{place} is {shown(value)}, which is too great or no number")
+    if rounded == 0 and math.copysign(1, rounded) < 0:
         raise unsupported(f"-0.0 as {place}")  # scores of -0.0 rank below those of 0.0
-    return float(rounded)
+    return rounded
 
 
-def exact(value: Any, place: str) -> int | float:
-    """A finite number as it stands, also as text: an int keeps all its digits."""
-    number = value
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        # "-0" is not 0 where floats are read.
-        number = int(value) if _INTEGER.fullmatch(value) and int(value) else float(value)
-    if isinstance(number, bool) or not isinstance(number, int | float) or not _is_finite(number):
-        raise invalid(f"{place} must be a number, not {value!r}")
-    return number
+def is_number(value: Any) -> bool:
+    """Whether a value is a number of JSON."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and _is_finite(value)
 
 
 def _is_finite(number: int | float) -> bool:
     return isinstance(number, int) or math.isfinite(number)
 
 
+def integer(value: Any, place: str) -> int:
+    """An integer of 32 bits; of a number with decimals they are cut off."""
+    if isinstance(value, str):
+        try:
+            given: int | float = java_numbers.double(value)
+        except ValueError as error:
+            raise invalid(f"{place}: {error}") from error
+    elif is_number(value):
+        given = value
+    else:
+        raise invalid(f"{place} must be a number, not {value!r}")
+    if math.isnan(given):
+        return 0
+    if not -LARGEST_INTEGER - 1 <= given <= LARGEST_INTEGER:
+        raise invalid(f"{place} is {shown(value)}, which is no integer of 32 bits")
+    return int(given)
+
+
 def flag(value: Any, place: str) -> bool:
-    """Yes or no."""
+    """Yes or no, also as text."""
+    if isinstance(value, str) and value in ("true", "false", ""):
+        return value == "true"
     if not isinstance(value, bool):
         raise invalid(f"{place} must be true or false, not {value!r}")
     return value
@@ -75,9 +101,10 @@ def flag(value: Any, place: str) -> bool:
 
 def name(value: Any, place: str) -> str:
     """The name of a field or of an analyzer, which can't be empty."""
-    if not isinstance(value, str) or not value:
+    given = raw_text(value, place)
+    if not given:
         raise invalid(f"{place} must be a name, not {value!r}")
-    return value
+    return given
 
 
 def listed(value: Any, place: str) -> Sequence[Any]:
@@ -104,19 +131,47 @@ def share(value: Any, place: str) -> float:
 
 
 def text(value: Any, place: str) -> str:
-    """A scalar as Elasticsearch prints it when it needs text."""
+    """A scalar as Java prints it: what is searched for, and so is a number or `true`."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return java_numbers.printed(value, np.float64)
+    return raw_text(value, place)
+
+
+def raw_text(value: Any, place: str) -> str:
+    """A scalar as it stands in JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
+    if is_number(value):
+        try:
+            return java_numbers.json_text(value)
+        except OverflowError as error:
+            raise invalid(f"{place}: {error}") from error
     raise invalid(f"{place} must be text, not {value!r}")
 
 
 def choice(value: Any, choices: Mapping[str, Any] | tuple[str, ...], place: str) -> str:
     """One of several words, in lower case."""
-    given = str(value).lower()
+    given = raw_text(value, place).upper().lower()
     if given not in choices:
         raise invalid(f"{place} must be {' or '.join(choices)}, not {value!r}")
     return given
+
+
+def without_null(given: Mapping[str, Any], names: Sequence[str], place: str) -> None:
+    """Refuse parameters that are null, where Elasticsearch does not take that for a parameter left out."""
+    for parameter in names:
+        if parameter in given and given[parameter] is None:
+            raise invalid(f"`{parameter}` of {place} is null")
+
+
+def shown(value: Any) -> str:
+    """A value in a message: of long ones the beginning."""
+    try:
+        text = str(value)
+    except ValueError:  # an integer of more digits than Python prints
+        return "a number of thousands of digits"
+    return text if len(text) <= 40 else f"{text[:40]}…"
