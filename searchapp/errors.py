@@ -55,6 +55,9 @@ class QueryRefused(EngineRefused):
         self.place = place
         super().__init__(message)
 
+    def __reduce__(self) -> tuple[type[QueryRefused], tuple[str, int]]:
+        return type(self), (str(self), self.place)  # also from another process
+
 
 class DataError(SearchappError):
     """A file is not what its format promises."""

@@ -47,7 +47,9 @@ class Frame:
         _require_known_order(body.get("sort"))
         first, size = _count(body.get("from", 0), "from"), _count(body.get("size", _DEFAULT_SIZE), "size")
         if first + size > MOST_HITS:
-            raise invalid(f"`from` and `size` come to {first + size:,}, and hits are given to rank {MOST_HITS:,}")
+            raise invalid(
+                f"`from` and `size` come to {first + size:,}, and hits are given to rank {MOST_HITS:,}"
+            )
         parameters.flag(body.get("track_scores", True), "`track_scores`")
         _require_total(body.get("track_total_hits", True))
         return cls(

@@ -118,7 +118,8 @@ class Explainer:
         if inner is None or not self._scorer.scores(query, boost, self._among).mask()[document]:
             return None
         applies = [
-            function.filter is None or bool(self._scorer.matching(function.filter, among=self._among)[document])
+            function.filter is None
+            or bool(self._scorer.matching(function.filter, among=self._among)[document])
             for function in query.functions
         ]
         found = with_functions(self._reader, self._reader.schema, query, document, inner, applies)

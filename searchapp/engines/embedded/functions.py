@@ -116,7 +116,11 @@ def value(
 
 def field_value(reader: IndexReader, function: FieldValue, documents: Places) -> Doubles:
     """modifier(value * factor), the value being the smallest that the document has in the field."""
-    given = reader.fields[function.field].smallest(documents) if function.mapped else np.full(len(documents), np.nan)
+    given = (
+        reader.fields[function.field].smallest(documents)
+        if function.mapped
+        else np.full(len(documents), np.nan)
+    )
     if function.missing is not None:
         given = np.where(np.isnan(given), function.missing, given)
     elif np.isnan(given).any():

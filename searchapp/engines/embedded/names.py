@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from searchapp.analysis.tokenizers import JAVA_WHITESPACE
+from searchapp.analysis.options import JAVA_WHITESPACE
 from searchapp.engines.embedded.refusals import invalid, unsupported
 
 MOST_FIELDS = 1_000
@@ -37,7 +37,9 @@ def check(properties: Collection[str], stored: Collection[str]) -> None:
         if parts[0] in METADATA:
             raise invalid(f"{parts[0]} is the name of something that Elasticsearch itself keeps")
         if len(parts) > DEEPEST:
-            raise invalid(f"the name of the field {name!r} stands for more than {DEEPEST} objects inside one another")
+            raise invalid(
+                f"the name of the field {name!r} stands for more than {DEEPEST} objects inside one another"
+            )
         for above in objects(name):
             if above in stored:
                 raise unsupported(f"the field {name} below {above}, which is not indexed,")
@@ -57,7 +59,9 @@ def check_number(properties: Collection[str], fields: int) -> None:
     """Refuse a mapping that is larger than Elasticsearch's limit; `fields` come with objects by their names' dots."""
     count = fields + len({above for name in properties for above in objects(name)})
     if count > MOST_FIELDS:
-        raise invalid(f"the mapping has {count:,} fields and objects, and at most {MOST_FIELDS:,} are allowed")
+        raise invalid(
+            f"the mapping has {count:,} fields and objects, and at most {MOST_FIELDS:,} are allowed"
+        )
 
 
 def objects(name: str) -> Iterator[str]:

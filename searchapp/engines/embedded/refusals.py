@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from searchapp.engines.base import BEYOND_FLOAT32
 from searchapp.errors import EngineRefused
 
 ELSEWHERE = "Elasticsearch does: use --engine elasticsearch"
@@ -26,9 +27,7 @@ def invalid(problem: str) -> EngineRefused:
 
 def beyond_float32() -> EngineRefused:
     """The error for scores that no ranking can be made of, which Elasticsearch would give all the same."""
-    return EngineRefused(
-        "this query comes to a score that is infinite or no number: give its parts smaller boosts and weights"
-    )
+    return EngineRefused(BEYOND_FLOAT32)
 
 
 def known_only(given: Mapping[str, Any], known: Collection[str], place: str) -> None:

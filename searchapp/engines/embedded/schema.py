@@ -203,7 +203,9 @@ def _similarities(described: Mapping[str, Any]) -> dict[str, BM25]:
         known_only(given, {"type", "k1", "b", "discount_overlaps"}, place)
         if not parameters.flag(given.get("discount_overlaps", True), f"`discount_overlaps` of {place}"):
             raise unsupported(f"`discount_overlaps: false` of {place}")
-        k1, b = (_setting(given, key, default, place) for key, default in (("k1", DEFAULT_K1), ("b", DEFAULT_B)))
+        k1, b = (
+            _setting(given, key, default, place) for key, default in (("k1", DEFAULT_K1), ("b", DEFAULT_B))
+        )
         if not (0 <= k1 < float("inf") and 0 <= b <= 1):
             raise invalid(
                 f"{place} has k1 {k1:g} and b {b:g}, but k1 must not be negative and b be from 0 to 1"

@@ -32,7 +32,8 @@ class SourceFilter:
         return {
             name: value
             for name, value in source.items()
-            if (self.includes is None or _names_it(self.includes, name)) and not _names_it(self.excludes, name)
+            if (self.includes is None or _names_it(self.includes, name))
+            and not _names_it(self.excludes, name)
         }
 
 

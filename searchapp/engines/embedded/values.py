@@ -73,7 +73,9 @@ def _given(value: Any, field: Field) -> float:
     """The double that a value comes to; of text for integers of 64 bits the digits are read."""
     try:
         if isinstance(value, str):
-            return float(java_numbers.big_decimal(value)) if field.type == "long" else java_numbers.double(value)
+            return (
+                float(java_numbers.big_decimal(value)) if field.type == "long" else java_numbers.double(value)
+            )
         if isinstance(value, int) and not isinstance(value, bool):
             return java_numbers.of_int(value)
         if isinstance(value, float) and math.isfinite(value):

@@ -17,7 +17,6 @@ from searchapp.engines.embedded.queries.nodes import (
     Phrase,
     Query,
     Synonym,
-    Term,
 )
 from searchapp.engines.embedded.queries.parse import Parser, boosted, multiplied_by, reads, required
 from searchapp.engines.embedded.queries.termlevel import of_value
@@ -157,7 +156,9 @@ def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any]) -> 
     if analyzer is None:
         return of_value(field, text)
     if _graph(parser, analyzer, text) is not None:
-        raise unsupported(f"`match_phrase` on {field.name}, whose analyzer lays a synonym over several words,")
+        raise unsupported(
+            f"`match_phrase` on {field.name}, whose analyzer lays a synonym over several words,"
+        )
     positions = parser.terms(analyzer, text)
     if not positions:
         return _zero_terms(given)

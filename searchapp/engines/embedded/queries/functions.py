@@ -34,7 +34,9 @@ def function_score(parser: Parser, content: Any) -> Query:
     """A query whose scores are combined with functions of the document."""
     known = ("query", "functions", "score_mode", "boost_mode", "max_boost", "min_score", *_FUNCTION)
     given = parser.options(content, "function_score", known)
-    given = {name: value for name, value in given.items() if value is not None}  # null is as if it were not there
+    given = {
+        name: value for name, value in given.items() if value is not None
+    }  # null is as if it were not there
     query = parser.query(given["query"]) if "query" in given else MatchAll()
     own = [name for name in _FUNCTION if name in given]
     if len(own) + ("functions" in given) > 1:
@@ -45,7 +47,9 @@ def function_score(parser: Parser, content: Any) -> Query:
         return query
     for value in (function.value for function in functions):
         if value is not None and not value.mapped and value.missing is None:
-            raise invalid(f"`field_value_factor` on {value.field}, which the mapping has not, needs `missing`")
+            raise invalid(
+                f"`field_value_factor` on {value.field}, which the mapping has not, needs `missing`"
+            )
     single = not functions or (len(functions) == 1 and functions[0].filter is None)
     score_mode = parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
     max_boost = parameters.any_number(given.get("max_boost", LARGEST), "max_boost")

@@ -112,7 +112,11 @@ class Parser:
         A template gives every topic the same queries with other texts: all else is read once.
         """
         # 0.0 and -0.0 are equal, and so are 1 and true.
-        key = read.__qualname__, name, *((key, type(it), it or repr(it)) for key, it in given.items() if key != text)
+        key = (
+            read.__qualname__,
+            name,
+            *((key, type(it), it or repr(it)) for key, it in given.items() if key != text),
+        )
         try:
             if key not in self._read:
                 if len(self._read) >= REMEMBERED_QUERIES:

@@ -80,7 +80,9 @@ def terms(parser: Parser, content: Any) -> Query:
     if field is None or not values:
         return MatchNone()
     if len(values) > MOST_TERMS:
-        raise invalid(f"the query `terms` on {name} has {len(values):,} values, and at most {MOST_TERMS:,} are allowed")
+        raise invalid(
+            f"the query `terms` on {name} has {len(values):,} values, and at most {MOST_TERMS:,} are allowed"
+        )
     if field.is_number:
         return boosted(any_of_numbers(field, values), given, "terms")
     return boosted(Terms(name, tuple(sorted(set(texts)))), given, "terms")
@@ -106,7 +108,9 @@ def exists(parser: Parser, content: Any) -> Query:
     given = parser.options(content, "exists", ("field",))
     name = parameters.name(required(given, "field", "exists"), "`field` of the query `exists`")
     found = parser.field(name)
-    below = [found.name] if found else [field for field in parser.schema.fields if field.startswith(f"{name}.")]
+    below = (
+        [found.name] if found else [field for field in parser.schema.fields if field.startswith(f"{name}.")]
+    )
     if not below:
         return MatchNone()
     any_of = tuple(map(Exists, below))

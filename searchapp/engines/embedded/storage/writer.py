@@ -105,7 +105,9 @@ class IndexWriter:
     def _unknown(self, document: Document, name: str) -> Exception:
         """What a property that the mapping does not name is: an object for one with a dot, or nothing."""
         if any(known.startswith(f"{name}.") or name.startswith(f"{known}.") for known in self._sources):
-            return unsupported(f"{name} of the document {document.id}, which the mapping names in another way,")
+            return unsupported(
+                f"{name} of the document {document.id}, which the mapping names in another way,"
+            )
         return _refused(document, f"the mapping has no field {name}")
 
     def _add(self, document: Document, entries: list[Entry]) -> None:

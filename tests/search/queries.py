@@ -1,0 +1,218 @@
+"""Random search bodies on random documents: both engines answer the same, or the embedded one refuses by name."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from searchapp.digests import digest_json
+from searchapp.engines.base import BEYOND_FLOAT32, Explanation, Found, IndexSpec
+from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.elasticsearch.searching import SEARCH_TYPE, _found
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.errors import EngineRefused, SearchappError
+from searchapp.model import Document
+from searchapp.settings import Settings
+from tests.search import asking, mappings
+from tests.search.drawing import Draw
+from tests.server.rest import Server
+
+BODIES_AN_INDEX = 200
+"""Making an index on the server takes much longer than searching it."""
+
+Json = dict[str, Any]
+Case = dict[str, Any]
+"""`mapping`, `documents` and `bodies`."""
+
+NAMED = re.compile(
+    "|".join(
+        [
+            "does not support",  # a piece of a query, a body or a mapping
+            "is not supported by the embedded engine",  # a piece of an analyzer
+            re.escape(BEYOND_FLOAT32),
+        ]
+    )
+)
+"""How the embedded engine refuses what a server answers."""
+
+Outcome = str | list[tuple[Any, ...]]
+"""The hits with all that comes with them, or why there are none."""
+
+
+def cases(seed: int, count: int) -> Iterator[Case]:
+    """Indexes with bodies, `count` bodies in all; the n-th case of a seed is always the same."""
+    number = 0
+    while count > 0:
+        draw = Draw(f"query {seed} {number}")
+        case = {"mapping": mappings.mapping(draw), "documents": mappings.documents(draw)}
+        case["bodies"] = [asking.body(draw) for _ in range(min(count, BODIES_AN_INDEX))]
+        yield case
+        number += 1
+        count -= BODIES_AN_INDEX
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What the engines do differently, and the smaller case that shows it."""
+
+    case: Case
+    said: str
+
+
+class Engines:
+    """Both engines, with a prefix of their own; to be closed."""
+
+    def __init__(self, server: Server) -> None:
+        self._folder = TemporaryDirectory(prefix="searchapp-search-")
+        self._prefix = f"search-{secrets.token_hex(4)}"
+        settings = Settings(home=Path(self._folder.name), url=server.url, index_prefix=self._prefix)
+        self._server = server
+        self._elasticsearch = ElasticsearchEngine.connect(settings)
+        self._embedded = EmbeddedEngine.at(settings)
+        self._built = 0
+
+    def close(self) -> None:
+        self._elasticsearch.close()
+        self._embedded.close()
+        self._server.delete_indices(self._prefix)
+        self._folder.cleanup()
+
+    def differences(self, case: Case) -> Iterator[Difference]:
+        """What differs in a case: its mapping, its documents, or the answers to its bodies."""
+        documents, said = self._built_in_both(case)
+        if said:
+            yield Difference({**case, "bodies": []}, said)
+        if documents is None:
+            return
+        index = self._embedded.open("both")
+        try:
+            ours = [_here(index, body) for body in case["bodies"]]
+            theirs = self._there(case["bodies"])
+            for body, here, there in zip(case["bodies"], ours, theirs, strict=True):
+                if said := _told(here, there):
+                    yield Difference({**case, "bodies": [body]}, said)
+        finally:
+            index.close()
+
+    def _built_in_both(self, case: Case) -> tuple[list[Document] | None, str]:
+        """The documents that both engines have indexed, None for none at all, and what differed on the way."""
+        mapping = case["mapping"]
+        documents = [_document(source) for source in case["documents"]]
+        kept, refused, said = [], [], ""
+        for document in documents:
+            why = self._refusal(self._embedded, mapping, [document])
+            if why is None:
+                kept.append(document)
+            elif not NAMED.search(why):
+                refused.append((document, why))
+        for document, why in refused:
+            if self._refusal(self._elasticsearch, mapping, [document], "probe") is None:
+                said = f"the document {document.source()} is refused here only: {why}"
+        here = self._refusal(self._embedded, mapping, kept)
+        if here is not None and NAMED.search(here):
+            return None, ""
+        there = self._refusal(self._elasticsearch, mapping, kept)
+        if (here is None) != (there is None):
+            return None, f"indexing, here: {here}\nthere: {there}"
+        return (kept if here is None else None), said
+
+    def _refusal(
+        self, engine: Any, mapping: Json, documents: Sequence[Document], name: str = "both"
+    ) -> str | None:
+        """Build an index; returns why it was refused."""
+        self._built += 1
+        spec = IndexSpec(copy.deepcopy(mapping), len(documents), digest_json(self._built))
+        try:
+            engine.build(name, spec, documents)
+        except SearchappError as error:
+            return str(error)
+        return None
+
+    def _there(self, bodies: Sequence[Json]) -> list[Outcome]:
+        """What the server says to each body, in one request."""
+        index = self._elasticsearch.index_info("both")
+        assert index is not None
+        lines = [line for body in bodies for line in ({"search_type": SEARCH_TYPE}, body)]
+        sent = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        answer = self._server.request("POST", f"/{index.version}/_msearch", sent, timeout=300)
+        responses = answer.json().get("responses")
+        if responses is None:  # one body that is no search at all spoils the request for all
+            if len(bodies) == 1:
+                return [f"refused: {answer.body[:300]!r}"]
+            return [outcome for body in bodies for outcome in self._there([body])]
+        return [_answered(response) for response in responses]
+
+
+def _answered(response: Json) -> Outcome:
+    if "error" in response:
+        return f"refused: {json.dumps(response['error'])[:600]}"
+    if response["_shards"]["failed"]:
+        return f"refused: {json.dumps(response['_shards']['failures'])[:600]}"
+    try:
+        return [_comparable(_found(hit)) for hit in response["hits"]["hits"]]
+    except EngineRefused as error:
+        return f"refused: {error}"
+
+
+def _here(index: EmbeddedIndex, body: Json) -> Outcome:
+    """What the embedded engine says to a body, without explanations if it refuses just them."""
+    try:
+        found = index.find(body)
+    except SearchappError as error:
+        if "explanation of" in str(error):
+            return [_comparable(one)[:-1] for one in index.find({**body, "explain": False})]
+        return f"refused: {error}"
+    return [_comparable(one) for one in found]
+
+
+def _told(here: Outcome, there: Outcome) -> str | None:
+    """What two outcomes differ in, None if they may be."""
+    if isinstance(here, str) and (isinstance(there, str) or NAMED.search(here)):
+        return None
+    if not isinstance(here, str) and not isinstance(there, str):
+        if here and len(here[0]) < len(there[0] if there else ()):
+            there = [one[:-1] for one in there]
+        if here == there:
+            return None
+    return f"here:  {_short(here)}\nthere: {_short(there)}"
+
+
+def _document(source: Json) -> Document:
+    fields = {name: value for name, value in source.items() if name not in ("id", "text")}
+    return Document(source["id"], source["text"], fields)
+
+
+def _comparable(found: Found) -> tuple[Any, ...]:
+    explanation = None if found.explanation is None else _unordered(found.explanation)
+    highlights = {name: list(texts) for name, texts in found.highlights.items()}
+    return (tuple(found.hit), _typed(found.source), highlights, explanation)
+
+
+def _typed(value: Any) -> Any:
+    """A source in which 1, 1.0 and true differ."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _unordered(explanation: Explanation) -> tuple[Any, ...]:
+    """An explanation apart from the order of its clauses: Lucene keeps some in hash tables, by addresses."""
+    details = sorted((_unordered(child) for child in explanation.details), key=repr)
+    return explanation.value, sorted(re.findall(r"[^ (),]+", explanation.description)), details
+
+
+def _short(outcome: Outcome) -> str:
+    text = ascii(outcome)
+    return text if len(text) <= 1200 else f"{text[:1200]}…"
+
+
+def engines(server: Server) -> closing[Engines]:
+    """Both engines, for a `with`."""
+    return closing(Engines(server))
