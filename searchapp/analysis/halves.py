@@ -1,8 +1,8 @@
 """Where Java looks for a pattern between the two halves of a character beyond U+FFFF.
 
 Texts are UTF-16 in Java. After a match of nothing it looks on at the next code unit, which may be the second half of an
-emoji, and a pattern that names no character beyond U+FFFF in any way is looked for at every code unit from the start. At
-such a place the halves count as characters of their own.
+emoji, and a pattern that names no character beyond U+FFFF in any way is looked for at every code unit from the start.
+At such a place the halves count as characters of their own.
 """
 
 from __future__ import annotations

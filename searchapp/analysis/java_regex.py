@@ -156,7 +156,7 @@ class JavaRegex:
         return self._looking_behind("(?![\ud800-\udbff][\udc00-\udfff])")
 
     def _looking_behind(self, guard: str) -> re.Pattern[str]:
-        """The pattern with `\b` as in Java, and with a condition for each character that is looked back on."""
+        r"""The pattern with `\b` as in Java, and with a condition for each character that is looked back on."""
         # `regex` because looking back over any number of combining marks takes more than `re` can do.
         source = self._source.replace(_WORD_BOUNDARY, _boundary("")).replace(_NOT_BOUNDARY, _boundary("!"))
         source = source.replace(_BEHIND, guard)

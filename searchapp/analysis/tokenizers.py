@@ -24,8 +24,8 @@ FIRST_HALF, SECOND_HALF = 0xD800, 0xDC00
 class Tokenizer(Protocol):
     """Cuts text into tokens.
 
-    `stops_after` is the length in code units of a token behind which it does not look before it gives the token; None if
-    it always knows what follows.
+    `stops_after` is the length in code units of a token behind which it does not look before it gives the token; None
+    if it always knows what follows.
     """
 
     stops_after: int | None

@@ -2,9 +2,9 @@
 
     python -m tests.search --queries 100000 --analyzers 100000 --seed 1
 
-Cases are drawn from a seeded `random.Random`, so that a seed names the same cases everywhere. A case is plain JSON: what
-differs is made as small as possible before it is reported (`reducing`). Pytest runs a short search, `make test-full` a
-longer one.
+Cases are drawn from a seeded `random.Random`, so that a seed names the same cases everywhere. A case is plain JSON:
+what differs is made as small as possible before it is reported (`reducing`). Pytest runs a short search,
+`make test-full` a longer one.
 
     drawing     values, lists and settings by chance
     reducing    the smallest case that still differs

@@ -19,9 +19,9 @@ BUILT_IN = ["standard", "simple", "whitespace", "keyword", "stop", "english"]
 Case = dict[str, Any]
 
 
-def cases(seed: int, count: int) -> Iterator[Case]:
-    """Analyzers with texts; the n-th case of a seed is always the same."""
-    for number in range(count):
+def cases(seed: int, count: int, first: int = 0) -> Iterator[Case]:
+    """Analyzers with texts from the `first` on; the n-th case of a seed is always the same."""
+    for number in range(first, first + count):
         yield case(Draw(f"analyzer {seed} {number}"))
 
 
@@ -40,21 +40,35 @@ def case(draw: Draw) -> Case:
     return {"analyzer": chosen, "texts": draw.several(lambda: texts.text(draw), 8, 1)}
 
 
+class NotCompared(Exception):
+    """A case that says nothing: it is refused by name, or has more tokens than `_analyze` gives."""
+
+
+def differs(oracle: InlineOracle, case: Case) -> bool:
+    """Whether a case, which may be a part of one that makes no sense, shows a difference."""
+    try:
+        return difference(oracle, case) is not None
+    except (NotCompared, KeyError, TypeError, AttributeError):
+        return False
+
+
 def difference(oracle: InlineOracle, case: Case) -> str | None:
-    """What the two analyses of a case differ in, None for nothing."""
-    analyzer, several = case.get("analyzer"), case.get("texts")
-    if not (analyzer and isinstance(several, list) and several):
-        return None  # a part of a case that makes none
+    """What the two analyses of a case differ in, None for nothing.
+
+    Raises:
+        NotCompared: it can't be told.
+    """
+    analyzer, several = case["analyzer"], case["texts"]
+    if not (analyzer and several):
+        raise NotCompared
     try:
         ours: list[Token] | str = oracle.ours(analyzer, several)
-    except NotSupported:
-        return None  # refused by name
-    except (KeyError, TypeError):
-        return None
+    except NotSupported as error:
+        raise NotCompared from error
     except BadSettings as error:
         ours = str(error)
     if len(ours) > MOST_TOKENS:
-        return None
+        raise NotCompared
     try:
         theirs: list[Token] | str = oracle.servers(analyzer, several)
     except Rejected as error:

@@ -24,14 +24,34 @@ from tests.search.mappings import (
 ORDER = [{"_score": "desc"}, {"id": "asc"}]
 DEEPEST = 4
 
+KINDS = {
+    *(
+        "match",
+        "multi_match",
+        "match_phrase",
+        "term",
+        "terms",
+        "range",
+        "exists",
+        "prefix",
+        "ids",
+        "match_all",
+    ),
+    *("match_none", "bool", "dis_max", "constant_score", "boosting", "function_score"),
+}
+"""The names of the queries."""
+
 # fmt: off
 BOOSTS = [0, 0.1, 0.3, 1, 1.7, 33, 1e-7, 1e9, "2", 1.0000001788139343, 5]
 MINIMUMS = [
-    -3, -1, 0, 1, 2, 3, 4, "75%", "-25%", "50%", "110%", "-110%", "2<50%", "1<-1 3<60%", "0 < 2", "2", " 1 ", 1.0, None, "x",
-    "0<1<2",
+    -3, -1, 0, 1, 2, 3, 4, "75%", "-25%", "50%", "110%", "-110%", "2<50%", "1<-1 3<60%", "0 < 2", "2", " 1 ", 1.0, None,
+    "x", "0<1<2",
 ]
 FACTORS = [0, 0.3, 1, 2, 1000]
-ODD = [None, True, False, "5", 5, 5.5, -1, 0, -0.0, [], {}, "", "x", [1], {"a": 1}, 1e39, 10**400, "1e400", "NaN", "true", 2**31]
+ODD = [
+    None, True, False, "5", 5, 5.5, -1, 0, -0.0, [], {}, "", "x", [1], {"a": 1}, 1e39, 10**400, "1e400", "NaN",
+    "true", 2**31,
+]
 """Values that parameters do not expect."""
 # fmt: on
 
@@ -46,7 +66,17 @@ def body(draw: Draw) -> Json:
     more = {
         "from": lambda: draw.one([0, 2, 100, "1"]),
         "_source": lambda: draw.one(
-            [True, False, "tag", "a", ["id", "kept"], {"excludes": ["a", "text"]}, {"includes": "title"}, ["", "a"], []]
+            [
+                True,
+                False,
+                "tag",
+                "a",
+                ["id", "kept"],
+                {"excludes": ["a", "text"]},
+                {"includes": "title"},
+                ["", "a"],
+                [],
+            ]
         ),
         "track_total_hits": lambda: draw.one([False, True, 5, "true", -1]),
         "track_scores": lambda: draw.one([True, False, "true"]),
@@ -59,7 +89,7 @@ def body(draw: Draw) -> Json:
 
 def highlight(draw: Draw) -> Json:
     """What to mark: whole values, in some fields."""
-    fields = {name: {} for name in [*WORD_FIELDS, "tag", "a.c", "year", "nowhere"] if draw.chance(0.5)}
+    fields: Json = {name: {} for name in [*WORD_FIELDS, "tag", "a.c", "year", "nowhere"] if draw.chance(0.5)}
     tags = {"pre_tags": ["<"], "post_tags": [">"]}
     return {
         "type": "plain",
@@ -82,7 +112,11 @@ def boosted(draw: Draw, given: Json) -> Json:
 
 
 def _matching(draw: Draw) -> Json:
-    text: Any = words(draw) if draw.chance(0.85) else draw.one([5, 0.1, True, 1e-7, "", "true 5", 1e16, 7, "-0", "5.0"])
+    text: Any = (
+        words(draw)
+        if draw.chance(0.85)
+        else draw.one([5, 0.1, True, 1e-7, "", "true 5", 1e16, 7, "-0", "5.0"])
+    )
     options = {
         "operator": lambda: draw.one(["and", "or", "AND", "And"]),
         "minimum_should_match": lambda: draw.one(MINIMUMS),
@@ -130,7 +164,9 @@ def match_phrase(draw: Draw) -> Json:
 
 def term(draw: Draw) -> Json:
     """A term or a number."""
-    field = draw.one(["tag", "a.c", "title.raw", "text", "title", "id", "nowhere", *NUMBER_FIELDS, *NUMBER_FIELDS])
+    field = draw.one(
+        ["tag", "a.c", "title.raw", "text", "title", "id", "nowhere", *NUMBER_FIELDS, *NUMBER_FIELDS]
+    )
     if field in NUMBER_FIELDS:
         value: Any = number(draw)
     else:
@@ -183,10 +219,21 @@ def leaf(draw: Draw) -> Json:
     return draw.any_of(
         lambda: {
             "exists": boosted(
-                draw, {"field": draw.one([*WORD_FIELDS, *NUMBER_FIELDS, "tag", "a", "kept", "title.raw", "nowhere", "a.b.c"])}
+                draw,
+                {
+                    "field": draw.one(
+                        [*WORD_FIELDS, *NUMBER_FIELDS, "tag", "a", "kept", "title.raw", "nowhere", "a.b.c"]
+                    )
+                },
             )
         },
-        lambda: {"prefix": {draw.one(["text", "tag", "title", "a.c"]): draw.one(["r", "a", "é", "x", "", "0", 5, True, 0.1])}},
+        lambda: {
+            "prefix": {
+                draw.one(["text", "tag", "title", "a.c"]): draw.one(
+                    ["r", "a", "é", "x", "", "0", 5, True, 0.1]
+                )
+            }
+        },
         lambda: {"ids": boosted(draw, {"values": draw.several(lambda: draw.one(IDS), 4)})},
         lambda: {"match_all": boosted(draw, {})},
         lambda: {"match_none": {}},
@@ -205,7 +252,9 @@ def compound(draw: Draw, inner: Any) -> Json:
         return {"constant_score": boosted(draw, {"filter": inner()})}
     if kind == 7:
         factor = draw.one([0, 0.3, 1.5, "0.5"])
-        return {"boosting": boosted(draw, {"positive": inner(), "negative": inner(), "negative_boost": factor})}
+        return {
+            "boosting": boosted(draw, {"positive": inner(), "negative": inner(), "negative_boost": factor})
+        }
     return function_score(draw, inner)
 
 
@@ -246,7 +295,9 @@ def _function(draw: Draw, inner: Any) -> Json:
         options = {
             "missing": lambda: draw.one([0, 0.3, 1, 7]),
             "factor": lambda: draw.one(FACTORS),
-            "modifier": lambda: draw.one(["none", "log1p", "log2p", "ln1p", "ln2p", "square", "sqrt", "SQRT"]),
+            "modifier": lambda: draw.one(
+                ["none", "log1p", "log2p", "ln1p", "ln2p", "square", "sqrt", "SQRT"]
+            ),
         }
         given["field_value_factor"] = value | draw.some_of(options, 0.7)
     if kind:
@@ -267,10 +318,19 @@ def odd(draw: Draw, value: Json) -> Json:
     if kind == 0:
         del parent[key]
     elif kind == 1 and isinstance(parent, dict):
-        parent[draw.one(["boost", "query", "field", "fields", "value", "analyzer", "unknown"])] = draw.one(ODD)
+        parent[draw.one(["boost", "query", "field", "fields", "value", "analyzer", "unknown"])] = draw.one(
+            ODD
+        )
     else:
         parent[key] = draw.one(ODD)
     return changed
+
+
+def queries_in(value: Any) -> Iterator[Json]:
+    """The queries inside a value, the inner ones first."""
+    for parent, key in _places(value):
+        if isinstance(parent, dict) and isinstance(key, str) and key in KINDS:
+            yield {key: parent[key]}
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tests.search import pieces
 from tests.search.drawing import Draw
+from tests.search.texts import SPECIAL
 
 Json = dict[str, Any]
 
 # fmt: off
 WORDS = [
-    "a", "b", "c", "a", "b", "ring", "Ring", "the", "of", "é", "e\u0301", "😀", r"\alpha", "$x^2$", "ﬁ", "x" * 300, "running",
-    "foxes", "5", "true", "0.1", "united", "states", "usa",
+    "a", "b", "c", "a", "b", "ring", "Ring", "the", "of", "é", "e\u0301", "😀", r"\alpha", "$x^2$", "ﬁ", "x" * 300,
+    "running", "foxes", "5", "true", "0.1", "united", "states", "usa",
 ]
 TAGS = ["x", "y", "", "é", "😀", "5", "true", "0.1", "a b"]
 IDS = [*map(str, range(31)), "é", "😀", "a", "Z", "_id", "abcd", "ab-_", " ", "a b", "0123", "x" * 30]
 INTEGERS = [0, 1, -1, 2, 5, 7, -5, 127, -128]
 GREAT = [
-    2**31 - 1, -(2**31), 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**60, 2**60 + 1, 2**63 - 1, -(2**63), 2**63, 10**20, 16777217,
+    2**31 - 1, -(2**31), 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**60, 2**60 + 1, 2**63 - 1, -(2**63), 2**63, 10**20,
+    16777217,
 ]
 FRACTIONS = [0.0, -0.0, 0.1, 0.5, 1.5, -2.5, 1e10, 1e-7, 1e300, 3.4e38, 1.0000001788139343, 1e16, 5.0, 1e18, 9.3e18]
-TEXTS_OF_NUMBERS = ["5", "-1", "0.1", " 5", "5 ", "1e2", "5d", "+5", "", "0x1p3", "NaN", "Infinity", "1e400", "x", "5.9", "-0"]
+TEXTS_OF_NUMBERS = [
+    "5", "-1", "0.1", " 5", "5 ", "1e2", "5d", "+5", "", "0x1p3", "NaN", "Infinity", "1e400", "x", "5.9",
+    "-0",
+]
 # fmt: on
 
 WORD_FIELDS = ["text", "text.gaps", "text.alike", "title", "title.any", "a.b"]
@@ -45,7 +51,7 @@ def words(draw: Draw) -> str:
         return " ".join(draw.several(lambda: draw.one(WORDS), 12))
     if kind < 9:
         return " ".join(draw.several(lambda: draw.one(WORDS), 300, 30))
-    return "".join(draw.several(lambda: draw.one([*WORDS, *pieces.SPECIAL]), 12))
+    return "".join(draw.several(lambda: draw.one([*WORDS, *SPECIAL]), 12))
 
 
 def number(draw: Draw) -> Any:
@@ -115,7 +121,10 @@ def _analysis(draw: Draw) -> tuple[list[str], Json]:
         "filter": {
             "beginnings": {"type": "edge_ngram", "min_gram": 1, "max_gram": 3},
             "little": {"type": "stop", "stopwords": ["the", "of", "b"]},
-            "same": {"type": "synonym", "synonyms": ["united states, usa", "a b, c", "ring => b c", "foxes, é"]},
+            "same": {
+                "type": "synonym",
+                "synonyms": ["united states, usa", "a b, c", "ring => b c", "foxes, é"],
+            },
             "pairs": pieces.shingle(draw),
             **filters,
         },
@@ -137,12 +146,16 @@ def _fields(draw: Draw) -> Json:
         "a.c": lambda: nested(draw, lambda: draw.one(TAGS)),
         "tag": lambda: nested(draw, lambda: draw.one([*TAGS, 5, 0.1, True, None])),
         "kept": lambda: draw.one([{"b": 1}, {}, [1, None], "x", None, {"a": {"b": [1]}}]),
-        **{name: lambda name=name: nested(draw, lambda: sound_number(draw, name)) for name in NUMBER_FIELDS},
+        **{name: _maker(draw, name) for name in NUMBER_FIELDS},
     }
     found = draw.some_of(options, 0.4)
     if draw.chance(0.02):
         found[draw.one([*NUMBER_FIELDS, "tag", "title"])] = draw.one([number(draw), {"x": 1}, True, [True]])
     return found
+
+
+def _maker(draw: Draw, name: str) -> Callable[[], Any]:
+    return lambda: nested(draw, lambda: sound_number(draw, name))
 
 
 def scalar_text(draw: Draw) -> Any:
@@ -158,7 +171,8 @@ def sound_number(draw: Draw, name: str) -> Any:
         return number(draw) if draw.chance(0.05) else draw.one([None, 5.9, "5", " 5", "", 0.0])
     if name in ("weight", "ratio"):
         return draw.any_of(
-            lambda: draw.one([0.0, -0.0, 0.1, 0.5, 1.0000001788139343, 1e10, 7]), lambda: draw.fraction(-10, 10)
+            lambda: draw.one([0.0, -0.0, 0.1, 0.5, 1.0000001788139343, 1e10, 7]),
+            lambda: draw.fraction(-10, 10),
         )
     if name == "long" and draw.chance(0.5):
         return draw.one([2**60, 2**60 + 1, 2**63 - 1, -(2**63), 2**53 + 1, 2**53])

@@ -32,8 +32,8 @@ SYNONYM_WORDS = [
     "can't", "b\x85c", "a\u00a0",
 ]
 OVERRIDES = [
-    "foxes, flies => animal", "the => it", "the => he", r"\frac => \over", "a\u00a0=> b", "\u00a0a => b", "a => b\u2003",
-    " a , The=>x ", "sky => foxes", "a😀 => b",
+    "foxes, flies => animal", "the => it", "the => he", r"\frac => \over", "a\u00a0=> b", "\u00a0a => b",
+    "a => b\u2003", " a , The=>x ", "sky => foxes", "a😀 => b",
 ]
 # fmt: on
 

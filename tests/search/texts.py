@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 
 from tests.search.drawing import Draw
@@ -35,7 +36,7 @@ MARKUP = [
 
 
 @cache
-def _assigned() -> str:
+def _assigned() -> Sequence[str]:
     """The characters that every Java since 21 and every Python since 3.11 know."""
     codes = [*range(0x3000), *range(0xA000, 0xAC80), *range(0xF900, 0x13000), *range(0x1D000, 0x20000)]
     return "".join(chr(code) for code in codes if unicodedata.category(chr(code)) not in ("Cs", "Cn", "Co"))
@@ -48,8 +49,10 @@ def piece(draw: Draw) -> str:
         return draw.one(WORDS)
     if kind < 4:
         return draw.one(SPECIAL)
-    char: str = " " if kind < 6 else draw.one(_assigned())
-    return char
+    if kind < 6:
+        return " "
+    codes: Sequence[str] = _assigned()
+    return draw.one(codes)
 
 
 def text(draw: Draw, most: int = 20) -> str:

@@ -185,8 +185,14 @@ class Scorer:
     # Bool
 
     def _bool(self, query: Bool, boost: np.float32, among: Mask | None) -> Scores:
-        if looks_at_values(query):  # then it makes a difference which documents come to be scored
-            among = self._matching_bool(query, boost, among)
+        if not looks_at_values(query):
+            return self._all_of_bool(query, boost, among)
+        # It makes a difference which documents come to be scored.
+        among = self._matching_bool(query, boost, among)
+        scores = self._all_of_bool(query, boost, among)
+        return _restricted(scores, scores.mask() & among)
+
+    def _all_of_bool(self, query: Bool, boost: np.float32, among: Mask | None) -> Scores:
         scores = self._positive(query, boost, among)
         if query.filter:
             mask = scores.mask()

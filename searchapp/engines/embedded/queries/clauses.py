@@ -19,8 +19,8 @@ from searchapp.engines.embedded.refusals import invalid
 MOST_CLAUSES = 8_192
 """What a server with 512 MB of heap and two cores allows.
 
-Each server has a limit of its own, of 1,024 or more: its heap in MB times 64, divided by its search threads. The embedded
-engine has one that is the same everywhere.
+Each server has a limit of its own, of 1,024 or more: its heap in MB times 64, divided by its search threads. The
+embedded engine has one that is the same everywhere.
 """
 
 

@@ -114,8 +114,8 @@ def _signed(numbers: Iterable[float]) -> tuple[tuple[float, float], ...]:
 class Between(Query):
     """Documents that have a number from `low` to `high`, both included, with the score 1.
 
-    Integers have bounds even where a query names none. `whole` says that all of the field's numbers are. `is_point` marks one integer asked for as such, which
-    Elasticsearch looks up in another way than a range.
+    Integers have bounds even where a query names none. `whole` says that all of the field's numbers are. `is_point`
+    marks one integer asked for as such, which Elasticsearch looks up in another way than a range.
     """
 
     field: str
@@ -261,8 +261,8 @@ class Boosting(Query):
 class FieldValue:
     """A number of the document's as a factor: modifier(value * factor).
 
-    Two that differ in `missing` only are the same to Elasticsearch: as clauses of one `bool` the first one counts twice.
-    `mapped` says whether the mapping has the field at all.
+    Two that differ in `missing` only are the same to Elasticsearch: as clauses of one `bool` the first one counts
+    twice. `mapped` says whether the mapping has the field at all.
     """
 
     field: str
