@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
 from functools import cache
 
 from tests.search.drawing import Draw
 
 # fmt: off
-SPECIAL = [
+SPECIAL: list[str] = [
     *"aàAÀİIıſßσςΣǅﬁ¼²٣१אבكฟกຟ가アーｱあ漢字々〇_-'’＇.,:;\"!?#*&|\\$^{}()[]<>/=+~`@%0129", *" \t\n\r\x0b\x0c\x1c",
     *"\u0301\u200d\u200b\ufe0e\ufe0f\u20e3\u00a0\u2028\x85\u00ad\ufeff\ufffd", *"😀👩👨🏽🇩🇪🏴𝐀𝔸🂡❤𐐀𑀓",
 ]
@@ -36,7 +35,7 @@ MARKUP = [
 
 
 @cache
-def _assigned() -> Sequence[str]:
+def _assigned() -> str:
     """The characters that every Java since 21 and every Python since 3.11 know."""
     codes = [*range(0x3000), *range(0xA000, 0xAC80), *range(0xF900, 0x13000), *range(0x1D000, 0x20000)]
     return "".join(chr(code) for code in codes if unicodedata.category(chr(code)) not in ("Cs", "Cn", "Co"))
@@ -49,10 +48,7 @@ def piece(draw: Draw) -> str:
         return draw.one(WORDS)
     if kind < 4:
         return draw.one(SPECIAL)
-    if kind < 6:
-        return " "
-    codes: Sequence[str] = _assigned()
-    return draw.one(codes)
+    return " " if kind < 6 else draw.one(_assigned())
 
 
 def text(draw: Draw, most: int = 20) -> str:
