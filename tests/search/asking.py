@@ -234,7 +234,7 @@ def leaf(draw: Draw) -> Json:
                 )
             }
         },
-        lambda: {"ids": boosted(draw, {"values": draw.several(lambda: draw.one(IDS), 4)})},
+        lambda: {"ids": boosted(draw, {"values": draw.several(lambda: draw.one([*IDS, 7, 0.5]), 4)})},
         lambda: {"match_all": boosted(draw, {})},
         lambda: {"match_none": {}},
     )

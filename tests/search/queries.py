@@ -6,6 +6,7 @@ import copy
 import json
 import re
 import secrets
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -50,6 +51,8 @@ NAMED = re.compile(
 
 MALFORMED = "a query must be an object"
 """Elasticsearch skips a number or a text in front of a query in a list of queries."""
+
+REFUSED = "refused: "
 
 BROKEN = "unsupported_operation_exception"
 """How the server fails on sound queries, such as a disjunction with a `function_score` that has no functions."""
@@ -203,7 +206,7 @@ class Engines:
 
         The server does not look at what can't match beside what never does.
         """
-        if not isinstance(here, str):
+        if not isinstance(here, str) or not here.startswith(REFUSED):
             return False
         if MALFORMED in here:
             return True
@@ -220,7 +223,7 @@ class Engines:
         if responses is not None:
             return [_answered(response) for response in responses]
         if len(bodies) == 1:
-            return [f"refused: {answer.body[:300]!r}"]
+            return [f"{REFUSED}{answer.body[:300]!r}"]
         half = len(bodies) // 2  # one body that is no search at all spoils the request for all
         return self._answers(index, bodies[:half]) + self._answers(index, bodies[half:])
 
@@ -231,29 +234,34 @@ def _is_object(body: Any) -> bool:
 
 def _answered(response: Json) -> Outcome:
     if "error" in response:
-        return f"refused: {json.dumps(response['error'])[:600]}"
+        return f"{REFUSED}{json.dumps(response['error'])[:600]}"
     if response["_shards"]["failed"]:
-        return f"refused: {json.dumps(response['_shards']['failures'])[:600]}"
+        return f"{REFUSED}{json.dumps(response['_shards']['failures'])[:600]}"
     try:
         return [_comparable(_found(hit)) for hit in response["hits"]["hits"]]
     except EngineRefused as error:
-        return f"refused: {error}"
+        return f"{REFUSED}{error}"
 
 
 def _here(index: EmbeddedIndex, body: Json) -> Outcome:
     """What the embedded engine says to a body, without explanations if it refuses just them."""
     try:
-        found = index.find(body)
+        return _asked(index, body)
     except SearchappError as error:
-        if "explanation of" in str(error):
-            return [_comparable(one)[:-1] for one in index.find({**body, "explain": False})]
-        return f"refused: {error}"
-    return [_comparable(one) for one in found]
+        if "explanation of" not in str(error):
+            return f"{REFUSED}{error}"
+    except Exception:  # whatever it is, it must not end the search
+        return f"crashed: {traceback.format_exc()[-1000:]}"
+    return [one[:-1] for one in _asked(index, {**body, "explain": False})]
+
+
+def _asked(index: EmbeddedIndex, body: Json) -> list[tuple[Any, ...]]:
+    return [_comparable(one) for one in index.find(body)]
 
 
 def _told(here: Outcome, there: Outcome) -> str | None:
     """What two outcomes differ in, None if they may be."""
-    if isinstance(here, str) and (isinstance(there, str) or NAMED.search(here)):
+    if isinstance(here, str) and here.startswith(REFUSED) and (isinstance(there, str) or NAMED.search(here)):
         return None
     if isinstance(there, str) and BROKEN in there:
         return None

@@ -136,17 +136,18 @@ def _marks(options: Mapping[str, Any]) -> Marks:
         raise unsupported(f"`type: {options.get('type', 'unified')}` of `highlight`, only `plain`")
     if options.get("number_of_fragments") != 0:
         raise unsupported("fragments in `highlight`, only whole values (`number_of_fragments: 0`)")
-    if ("pre_tags" in options) != ("post_tags" in options):
-        raise invalid("`highlight` needs both `pre_tags` and `post_tags`, or none of them")
+    if "pre_tags" in options and "post_tags" not in options:
+        raise invalid("`highlight` has `pre_tags` and no `post_tags`")
     return Marks(_tag(options.get("pre_tags", "<em>")), _tag(options.get("post_tags", "</em>")))
 
 
 def _tag(given: Any) -> str:
     """The first of the tags: the others are for fragments that differ in how they match, which `plain` knows not."""
     tags = [given] if isinstance(given, str) else parameters.listed(given, "the tags of `highlight`")
-    if not tags or not all(isinstance(tag, str) for tag in tags):
-        raise invalid(f"the tags of `highlight` must be text, not {given!r}")
-    return str(tags[0])
+    texts = [parameters.raw_text(tag, "a tag of `highlight`") for tag in tags]
+    if not texts:
+        raise unsupported("`highlight` with an empty list of tags")
+    return texts[0]
 
 
 def _wanted(query: Query) -> dict[str, Wanted]:

@@ -116,7 +116,7 @@ def multi_match(parser: Parser, content: Any) -> Query:
     kind = parameters.raw_text(given.get("type", "best_fields"), "`type` of the query `multi_match`")
     if kind not in _TIE_BREAKERS:
         raise unsupported(f"`type: {kind}` of the query `multi_match`")
-    boosts = _fields(required(given, "fields", "multi_match"))
+    boosts = _fields(given.get("fields", ()))
     words = required(given, "query", "multi_match")
     tie_breaker = parameters.number(given.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
     parameters.text(words, "the text of a query")  # refused even where nothing matches

@@ -43,26 +43,31 @@ def function_score(parser: Parser, content: Any) -> Query:
         raise invalid("`function_score` has several functions: list them in `functions`")
     described = [{name: given[name] for name in own}] if own else given.get("functions", ())
     functions = tuple(_function(parser, one) for one in parameters.listed(described, "`functions`"))
+    single = not functions or (len(functions) == 1 and functions[0].filter is None)
+    score_mode = parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
+    boost_mode = parameters.choice(given.get("boost_mode", "multiply"), BOOST_MODES, "boost_mode")
+    min_score = parameters.number(given["min_score"], "min_score") if "min_score" in given else None
+    max_boost = parameters.any_number(given.get("max_boost", LARGEST), "max_boost")
+    if math.isnan(max_boost):
+        raise unsupported("NaN as max_boost")
     if is_nothing(query):
+        parameters.boost(
+            given.get("boost", 1), "the query `function_score`"
+        )  # refused even where nothing matches
         return query
     for value in (function.value for function in functions):
         if value is not None and not value.mapped and value.missing is None:
             raise invalid(
                 f"`field_value_factor` on {value.field}, which the mapping has not, needs `missing`"
             )
-    single = not functions or (len(functions) == 1 and functions[0].filter is None)
-    score_mode = parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
-    max_boost = parameters.any_number(given.get("max_boost", LARGEST), "max_boost")
-    if math.isnan(max_boost):
-        raise unsupported("NaN as max_boost")
     found = FunctionScore(
         query,
         functions,
         # There is nothing to combine then, and so no weights that `avg` would divide by.
         "multiply" if single else score_mode,
-        parameters.choice(given.get("boost_mode", "multiply"), BOOST_MODES, "boost_mode"),
+        boost_mode,
         max_boost,
-        parameters.number(given["min_score"], "min_score") if "min_score" in given else None,
+        min_score,
         single=single,
     )
     return boosted(found, given, "function_score")
@@ -76,7 +81,9 @@ def _function(parser: Parser, described: Any) -> Function:
         raise invalid("a function of `function_score` has neither weight nor field_value_factor")
     return Function(
         None if given.get("filter") is None else _filter(parser, given["filter"]),
-        None if weight is None else parameters.boost(weight, "a function"),
+        None
+        if weight is None
+        else parameters.finite(parameters.boost(weight, "a function"), "the weight of a function"),
         None if value is None else _field_value(parser, value),
     )
 

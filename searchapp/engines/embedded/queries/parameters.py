@@ -55,12 +55,22 @@ def any_number(value: Any, place: str) -> float:
 
 def number(value: Any, place: str) -> float:
     """A finite number of the DSL's, rounded to float32 as Elasticsearch keeps boosts and weights."""
+    return finite(signless(value, place), place)
+
+
+def signless(value: Any, place: str) -> float:
+    """A number of the DSL's that is not -0.0: scores of it rank below those of 0.0."""
     rounded = any_number(value, place)
-    if not math.isfinite(rounded):
-        raise invalid(f"{place} is {shown(value)}, which is too great or no number")
     if rounded == 0 and math.copysign(1, rounded) < 0:
-        raise unsupported(f"-0.0 as {place}")  # scores of -0.0 rank below those of 0.0
+        raise unsupported(f"-0.0 as {place}")
     return rounded
+
+
+def finite(given: float, place: str) -> float:
+    """The number, which must be one."""
+    if not math.isfinite(given):
+        raise invalid(f"{place} is {given}, which is too great or no number")
+    return given
 
 
 def is_number(value: Any) -> bool:
@@ -83,7 +93,7 @@ def integer(value: Any, place: str) -> int:
         given = value
     else:
         raise invalid(f"{place} must be a number, not {value!r}")
-    if math.isnan(given):
+    if given != given:  # NaN; an integer may be too great for `math.isnan`
         return 0
     if not -LARGEST_INTEGER - 1 <= given <= LARGEST_INTEGER:
         raise invalid(f"{place} is {shown(value)}, which is no integer of 32 bits")
@@ -115,9 +125,9 @@ def listed(value: Any, place: str) -> Sequence[Any]:
 
 
 def boost(value: Any, place: str) -> float:
-    """A boost: a number that is not negative."""
-    given = number(value, f"the boost of {place}")
-    if not given >= 0:
+    """A boost: a number that is not negative; it may be infinite or `NaN` where it boosts nothing."""
+    given = signless(value, f"the boost of {place}")
+    if given < 0:
         raise invalid(f"the boost of {place} is {given:g}, but must not be negative")
     return given
 

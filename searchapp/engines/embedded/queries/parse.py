@@ -151,7 +151,9 @@ def boosted(query: Query, given: Mapping[str, Any], name: str) -> Query:
 
 def multiplied_by(query: Query, boost: float) -> Query:
     """The query with a boost."""
-    return query if boost == 1 or isinstance(query, MatchNone) else Boost(query, boost)
+    if boost == 1 or isinstance(query, MatchNone):
+        return query
+    return Boost(query, parameters.finite(boost, "the boost of a query"))
 
 
 def required(given: Mapping[str, Any], parameter: str, name: str) -> Any:

@@ -93,7 +93,7 @@ def ids(parser: Parser, content: Any) -> Query:
     """Documents by their ids."""
     given = parser.options(content, "ids", ("values",))
     values = given.get("values", ())
-    listed = values if isinstance(values, list | tuple) else [values]
+    listed = [values] if isinstance(values, str) else parameters.listed(values, "`values` of the query `ids`")
     found = tuple(sorted({parameters.raw_text(value, "an id") for value in listed}))
     if "" in found:
         raise invalid("an id is empty")
