@@ -52,6 +52,8 @@ class Frame:
             )
         parameters.flag(body.get("track_scores", True), "`track_scores`")
         _require_total(body.get("track_total_hits", True))
+        if "highlight" in body and body["highlight"] is None:
+            raise invalid("`highlight` is null")
         return cls(
             first=first,
             size=size,

@@ -107,6 +107,8 @@ def as_filter(query: Query) -> Query:
             | FunctionScore(inner, min_score=None)
         ):
             return as_filter(inner)
+        case Synonym(field, terms):
+            return Bool(should=tuple(Term(field, term) for term in terms))
     return query
 
 

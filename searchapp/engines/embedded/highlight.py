@@ -17,7 +17,7 @@ from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.nodes import Bag, Phrase, Prefix, Query, Synonym, Term, Terms, leaves
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.schema import Analyzers, Field, Schema
-from searchapp.engines.embedded.values import flat, shown_text
+from searchapp.engines.embedded.values import by_depth, shown_text
 from searchapp.model import Token
 
 LARGEST_GROUP = 50
@@ -92,7 +92,7 @@ class Highlighter:
             wanted = self._wanted.get(name)
             if described is None or described.is_number or not wanted:
                 continue
-            values = flat(source.get(described.source))
+            values = by_depth(source.get(described.source))
             texts = (shown_text(value, described) for value in values)
             marked = [self._marked(text, described, wanted, marks) for text in texts]
             if fragments := [fragment for fragment in marked if fragment is not None]:

@@ -7,6 +7,7 @@ field of numbers takes numbers as text; of decimals in a field of integers the w
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,17 @@ def flat(value: Any) -> Iterator[Any]:
             yield from flat(one)
     elif value is not None:
         yield value
+
+
+def by_depth(value: Any) -> Iterator[Any]:
+    """The values of a property, those of inner arrays after those around them, as Elasticsearch highlights them."""
+    waiting = deque([value])
+    while waiting:
+        one = waiting.popleft()
+        if isinstance(one, list | tuple):
+            waiting += one
+        elif one is not None:
+            yield one
 
 
 def indexed_text(value: Any, field: Field) -> str:

@@ -71,7 +71,8 @@ def _matches_nothing(query: Bool) -> bool:
 
 
 def _is_everything(query: Query) -> bool:
-    return query == MatchAll() or (isinstance(query, Boost) and query.query == MatchAll())
+    inside = query.query if isinstance(query, Boost) else query
+    return isinstance(inside, MatchAll) and not inside.late
 
 
 @reads("dis_max")

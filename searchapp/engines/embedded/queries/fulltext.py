@@ -24,7 +24,7 @@ from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import Field
 
 _MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query")
-_ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll()}
+_ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll(late=True)}
 NAMELESS = " "
 """A name that no field has, for the field of a `multi_match` that has none."""
 _TIE_BREAKERS = {"best_fields": 0.0, "boolean": 0.0, "most_fields": 1.0}
@@ -118,7 +118,7 @@ def multi_match(parser: Parser, content: Any) -> Query:
         raise unsupported(f"`type: {kind}` of the query `multi_match`")
     boosts = _fields(given.get("fields", ()))
     words = required(given, "query", "multi_match")
-    tie_breaker = parameters.number(given.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
+    tie_breaker = parameters.signless(given.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
     parameters.text(words, "the text of a query")  # refused even where nothing matches
     queries = []
     for name, boost in boosts.items():

@@ -70,7 +70,9 @@ class Phrase(Query):
 
 @dataclass(frozen=True, slots=True)
 class MatchAll(Query):
-    """Every document, with the score 1."""
+    """Every document, with the score 1; of a `late` one Elasticsearch finds out when Lucene's query is made."""
+
+    late: bool = dataclass_field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
