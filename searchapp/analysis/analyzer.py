@@ -117,11 +117,21 @@ class Analyzer:
 
     def stream(self, text: str, *, offsets: bool = False) -> Tokens:
         """The tokens as parallel lists, with what else is known of them; `spans` only if asked for."""
+        tokens = self._emitted(text, offsets)
+        if self._leaves_halves:
+            tokens.terms = [*map(whole, tokens.terms)]
+        return tokens
+
+    def emitted(self, text: str) -> list[Token]:
+        """As `tokens`, but with the halves of characters that the index has as U+FFFD."""
+        tokens = self._emitted(text, offsets=True)
+        rows = zip(tokens.terms, tokens.positions, tokens.spans or (), strict=True)
+        return [Token(term, position, start, end) for term, position, (start, end) in rows]
+
+    def _emitted(self, text: str, offsets: bool) -> Tokens:
         tokens = self._tokenized_with_offsets(text) if offsets else self._tokenized(text)
         for stage in self._stages:
             tokens = stage.apply(tokens)
-        if self._leaves_halves:
-            tokens.terms = [*map(whole, tokens.terms)]
         return tokens
 
     def steps(self, text: str) -> list[AnalysisStep]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from searchapp.analysis.offsets import has_halves, whole
 from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.nodes import Bag, Phrase, Prefix, Query, Synonym, Term, Terms, leaves
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
@@ -100,7 +101,7 @@ class Highlighter:
         return found
 
     def _marked(self, text: str, described: Field, wanted: Wanted, marks: Marks) -> str | None:
-        tokens = self._analyzers.analyzer(described.analyzer or "keyword").tokens(text)
+        tokens = self._analyzers.analyzer(described.analyzer or "keyword").emitted(text)
         matching = _matching(tokens, wanted)
         if not any(matching):
             return None
@@ -169,7 +170,11 @@ def _wanted(query: Query) -> dict[str, Wanted]:
 
 
 def _matching(tokens: Sequence[Token], wanted: Wanted) -> list[bool]:
-    """Whether each token is to be marked."""
+    """Whether each token is to be marked; those with half of a character are none of the index's terms."""
+    if has_halves(token.term for token in tokens):
+        indexed = [replace(token, term=whole(token.term)) for token in tokens]
+        matching = zip(_matching(indexed, wanted), tokens, indexed, strict=True)
+        return [matches and token.term == its.term for matches, token, its in matching]
     spans: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for phrase in wanted.phrases:
         for span in _spans(tokens, phrase):

@@ -52,6 +52,9 @@ class Analyzer(Protocol):
     def tokens(self, text: str) -> list[Token]:
         """The terms with the characters of the text that they stand for."""
 
+    def emitted(self, text: str) -> list[Token]:
+        """As `tokens`, but with the halves of characters that the index has as U+FFFD."""
+
     def steps(self, text: str) -> list[AnalysisStep]:
         """What each piece of the analyzer makes of the text."""
 

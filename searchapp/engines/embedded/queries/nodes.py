@@ -333,11 +333,16 @@ def looks_at_scores(query: Query) -> bool:
 def leaves(query: Query, boost: float = 1.0) -> Iterator[tuple[Query, float]]:
     """The queries inside a query that give it hits, down to terms, and their boosts.
 
-    What must not match is left out, and so is the filter of a function.
+    What must not match is left out, and so is the filter of a function. Elasticsearch rewrites a `function_score` right
+    inside another one before it looks into it, and so finds no prefixes and lists of terms there.
     """
     match query:
         case Boost(inner, factor):
             yield from leaves(inner, multiplied(factor, boost))
+        case FunctionScore(query=FunctionScore() as inner):
+            for leaf, its_boost in leaves(inner, boost):
+                if not isinstance(leaf, Prefix) and not (isinstance(leaf, Terms) and len(leaf.terms) > 1):
+                    yield leaf, its_boost
         case Constant(inner) | FunctionScore(query=inner) | Boosting(positive=inner):
             yield from leaves(inner, boost)
         case Bool():

@@ -66,7 +66,8 @@ def rewrite(query: Query) -> Query:
 
 
 def _boost(query: Boost) -> Query:
-    inner, boost = rewrite(query.query), query.boost
+    outer = _outermost(query)
+    inner, boost = rewrite(outer.query), outer.boost
     if isinstance(inner, Boost):
         boost = multiplied(boost, inner.boost)
         inner = inner.query
@@ -75,6 +76,34 @@ def _boost(query: Boost) -> Query:
     if boost == 0 and not isinstance(inner, Constant):
         return Boost(_constant(inner), 0.0)
     return Boost(inner, boost)
+
+
+def _outermost(query: Boost) -> Boost:
+    """A boost multiplied with those that come to light as queries of one clause give way to their clause.
+
+    Lucene does that from the outside, one by one, before it looks at what is further inside; and in float32 it makes a
+    difference which two are multiplied first.
+    """
+    while not isinstance(query.query, Boost):
+        clause = _only_clause(query.query)
+        if clause is None:
+            break
+        if isinstance(clause, Boost):
+            query = Boost(clause.query, multiplied(query.boost, clause.boost))
+        else:
+            query = Boost(clause, query.boost)
+    return query
+
+
+def _only_clause(query: Query) -> Query | None:
+    """The clause that a query of one clause gives way to."""
+    match query:
+        case DisMax((clause,), _):
+            return clause
+        case Bool() if len(query) == 1 and not query.filter and not query.must_not:
+            clause = _single_clause(query)
+            return None if clause is query else clause
+    return None
 
 
 def _constant(inner: Query) -> Query:
