@@ -242,9 +242,11 @@ def leaf(draw: Draw) -> Json:
 
 def compound(draw: Draw, inner: Any) -> Json:
     """A query with others inside."""
-    kind = draw.number(0, 9)
+    kind = draw.number(0, 10)
     if kind < 5:
         return _bool(draw, inner)
+    if kind == 10:
+        return {"bool": boosted(draw, {draw.one(["must", "should"]): [inner()]})}
     if kind == 5:
         tie = {"tie_breaker": draw.one([0, 0.3, 1])} if draw.chance(0.7) else {}
         return {"dis_max": boosted(draw, {"queries": draw.several(inner, 3, 1), **tie})}

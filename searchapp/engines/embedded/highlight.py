@@ -67,6 +67,8 @@ class Highlighter:
         """
         described = parameters.mapping(described, "`highlight`")
         known_only(described, {*_OPTIONS, "fields", "require_field_match"}, "`highlight`")
+        if "number_of_fragments" in described:
+            parameters.integer(described["number_of_fragments"], "`number_of_fragments` of `highlight`")
         if described.get("require_field_match", True) is not True:
             raise unsupported("`require_field_match: false` of `highlight`")
         fields = described.get("fields", {})
@@ -135,7 +137,7 @@ class _Units:
 def _marks(options: Mapping[str, Any]) -> Marks:
     if options.get("type") != "plain":
         raise unsupported(f"`type: {options.get('type', 'unified')}` of `highlight`, only `plain`")
-    if options.get("number_of_fragments") != 0:
+    if parameters.integer(options.get("number_of_fragments", 5), "`number_of_fragments` of `highlight`"):
         raise unsupported("fragments in `highlight`, only whole values (`number_of_fragments: 0`)")
     if "pre_tags" in options and "post_tags" not in options:
         raise invalid("`highlight` has `pre_tags` and no `post_tags`")

@@ -47,9 +47,9 @@ def function_score(parser: Parser, content: Any) -> Query:
     score_mode = parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
     boost_mode = parameters.choice(given.get("boost_mode", "multiply"), BOOST_MODES, "boost_mode")
     min_score = parameters.number(given["min_score"], "min_score") if "min_score" in given else None
-    max_boost = parameters.any_number(given.get("max_boost", LARGEST), "max_boost")
-    if math.isnan(max_boost):
-        raise unsupported("NaN as max_boost")
+    max_boost = parameters.no_nan(
+        parameters.any_number(given.get("max_boost", LARGEST), "max_boost"), "max_boost"
+    )
     if is_nothing(query):
         parameters.boost(
             given.get("boost", 1), "the query `function_score`"
@@ -81,11 +81,20 @@ def _function(parser: Parser, described: Any) -> Function:
         raise invalid("a function of `function_score` has neither weight nor field_value_factor")
     return Function(
         None if given.get("filter") is None else _filter(parser, given["filter"]),
-        None
-        if weight is None
-        else parameters.finite(parameters.boost(weight, "a function"), "the weight of a function"),
+        None if weight is None else _weight(weight),
         None if value is None else _field_value(parser, value),
     )
+
+
+def _weight(given: Any) -> float:
+    """A weight; Elasticsearch looks at it when a document is scored, and into arrays for it."""
+    place = "the weight of a function"
+    if isinstance(given, list | tuple):
+        raise unsupported(f"a list as {place}")
+    weight = parameters.boost(given, "a function")
+    if not math.isfinite(weight):
+        raise unsupported(f"{weight} as {place}")
+    return weight
 
 
 def _filter(parser: Parser, described: Any) -> Query | None:
@@ -101,7 +110,11 @@ def _field_value(parser: Parser, described: Any) -> FieldValue:
     given: Mapping[str, Any] = parameters.mapping(described, "`field_value_factor`")
     known_only(given, {"field", "factor", "modifier", "missing"}, "`field_value_factor`")
     given = {name: value for name, value in given.items() if value is not None}
-    name = parameters.name(required(given, "field", "field_value_factor"), "`field` of `field_value_factor`")
+    name = parameters.raw_text(
+        required(given, "field", "field_value_factor"), "`field` of `field_value_factor`"
+    )
+    if not name:
+        raise unsupported("`field_value_factor` on a field without a name")
     field = parser.field(name)
     if field is not None and not field.is_number:
         raise unsupported(f"`field_value_factor` on {name}, which is no number of the mapping")

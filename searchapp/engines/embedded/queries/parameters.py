@@ -73,6 +73,13 @@ def finite(given: float, place: str) -> float:
     return given
 
 
+def no_nan(given: float, place: str) -> float:
+    """The number, which Elasticsearch also takes if it is none."""
+    if math.isnan(given):
+        raise unsupported(f"NaN as {place}")
+    return given
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a number of JSON."""
     return isinstance(value, int | float) and not isinstance(value, bool) and _is_finite(value)
@@ -134,7 +141,7 @@ def boost(value: Any, place: str) -> float:
 
 def share(value: Any, place: str) -> float:
     """A number from 0 to 1."""
-    given = number(value, place)
+    given = no_nan(signless(value, place), place)
     if not 0 <= given <= 1:
         raise invalid(f"{place} is {given:g}, but must be from 0 to 1")
     return given

@@ -75,6 +75,8 @@ def terms(parser: Parser, content: Any) -> Query:
         raise invalid("the query `terms` needs a list of values")
     boosted(MatchNone(), given, "terms")  # refused even where nothing matches
     place = f"a term for {name}"
+    if any(isinstance(value, Mapping) for value in values):
+        raise unsupported(f"an object as {place}")
     texts = [checked_term(parameters.text(value, place), place) for value in values]
     field = parser.field(name)
     if field is None or not values:
