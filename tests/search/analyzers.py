@@ -7,7 +7,7 @@ from typing import Any
 
 from searchapp.analysis import BadSettings, NotSupported
 from searchapp.model import Token
-from tests.analysis.parity import InlineOracle, Rejected
+from tests.analysis.parity import InlineOracle, Rejected, built_analyzer
 from tests.search import pieces, texts
 from tests.search.drawing import Draw
 
@@ -78,9 +78,21 @@ def difference(oracle: InlineOracle, case: Case) -> str | None:
     if isinstance(ours, str) or isinstance(theirs, str):
         return f"here: {_short(ours)}\nthere: {_short(theirs)}"
     if ours == theirs:
-        return None
+        return _lengths_differ(oracle, analyzer, several)
     here, there = set(ours) - set(theirs), set(theirs) - set(ours)
     return f"only here: {_short(sorted(here, key=_place))}\nonly there: {_short(sorted(there, key=_place))}"
+
+
+def _lengths_differ(oracle: InlineOracle, analyzer: Any, several: list[str]) -> str | None:
+    """What the first text with words of synonyms over several positions differs in."""
+    if isinstance(analyzer, str) or all(one.get("type") != "synonym" for one in analyzer["filter"]):
+        return None
+    ours = built_analyzer(analyzer)
+    for text in several[:2]:
+        here, there = ours.stream(text).lengths or [1] * len(ours.terms(text)), oracle.lengths(analyzer, text)
+        if here != there:
+            return f"positions that tokens of {text!r} reach over, here: {here}\nthere: {there}"
+    return None
 
 
 def _place(token: Token) -> tuple[int, int, int, str]:

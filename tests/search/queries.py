@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from searchapp.digests import digest_json
-from searchapp.engines.base import BEYOND_FLOAT32, Explanation, Found, IndexSpec
+from searchapp.engines.base import BEYOND_FLOAT32, Found, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.searching import SEARCH_TYPE, _found
 from searchapp.engines.embedded import EmbeddedEngine
@@ -23,6 +23,7 @@ from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.errors import EngineRefused, SearchappError
 from searchapp.model import Document
 from searchapp.settings import Settings
+from tests.engines.embedded.conftest import unordered
 from tests.search import asking, mappings
 from tests.search.drawing import Draw
 from tests.search.reducing import smallest
@@ -57,7 +58,7 @@ REFUSED = "refused: "
 BROKEN = "unsupported_operation_exception"
 """How the server fails on sound queries, such as a disjunction with a `function_score` that has no functions."""
 
-Outcome = str | list[tuple[Any, ...]]
+Outcome = str | list[Any]
 """The hits with all that comes with them, or why there are none."""
 
 
@@ -104,7 +105,7 @@ class Engines:
 
     def differences(self, case: Case) -> Iterator[Difference]:
         """What differs in a case: its mapping, its documents, or the answers to its bodies."""
-        with self._indexed(case) as (index, said):
+        with self.indexed(case) as (index, said):
             if said:
                 yield Difference({**case, "bodies": []}, said)
             if index is not None:
@@ -113,7 +114,7 @@ class Engines:
     def reduced(self, case: Case) -> Iterator[Difference]:
         """What differs in a case, each made as small as it can be quickly."""
         found = []
-        with self._indexed(case) as (index, said):
+        with self.indexed(case) as (index, said):
             if said:
                 yield Difference({**case, "bodies": []}, said)
             if index is not None:
@@ -121,6 +122,10 @@ class Engines:
                     found.append(self._with_smaller_body(index, difference))
         for difference in found:
             yield self._with_fewer_documents(difference)
+
+    def outcomes(self, index: EmbeddedIndex, body: Json) -> tuple[Outcome, Outcome]:
+        """What the embedded engine and the server say to a body on the index that was made last."""
+        return _here(index, body), self._there([body])[0]
 
     def _with_smaller_body(self, index: EmbeddedIndex, difference: Difference) -> Difference:
         found = [difference]
@@ -150,7 +155,7 @@ class Engines:
         return found[-1]
 
     @contextmanager
-    def _indexed(self, case: Case) -> Iterator[tuple[EmbeddedIndex | None, str]]:
+    def indexed(self, case: Case) -> Iterator[tuple[EmbeddedIndex | None, str]]:
         """The embedded index of a case if both engines take it, and what differed on the way."""
         self._embedded = EmbeddedEngine.at(self._settings)  # one that closes its files
         with closing(self._embedded):
@@ -163,6 +168,7 @@ class Engines:
         for body, here, there in zip(case["bodies"], ours, theirs, strict=True):
             if (said := _told(here, there)) and not self._is_senseless(body, here):
                 yield Difference({**case, "bodies": [body]}, said)
+        yield from _ranked(index, case, ours)
 
     def _built_in_both(self, case: Case) -> tuple[list[Document] | None, str]:
         """The documents that both engines have indexed, None for none at all, and what differed on the way."""
@@ -255,6 +261,22 @@ def _here(index: EmbeddedIndex, body: Json) -> Outcome:
     return [one[:-1] for one in _asked(index, {**body, "explain": False})]
 
 
+def _ranked(index: EmbeddedIndex, case: Case, found: Sequence[Outcome]) -> Iterator[Difference]:
+    """Which bodies rank in another way among others than alone."""
+    answered = [place for place, outcome in enumerate(found) if not isinstance(outcome, str)]
+    bodies = [case["bodies"][place] for place in answered]
+    try:
+        rankings = [list(map(tuple, hits)) for hits in index.search(bodies)]
+    except SearchappError as error:
+        yield Difference({**case, "bodies": bodies}, f"refused in a batch only: {error}")
+        return
+    for place, ranking in zip(answered, rankings, strict=True):
+        alone = [one[0] for one in found[place]]
+        if ranking != alone:
+            said = f"in a batch: {_short(ranking)}\nalone: {_short(alone)}"
+            yield Difference({**case, "bodies": [case["bodies"][place]]}, said)
+
+
 def _asked(index: EmbeddedIndex, body: Json) -> list[tuple[Any, ...]]:
     return [_comparable(one) for one in index.find(body)]
 
@@ -279,7 +301,7 @@ def _document(source: Json) -> Document:
 
 
 def _comparable(found: Found) -> tuple[Any, ...]:
-    explanation = None if found.explanation is None else _unordered(found.explanation)
+    explanation = None if found.explanation is None else unordered(found.explanation)
     highlights = {name: list(texts) for name, texts in found.highlights.items()}
     return (tuple(found.hit), _typed(found.source), highlights, explanation)
 
@@ -287,12 +309,6 @@ def _comparable(found: Found) -> tuple[Any, ...]:
 def _typed(value: Any) -> Any:
     """A source in which 1, 1.0 and true differ."""
     return json.dumps(value, sort_keys=True)
-
-
-def _unordered(explanation: Explanation) -> tuple[Any, ...]:
-    """An explanation apart from the order of its clauses: Lucene keeps some in hash tables, by addresses."""
-    details = sorted((_unordered(child) for child in explanation.details), key=repr)
-    return explanation.value, sorted(re.findall(r"[^ (),]+", explanation.description)), details
 
 
 def _short(outcome: Outcome) -> str:

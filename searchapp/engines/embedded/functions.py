@@ -57,6 +57,8 @@ def combined(
     """
     if not query.functions:
         return scores
+    if query.score_mode == "first":
+        applies = _first_only(applies, len(documents))
     every = [
         value(reader, function, documents, where)
         for function, where in zip(query.functions, applies, strict=True)
@@ -70,6 +72,16 @@ def combined(
     if np.isinf(final).any():
         raise beyond_float32()
     return final
+
+
+def _first_only(applies: Sequence[NDArray[np.bool_] | None], count: int) -> list[NDArray[np.bool_]]:
+    """Each function for the documents that no earlier one is for: the values of others are not looked at."""
+    left = np.ones(count, bool)
+    found = []
+    for where in applies:
+        found.append(left if where is None else left & where)
+        left = left & ~found[-1]
+    return found
 
 
 def mode(query: FunctionScore, every: Sequence[Doubles], masks: Sequence[NDArray[np.bool_]]) -> Doubles:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,11 @@ class SourceFilter:
             return cls(None if given else ())
         if isinstance(given, Mapping):
             known_only(given, {"includes", "excludes"}, "`_source`")
-            return cls(_names(given.get("includes", ())) or None, _names(given.get("excludes", ())))
+            includes, excludes = (given.get(key, ()) for key in ("includes", "excludes"))
+            for name in (*_listed(includes), *_listed(excludes)):
+                if not isinstance(name, str):
+                    raise invalid(f"`_source` must name properties, not {name!r}")
+            return cls(_names(includes) or None, _names(excludes))
         return cls(_names(given) or None)
 
     def apply(self, source: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,11 +46,14 @@ def _names_it(names: tuple[str, ...], property_name: str) -> bool:
     return property_name in names or any(above in names for above in objects(property_name))
 
 
-def _names(given: Any) -> tuple[str, ...]:
+def _listed(given: Any) -> Sequence[Any]:
     if not isinstance(given, str | list | tuple):
         raise invalid(f"`_source` must name properties, not {given!r}")
-    listed = [given] if isinstance(given, str) else given
-    names = tuple(parameters.raw_text(name, "a name in `_source`") for name in listed)
+    return [given] if isinstance(given, str) else given
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    names = tuple(parameters.raw_text(name, "a name in `_source`") for name in _listed(given))
     for name in names:
         if "*" in name or "." in name:
             raise unsupported(f"the pattern or path `{name}` in `_source`")

@@ -55,6 +55,11 @@ def index(embedded: EmbeddedEngine) -> Any:
         ),
         ({"function_score": {"query": MATCH, "functions": [{"gauss": {}}]}}, "`gauss` in a function"),
         ({"term": {"_id": "1"}}, "queries on `_id`"),
+        (
+            {"boosting": {"positive": MATCH, "negative": MATCH, "negative_boost": "NaN"}},
+            "nan as negative_boost",
+        ),
+        ({"multi_match": {"query": "a"}}, "the query `multi_match` without fields"),
     ],
 )
 def test_a_query_outside_the_subset_is_refused(index: Any, query: dict[str, Any], piece: str) -> None:
@@ -115,7 +120,7 @@ def scored(**given: Any) -> dict[str, Any]:
         {"bool": {"must": ""}},
         {"bool": {"filter": {}}},
         {"dis_max": {"queries": []}},
-        {"boosting": {"positive": MATCH, "negative": MATCH, "negative_boost": "NaN"}},
+        {"boosting": {"positive": MATCH, "negative": MATCH, "negative_boost": -1}},
         scored(functions=True),
         scored(functions=[{"weight": 2, "filter": {}}]),
         scored(field_value_factor={"field": "year", "missing": "a"}),

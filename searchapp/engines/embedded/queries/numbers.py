@@ -134,35 +134,38 @@ def between(field: Field, given: Mapping[str, Any]) -> Query | None:
     if low[0] is None and high[0] is None:
         return None
     read = _whole_range if field.type in INTEGERS else _decimal_range
-    return read(
-        field,
-        *(None if value is None else _Bound.read(field, value, inside) for value, inside in (low, high)),
-    )
+    return read(field, *(None if end[0] is None else _Bound(field, *end) for end in (low, high)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
     """One end of a range; `inside` says whether it belongs to the range."""
 
-    given: Given
+    field: Field
+    value: Any
     inside: bool
 
-    @classmethod
-    def read(cls, field: Field, value: Any, inside: bool) -> _Bound:
-        return cls(Given.read(value, f"a bound for {field.name}"), inside)
+    @property
+    def given(self) -> Given:
+        """The value, read only when Elasticsearch would: what nothing can lie above needs no other end."""
+        return Given.read(self.value, f"a bound for {self.field.name}")
 
 
 def _whole_range(field: Field, low: _Bound | None, high: _Bound | None) -> Query:
     smallest, greatest = -(1 << _bits(field) - 1), (1 << _bits(field) - 1) - 1
     first, last = smallest, greatest
     if low is not None:
-        first = _required(low.given, field)
-        first += low.given.double > 0 if low.given.has_decimals else not low.inside
+        given = low.given
+        first = _required(given, field)
+        first += given.double > 0 if given.has_decimals else not low.inside
+        if first > greatest:
+            return MatchNone(late=True)
     if high is not None:
-        last = _required(high.given, field)
-        last -= high.given.double < 0 if high.given.has_decimals else not high.inside
-    if first > greatest or last < smallest:
-        return MatchNone(late=True)
+        given = high.given
+        last = _required(given, field)
+        last -= given.double < 0 if given.has_decimals else not high.inside
+        if last < smallest:
+            return MatchNone(late=True)
     return Between(field.name, first, last)
 
 

@@ -32,6 +32,8 @@ def mapping(value: Any, place: str) -> Mapping[str, Any]:
 def single(value: Any, place: str) -> tuple[str, Any]:
     """The only entry of an object, such as a query's field."""
     entries = mapping(value, place)
+    if len(entries) > 1 and None in entries.values():
+        raise unsupported(f"null in {place}, beside something else,")
     if len(entries) != 1:
         raise invalid(f"{place} must name one thing, not {', '.join(entries) or 'nothing'}")
     (entry,) = entries.items()
@@ -176,6 +178,13 @@ def choice(value: Any, choices: Mapping[str, Any] | tuple[str, ...], place: str)
     if given not in choices:
         raise invalid(f"{place} must be {' or '.join(choices)}, not {value!r}")
     return given
+
+
+def without_lists(given: Mapping[str, Any], names: Sequence[str], place: str) -> None:
+    """Refuse parameters that are null or lists, where Elasticsearch passes over them or looks into them."""
+    for parameter in names:
+        if parameter in given and (given[parameter] is None or isinstance(given[parameter], list | tuple)):
+            raise unsupported(f"`{parameter}` of {place} that is {given[parameter]!r}")
 
 
 def without_null(given: Mapping[str, Any], names: Sequence[str], place: str) -> None:
