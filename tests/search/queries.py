@@ -58,6 +58,9 @@ REFUSED = "refused: "
 BROKEN = "unsupported_operation_exception"
 """How the server fails on sound queries, such as a disjunction with a `function_score` that has no functions."""
 
+PARTS = 4
+"""Of a hit: id and score, source, highlights, explanation."""
+
 Outcome = str | list[Any]
 """The hits with all that comes with them, or why there are none."""
 
@@ -285,10 +288,11 @@ def _told(here: Outcome, there: Outcome) -> str | None:
     """What two outcomes differ in, None if they may be."""
     if isinstance(here, str) and here.startswith(REFUSED) and (isinstance(there, str) or NAMED.search(here)):
         return None
-    if isinstance(there, str) and BROKEN in there:
+    unexplained = not isinstance(here, str) and bool(here) and len(here[0]) < PARTS
+    if isinstance(there, str) and (BROKEN in there or unexplained):
         return None
     if not isinstance(here, str) and not isinstance(there, str):
-        if here and len(here[0]) < len(there[0] if there else ()):
+        if unexplained:
             there = [one[:-1] for one in there]
         if here == there:
             return None

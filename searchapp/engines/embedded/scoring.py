@@ -302,11 +302,14 @@ class Scorer:
 
     def _matching_bool(self, query: Bool, boost: np.float32, among: Mask | None) -> Mask:
         mask = np.ones(self._count, bool) if among is None else among.copy()
-        # What looks at scores comes last, when it is known which documents get that far.
-        for clause in sorted((*query.must, *query.filter), key=looks_at_scores):
-            mask &= self.matching(clause, boost, mask)
-        for clause in sorted(query.must_not, key=looks_at_scores):
-            mask &= ~self.matching(clause, boost, mask)
+        # What looks at scores comes last, when it is known which documents get that far; Lucene begins with what excludes.
+        required = [(clause, False) for clause in (*query.must, *query.filter)]
+        excluded = [(clause, True) for clause in query.must_not]
+        late = [(clause, out) for clause, out in (*excluded, *required) if looks_at_scores(clause)]
+        soon = [(clause, out) for clause, out in (*required, *excluded) if not looks_at_scores(clause)]
+        for clause, out in (*soon, *late):
+            found = self.matching(clause, boost, mask)
+            mask &= ~found if out else found
         minimum = query.minimum if query.must or query.filter else max(1, query.minimum)
         if minimum == 1:
             mask &= self._any(query.should, boost, mask)
