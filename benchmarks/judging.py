@@ -102,6 +102,7 @@ def main() -> None:
         lines = (run / "run.trec").read_text().split("\n")
         documents = [line.split()[2] for line in lines[: given.depth] if line]
         command = [SEARCHAPP, "judge", "nlps", "--run", str(given.run or run), "--annotator", "bench"]
+        command += ["--depth", "all"]
         opened = []
         for _ in range(5):
             begin = time.perf_counter()
@@ -121,7 +122,7 @@ def main() -> None:
             begin = time.perf_counter()
             terminal.press(grade)
             terminal.wait_for(
-                f"saved  {documents[place]}: {grade}",
+                f"saved  {grade} ",
                 f"Document {documents[place + 1]} · rank {place + 2:,} ",
             )
             took.append((time.perf_counter() - begin) * 1000)

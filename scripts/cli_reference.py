@@ -30,8 +30,9 @@ def reference() -> str:
     parts = [HEAD, "## Global options\n", *_table(_globals(root))]
     for path, command in _commands(root, ("searchapp",)):
         parts += [f"## `{' '.join(path)}`\n", inspect.cleandoc(command.help or "") + "\n"]
-        arguments = [_shown(one) for one in command.params if one.param_type_name == "argument"]
-        parts += ["    " + " ".join([*path, *arguments, "[OPTIONS]"]) + "\n"]
+        arguments = [one for one in command.params if one.param_type_name == "argument"]
+        words = [_shown(one) if one.required else f"[{_shown(one)}]" for one in arguments]
+        parts += ["    " + " ".join([*path, *words, "[OPTIONS]"]) + "\n"]
         parts += _table([one for one in command.params if not _is_global(one)])
     return "\n".join(parts).rstrip() + "\n"
 
@@ -52,7 +53,8 @@ def _commands(group: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
 
 
 def _globals(root: Any) -> list[Any]:
-    return [one for one in root.params if _is_global(one) or one.name == "version"]
+    of_program = ("version", "install_completion", "show_completion")
+    return [one for one in root.params if _is_global(one) or one.name in of_program]
 
 
 def _is_global(parameter: Any) -> bool:

@@ -27,7 +27,8 @@ from searchapp.indexing import index_task
 from searchapp.model import Ranking
 from searchapp.progress import Progress, Silent
 from searchapp.ranking import recipes
-from searchapp.ranking.rank import rank
+from searchapp.ranking.rank import Ranker
+from searchapp.ranking.signals.base import Inputs
 from searchapp.settings import Settings
 from searchapp.tasks.base import Task
 
@@ -157,7 +158,8 @@ def _file_check(engine: EmbeddedEngine, name: str, progress: Progress) -> Check 
     try:
         info = engine.verify(name, progress)
     except Damaged as error:
-        finding = f"damaged ({error.problem}): build it again with `searchapp index {name} --data DIR`"
+        task = next((one for one in tasks.names() if name in tasks.load(one).index_names), name)
+        finding = f"damaged ({error.problem}): build it again with `searchapp index {task} --data DIR`"
         return Check(f"files of {name}", Verdict.failed, finding)
     except SearchappError as error:
         return Check(f"files of {name}", Verdict.failed, str(error))
@@ -200,7 +202,8 @@ def _trial_rankings(engine: Engine, task: Task) -> tuple[Ranking, ...]:
     try:
         index_task(task, engine, data, Silent())
         topics = task.topics(data, "dev", Problems())
-        return rank(engine.open(task.name), topics, recipe, task.default_depth, "doctor").rankings
+        ranker = Ranker(recipe, Inputs(engine.open(task.name)))
+        return ranker.rank(topics, task.default_depth, "doctor").rankings
     finally:
         _quietly(lambda: engine.remove(task.name))
 

@@ -7,7 +7,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +15,12 @@ from typing import BinaryIO
 from searchapp.errors import SearchappError, UsageError
 
 ABANDONED_SECONDS = 3600.0
+
+
+def first_there(folder: Path, names: Sequence[str]) -> Path:
+    """The file in a folder that has the first of several names; of the first name, where no file has any."""
+    paths = [folder / name for name in names]
+    return next((path for path in paths if path.exists()), paths[0])
 
 
 @contextmanager

@@ -17,17 +17,42 @@ from searchapp.tasks.base import Task
 
 T = TypeVar("T")
 
+EXAMPLES = "examples-"
+"""How the names of the indexes of solved topics begin."""
+
 FORMAT = 1
 """Part of every index digest: raised when the same inputs shall give another index."""
 
 
 @dataclass(frozen=True, slots=True)
-class IndexOutcome:
-    """What indexing came to: the index that serves now, whether it is new, and what was left out."""
+class ServingIndex:
+    """An index that serves now, and whether it is new."""
 
     info: IndexInfo
     built: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOutcome:
+    """What indexing came to: the indexes that serve now, the largest first, and what was left out of them.
+
+    `missing` are the files of topics and gold that the folder lacks, `removed` indexes of files that it has no more.
+    """
+
+    indexes: tuple[ServingIndex, ...]
     problems: Problems
+    missing: tuple[Path, ...]
+    removed: tuple[str, ...] = ()
+
+    @property
+    def info(self) -> IndexInfo:
+        """The index with all documents."""
+        return self.indexes[0].info
+
+    @property
+    def built(self) -> bool:
+        """Whether any index is new."""
+        return any(index.built for index in self.indexes)
 
 
 def index_task(
@@ -40,10 +65,11 @@ def index_task(
     rebuild: bool = False,
     lenient: bool = False,
 ) -> IndexOutcome:
-    """Make the index of a task serve the documents of the folder `data`.
+    """Make the indexes of a task serve the documents of the folder `data`.
 
     Everything in the folder is read and checked before the engine is asked for anything: with invalid files
-    nothing is indexed. An index of the same mapping, documents and shards is left alone unless `rebuild`.
+    nothing is indexed. An index of the same mapping, documents and shards is left alone unless `rebuild`; one of
+    splits that the folder does not have is removed.
 
     Raises:
         UsageError: the index of that name was made for another task file, and `rebuild` is not set.
@@ -56,35 +82,65 @@ def index_task(
             "the embedded engine has no shards: leave out --shards, or choose --engine elasticsearch"
         )
     problems = Problems(lenient=lenient)
-    seen = _read_all(task, data, problems, progress)
-    problems.raise_if_any()
-    if not seen.count:
+    names = _names(task, data)
+    seen = _read_all(task, data, names, problems, progress)
+    problems.raise_if_any(lenient_advice(problems))
+    if not all(documents.count for documents in seen.values()):
         raise DataError(f"{data} has no document that could be indexed: what is indexed already stays")
     mapping = task.index_mapping()
-    digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": seen.hexdigest()})
-    serving = engine.index_info(task.index_name)
-    if serving is not None and serving.owner != _owner(task) and not rebuild:
-        raise UsageError(
-            f"{serving.version} {_of_another(task, serving)}: give one of the two another name, or put this one in "
-            "its place with --rebuild"
-        )
-    if serving is not None and (serving.digest, serving.shards) == (digest, shards) and not rebuild:
-        return IndexOutcome(serving, built=False, problems=problems)
+    serving = {name: engine.index_info(name) for name in task.index_names}
+    for info in serving.values():
+        if info is not None and info.owner != _owner(task) and not rebuild:
+            raise UsageError(
+                f"{info.version} {_of_another(task, info)}: give one of the two another name, or put this one in "
+                "its place with --rebuild"
+            )
+    indexes = []
+    for name, documents in seen.items():
+        digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": documents.hexdigest()})
+        info = serving[name]
+        if info is not None and (info.digest, info.shards) == (digest, shards) and not rebuild:
+            indexes.append(ServingIndex(info, built=False))
+            continue
+        spec = IndexSpec(mapping, documents.count, digest, documents.hexdigest(), shards, _owner(task))
+        with progress.stage("indexing", documents.count) as advance:
+            # Read again instead of kept: the documents of a large collection need not fit into memory.
+            read = task.documents_of(data, name, Problems(lenient=True))
+            again = _unchanged(read, documents, data)
+            indexes.append(ServingIndex(engine.build(name, spec, again, advance), built=True))
+    removed = tuple(name for name, info in serving.items() if info is not None and name not in seen)
+    for name in removed:
+        engine.remove(name)
+    return IndexOutcome(tuple(indexes), problems, missing_files(task, data), removed)
 
-    spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), shards, _owner(task))
-    with progress.stage("indexing", seen.count) as advance:
-        # Read again instead of kept: the documents of a large collection need not fit into memory.
-        again = _unchanged(task.documents(data, Problems(lenient=True)), seen, data)
-        info = engine.build(task.index_name, spec, again, advance)
-    return IndexOutcome(info, built=True, problems=problems)
+
+def missing_files(task: Task, data: Path) -> tuple[Path, ...]:
+    """The files of a task's topics and gold that a folder does not have."""
+    files = (file for split in task.splits for file in task.split_files(data, split))
+    return tuple(file for file in dict.fromkeys(files) if not file.exists())
 
 
-def _read_all(task: Task, data: Path, problems: Problems, progress: Progress) -> DocumentsDigest:
-    """Read every file of the task that is there, for its problems; returns the digest of the documents."""
-    seen = DocumentsDigest()
+def _names(task: Task, data: Path) -> tuple[str, ...]:
+    """The names of the indexes that a folder has documents for, the largest first."""
+    there = {
+        task.index_of(data, split)
+        for split in task.splits
+        if any(file.exists() for file in task.split_files(data, split))
+    }
+    return tuple(name for name in task.index_names if name in there) or (task.index_name,)
+
+
+def _read_all(
+    task: Task, data: Path, names: Sequence[str], problems: Problems, progress: Progress
+) -> dict[str, DocumentsDigest]:
+    """Read every file of the task that is there, for its problems; returns the digest of each index's documents."""
+    seen = {name: DocumentsDigest() for name in names}
     with progress.stage("reading documents") as advance:
-        for _document in _counted(seen.watch(task.documents(data, problems)), advance):
-            pass
+        for place, (name, digest) in enumerate(seen.items()):
+            # The first index has all documents, so that the problems of the others are known already.
+            documents = task.documents_of(data, name, Problems(lenient=True) if place else problems)
+            for _document in _counted(digest.watch(documents), advance):
+                pass
     with progress.stage("checking topics") as advance:
         # Splits that lie in the same files, such as folds, are checked once, by the first of them.
         splits = {tuple(task.split_files(data, split)): split for split in reversed(task.splits)}
@@ -101,20 +157,21 @@ def index_examples(
     split: str,
     progress: Progress,
     judged: Sequence[Example] = (),
+    problems: Problems | None = None,
 ) -> tuple[Index, list[Example]]:
     """The solved topics that a split's topics may be ranked by, and an index of them, made anew if need be.
 
     `judged` topics count as solved ones; what people say of a topic goes before the gold.
 
     Raises:
-        InvalidFiles: the files of the solved topics have problems.
+        InvalidFiles: the files of the solved topics have problems, and `problems`, to which they go, is not lenient.
         DataError: there is not one solved topic, or the task has none at all.
         EngineError: the engine failed.
     """
     mapping = task.examples_index_mapping()
     if mapping is None:
         raise DataError(f"{task.reference} has no solved topics to rank by: choose another recipe")
-    examples = read_examples(task, data, split, progress, judged)
+    examples = read_examples(task, data, split, progress, judged, problems)
     documents = [Document(one.topic.id, one.topic.text, one.topic.fields) for one in examples]
     seen = DocumentsDigest()
     for _document in seen.watch(documents):
@@ -124,24 +181,29 @@ def index_examples(
     serving = engine.index_info(name)
     if serving is None or serving.digest != digest:
         with progress.stage("indexing solved topics", seen.count) as advance:
-            spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest())
+            spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), owner=_owner(task))
             engine.build(name, spec, documents, advance)
     return engine.open(name), examples
 
 
 def read_examples(
-    task: Task, data: Path, split: str, progress: Progress, judged: Sequence[Example] = ()
+    task: Task,
+    data: Path,
+    split: str,
+    progress: Progress,
+    judged: Sequence[Example] = (),
+    problems: Problems | None = None,
 ) -> list[Example]:
     """The solved topics that a split's topics may be ranked by, with the `judged` ones in place of their gold.
 
     Raises:
-        InvalidFiles: the files of the solved topics have problems.
+        InvalidFiles: the files of the solved topics have problems, and `problems`, to which they go, is not lenient.
         DataError: there is not one solved topic.
     """
-    problems = Problems()
+    problems = Problems() if problems is None else problems
     with progress.stage("reading solved topics") as advance:
         examples = list(_counted(task.examples(data, split, problems), advance))
-    problems.raise_if_any()
+    problems.raise_if_any(lenient_advice(problems))
     known = {one.topic.id: one for one in examples} | {one.topic.id: one for one in judged}
     # Where people found nothing relevant there is no answer, and the topic would only keep out others that have one.
     without = {one.topic.id for one in judged if not one.gold}
@@ -151,22 +213,36 @@ def read_examples(
     return examples
 
 
+def lenient_advice(problems: Problems) -> str:
+    """What helps with entries that have problems; nothing where a whole file can't be read."""
+    return "" if problems.stopped else "--lenient leaves these entries out"
+
+
 def examples_name(task: str, split: str, *, judged: bool = False) -> str:
     """The name of the index of the solved topics for a split; with `judged` topics it is another one."""
-    return f"examples-{task}-{split.lower()}" + ("-judged" if judged else "")
+    return f"{EXAMPLES}{task}-{split.lower()}" + ("-judged" if judged else "")
 
 
-def open_index(task: Task, engine: Engine) -> Index:
-    """The index of a task, if it was made with the mapping that the task's queries are written for.
+def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
+    """An index of a task, if it was made with the mapping that the task's queries are written for.
+
+    Without a `name` it is the one that people search.
 
     Raises:
         EngineRefused: there is no index, or it was made with another mapping or for another task file.
     """
-    if task.file is not None and engine.index_info(task.index_name) is None:
-        raise EngineRefused(  # the engine knows the index's name only
-            f"nothing of {task.name} is indexed yet: make its index with `searchapp index {task.reference}`"
-        )
-    index = engine.open(task.index_name)
+    if name is None:
+        *larger, _last = task.index_names
+        name = next((one for one in larger if engine.index_info(one)), task.index_name)
+    if name != task.name and engine.index_info(name) is None:  # the engine knows the index's name only
+        command = f"`searchapp index {task.reference}`"
+        if name != task.index_name:
+            raise EngineRefused(
+                f"there is no index {name}, which this split needs: make it with {command}, from a folder that has "
+                "the split's files"
+            )
+        raise EngineRefused(f"nothing of {task.name} is indexed yet: make its index with {command}")
+    index = engine.open(name)
     if index.info.owner != _owner(task):
         raise EngineRefused(
             f"{index.info.version} {_of_another(task, index.info)}: give one of the two another name, and make "
@@ -181,13 +257,13 @@ def open_index(task: Task, engine: Engine) -> Index:
 
 
 def require_documents(task: Task, index: Index, data: Path) -> None:
-    """Make sure that an index holds the documents of a folder.
+    """Make sure that an index holds the documents of a folder that it should.
 
     Raises:
         DataError: it holds others.
     """
     seen = DocumentsDigest()
-    for _document in seen.watch(task.documents(data, Problems(lenient=True))):
+    for _document in seen.watch(task.documents_of(data, index.info.name, Problems(lenient=True))):
         pass
     if seen.hexdigest() != index.info.documents_digest:
         raise DataError(

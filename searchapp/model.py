@@ -29,15 +29,26 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Option:
+    """One of the answers that a multiple-choice question offers: its label, such as A, and its text."""
+
+    label: str
+    text: str
+    is_right: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Topic:
     """Something that is asked: a statement to prove, a question, a debate.
 
-    `id` is empty for words typed by a person. `fields` are further template variables (`{{topic.answer}}`).
+    `id` is empty for words typed by a person. `fields` are further template variables (`{{topic.answer}}`). `options`
+    are for people who read a multiple-choice question: no template has them, so they enter no ranking.
     """
 
     id: str
     text: str
     fields: Mapping[str, Any] = field(default_factory=dict)
+    options: tuple[Option, ...] = ()
 
     def variables(self) -> dict[str, Any]:
         """What a query template may refer to as `topic.<name>`."""

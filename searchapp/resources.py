@@ -51,6 +51,15 @@ class RecipeBook:
     template: Callable[[str], dict[str, Any]]
 
 
+LEARNING = ("neighbours", "labelled")
+"""The signals of a recipe that need solved topics."""
+
+
+def learns(recipe: Mapping[str, Any]) -> bool:
+    """Whether a shipped recipe, as it is written, ranks by solved topics."""
+    return any(signal.get("signal") in LEARNING for signal in recipe.get("signals", ()))
+
+
 def recipe_book(task: str) -> RecipeBook:
     """The recipes in the folder `query_templates/<task>`."""
     file = folder("query_templates") / task / "recipes.toml"

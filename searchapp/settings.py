@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.errors import UsageError
+from searchapp.names import refused
 
 ENGINES = ("embedded", "elasticsearch")
 DEFAULT_URL = "http://localhost:9200"
 DEFAULT_INDEX_PREFIX = "searchapp"
+INDEXES = "indexes"
+"""The folder of the embedded engine's indexes in the home folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
 
     engine, chosen_by = _engine(flags, environ)
     if engine not in ENGINES:
-        raise UsageError(f"there is no engine {engine!r}: choose {' or '.join(ENGINES)}")
+        raise UsageError(f"there is no engine {refused(engine, ENGINES)}")
     username, password, api_key = value("username"), value("password"), value("api_key")
     if api_key and username:
         raise UsageError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -12,27 +13,15 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli import (
-    analyze,
-    data,
-    demo,
-    doctor,
-    evaluate,
-    export,
-    index,
-    judge,
-    judgments,
-    rank,
-    runs,
-    search,
-    tasks,
-    validate,
-)
+from searchapp.cli import complete
+from searchapp.cli.commands import Program
 from searchapp.cli.common import EngineOption, HomeOption, QuietOption, UrlOption, VerboseOption
 from searchapp.cli.output import complain, show
+from searchapp.names import meant
 
 app = typer.Typer(
     name="searchapp",
+    cls=Program,
     help="A bench for ranked retrieval in the terminal: index, search, rank and score shared tasks.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -63,31 +52,12 @@ def _globals(
     context.obj = {"engine": engine, "url": url, "home": home, "quiet": quiet, "verbose": verbose}
 
 
-for module in (
-    demo,
-    doctor,
-    tasks,
-    data,
-    index,
-    search,
-    rank,
-    export,
-    validate,
-    evaluate,
-    runs,
-    judge,
-    judgments,
-    analyze,
-):
-    module.register(app)
-
-
 def main() -> None:
     """The `searchapp` script."""
     _prepare_streams()
     # As Ctrl-C does: what is half-written is removed on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    sys.exit(run())
+    sys.exit(complete.offer(run) if complete.VARIABLE in os.environ else run())
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -106,10 +76,19 @@ def run(arguments: Sequence[str] | None = None) -> int:
             error.show()  # type: ignore[attr-defined]  # what it shows is the help
         else:
             path = "searchapp" if context is None else context.command_path
-            words = " ".join(error.format_message().split()).rstrip(".")
-            advice = "" if words.endswith("?") else f": `{path} --help` says what there is"
-            complain(f"{words[:1].lower()}{words[1:]}{advice}".replace(". Did you mean", ": did you mean"))
+            complain(f"{_clause(error.format_message())}: `{path} --help` says what there is")
         return 2
+
+
+def _clause(message: str) -> str:
+    """What Typer has to say about the command line, as a clause that asks for a mistyped name as all others do."""
+    words = " ".join(message.split()).rstrip(".").replace("Value error, ", "")
+    words = re.sub(r"\. Did you mean '([^']*)'.*", r" (did you mean \1?)", words)
+    words = re.sub(r"\(Possible options: ([^,)]*).*\)", r"(did you mean \1?)", words)
+    if choice := re.fullmatch(r"(.*'(.*)') is not one of (.*)", words):
+        known = re.findall(r"'([^']*)'", choice[3])
+        words = f"{choice[1]}{meant(choice[2], known)} is not one of {choice[3]}"
+    return f"{words[:1].lower()}{words[1:]}"
 
 
 def _prepare_streams() -> None:

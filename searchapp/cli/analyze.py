@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.common import JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, stdout_console
 from searchapp.errors import UsageError
+from searchapp.names import refused
 from searchapp.settings import Settings
 from searchapp.visible import visible
 
@@ -28,11 +30,18 @@ def register(app: typer.Typer) -> None:
         field: Annotated[
             str | None,
             typer.Option(
-                help="Field whose analyzer is used; every text field by default.", show_default=False
+                help="Field whose analyzer is used; every text field by default.",
+                show_default=False,
+                autocompletion=complete.fields,
             ),
         ] = None,
         analyzer: Annotated[
-            str | None, typer.Option(help="An analyzer of the mapping, by name.", show_default=False)
+            str | None,
+            typer.Option(
+                help="An analyzer of the mapping, by name.",
+                show_default=False,
+                autocompletion=complete.analyzers,
+            ),
         ] = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -51,10 +60,10 @@ def register(app: typer.Typer) -> None:
         fields = text_fields(mapping["mappings"]["properties"])
         analyzers = sorted(mapping.get("settings", {}).get("analysis", {}).get("analyzer", {}))
         if field and field not in fields:
-            raise UsageError(f"{loaded.name} has no text field {field!r}: choose {' or '.join(fields)}")
+            raise UsageError(f"{loaded.name} has no text field {refused(field, fields)}")
         if analyzer and analyzer not in analyzers:
-            choice = " or ".join(analyzers) or "a field instead"
-            raise UsageError(f"{loaded.name} has no analyzer {analyzer!r}: choose {choice}")
+            choice = refused(analyzer, analyzers) if analyzers else f"{analyzer!r}: choose a field instead"
+            raise UsageError(f"{loaded.name} has no analyzer {choice}")
         wanted = [("analyzer", analyzer)] if analyzer else [("field", name) for name in [field] if name]
         wanted = wanted or [("field", name) for name in fields]
         with closing(open_engine(settings)) as engine:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from searchapp.cli import complete
+from searchapp.cli.commands import Command
 from searchapp.cli.output import complain, report_traceback
 from searchapp.errors import DataError, SearchappError
 from searchapp.settings import Settings, resolve
 
 if TYPE_CHECKING:
-    from typer.core import TyperCommand
-
     from searchapp.tasks.base import Task
 
 _PANEL = "Global options"
@@ -26,7 +26,10 @@ _PANEL = "Global options"
 EngineOption = Annotated[
     str | None,
     typer.Option(
-        help="Search engine: embedded, or elasticsearch.", rich_help_panel=_PANEL, show_default=False
+        help="Search engine: embedded, or elasticsearch.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+        autocompletion=complete.engines,
     ),
 ]
 UrlOption = Annotated[
@@ -60,7 +63,20 @@ GLOBAL_OPTIONS: dict[str, tuple[Any, bool | None]] = {
 TaskArgument = Annotated[
     str,
     typer.Argument(
-        help="A task: see `searchapp tasks`; or the TOML file of a task of your own.", show_default=False
+        help="A task: see `searchapp tasks`; or the TOML file of a task of your own.",
+        show_default=False,
+        metavar="TASK",
+        autocompletion=complete.tasks,
+    ),
+]
+RunArgument = Annotated[
+    Path, typer.Argument(help="A run directory.", show_default=False, autocompletion=complete.runs)
+]
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder with the task's official files; by default the one that was indexed, which is remembered.",
+        show_default=False,
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
@@ -69,7 +85,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 def command(
     app: typer.Typer,
     name: str | None = None,
-    cls: type[TyperCommand] | None = None,
+    cls: type[Command] = Command,
     *,
     of_group: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -156,10 +172,10 @@ def _report(message: str, verbose: bool) -> None:
 
 
 def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
-    """The folder of a task's files: the given one, else the one that they are kept in.
+    """The folder of a task's files: the given one, else the remembered one, else the one that they are kept in.
 
     Raises:
-        DataError: no folder is given, and none of the files have been fetched.
+        DataError: no folder is given, and the remembered one is gone, or none of the files have been fetched.
     """
     from searchapp.fetching.folder import has_data
     from searchapp.tasks import data_folder

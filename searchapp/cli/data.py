@@ -7,13 +7,15 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from searchapp.cli import complete
+from searchapp.cli.commands import Group
 from searchapp.cli.common import JsonOption, command
 from searchapp.cli.output import ask, print_json, say, stderr_console, stdout_console, warn
 from searchapp.errors import DataError, InvalidFiles, Problem, SearchappError, UsageError
@@ -26,7 +28,15 @@ if TYPE_CHECKING:
     from searchapp.fetching.get import Plan
     from searchapp.fetching.sources import Download, Source
 
-_OfficialTask = Annotated[str, typer.Argument(help="A task: see `searchapp data list`.", show_default=False)]
+_OfficialTask = Annotated[
+    str,
+    typer.Argument(
+        help="A task: see `searchapp data list`.",
+        show_default=False,
+        metavar="TASK",
+        autocompletion=complete.official_tasks,
+    ),
+]
 
 SHOWN_ALONE = 10
 """Up to so many files of a folder are shown one by one, more as one line."""
@@ -35,7 +45,7 @@ SHOWN_ALONE = 10
 def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(
-        help="Fetch the official files of the tasks, and look after them.", no_args_is_help=True
+        cls=Group, help="Fetch the official files of the tasks, and look after them.", no_args_is_help=True
     )
     app.add_typer(group, name="data")
 
@@ -46,7 +56,7 @@ def register(app: typer.Typer) -> None:
         into: Annotated[
             Path | None,
             typer.Option(
-                help="Folder for the files; by default the one that every command looks in.",
+                help="Folder for the files; by default data/TASK in searchapp's own folder.",
                 show_default=False,
             ),
         ] = None,
@@ -74,7 +84,11 @@ def register(app: typer.Typer) -> None:
             files = _fetch(settings, plan, accepted=accept_terms, overwrite=overwrite)
             say(settings, f"{task}: {_count(len(files), 'file')} fetched into {folder}")
             if into is None:
-                say(settings, f"next: searchapp index {task}")
+                others = ""
+                with suppress(DataError):  # the files are here, whatever is remembered of others
+                    if folder != _folder_in_use(settings, task):
+                        others = f" --data {shlex.quote(str(folder))}"
+                say(settings, f"next: searchapp index {task}{others}")
         else:
             files = {}
             say(settings, f"{task}: every official file is in {folder} already, byte for byte")
@@ -93,7 +107,15 @@ def register(app: typer.Typer) -> None:
     @command(group, "list")
     def list_(
         settings: Settings,
-        task: Annotated[str | None, typer.Argument(help="Only this task.", show_default=False)] = None,
+        task: Annotated[
+            str | None,
+            typer.Argument(
+                help="Only this task.",
+                show_default=False,
+                metavar="TASK",
+                autocompletion=complete.official_tasks,
+            ),
+        ] = None,
         as_json: JsonOption = False,
     ) -> None:
         """List the tasks whose official files can be fetched: sizes, sources, terms, and what is there.
@@ -104,13 +126,14 @@ def register(app: typer.Typer) -> None:
         from searchapp.fetching.sources import load, names
 
         sources = [load(name) for name in ([task] if task else names())]
-        found = {source.task: look(source, _folder(settings, source.task)) for source in sources}
+        folders = {source.task: _folder_in_use(settings, source.task) for source in sources}
+        found = {source.task: look(source, folders[source.task]) for source in sources}
         if as_json:
-            described = [_described(one, _folder(settings, one.task), found[one.task]) for one in sources]
+            described = [_described(one, folders[one.task], found[one.task]) for one in sources]
             print_json({"tasks": described})
             return
         for source in sources:
-            _print(source, _folder(settings, source.task), found[source.task], each=task is not None)
+            _print(source, folders[source.task], found[source.task], each=task is not None)
 
     @command(group)
     def verify(
@@ -125,7 +148,7 @@ def register(app: typer.Typer) -> None:
         from searchapp.fetching.folder import check, has_data, strangers
         from searchapp.fetching.sources import load
 
-        source, folder = load(task), data if data is not None else _folder(settings, task)
+        source, folder = load(task), data if data is not None else _folder_in_use(settings, task)
         if not has_data(folder):
             raise DataError(
                 f"there is no data of {task} in {folder}: fetch it with `searchapp data get {task}`"
@@ -138,8 +161,15 @@ def register(app: typer.Typer) -> None:
 
 
 def _folder(settings: Settings, task: str) -> Path:
-    """Where every command looks for a task's files when it is not told otherwise."""
+    """Where fetched files go when nobody names another folder."""
     return settings.home / "data" / task
+
+
+def _folder_in_use(settings: Settings, task: str) -> Path:
+    """Where every command looks for a task's files: in the folder that `index --data` has named, or there."""
+    from searchapp.remembered import folders
+
+    return folders(settings.home).get(task) or _folder(settings, task)
 
 
 def _require_somebody(task: str, accept_terms: bool) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.common import JsonOption, command
-from searchapp.cli.figures import print_evaluations
+from searchapp.cli.figures import headings, print_evaluations
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import print_json, warn
 from searchapp.cli.spreading import SpreadingCommand, files_named
@@ -19,9 +20,10 @@ from searchapp.judging.treatment import Unjudged
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from searchapp.evaluation.evaluate import GoldSource
+    from searchapp.evaluation.evaluate import Evaluation
+    from searchapp.evaluation.judged import Subject
     from searchapp.tasks.base import Grades
 
 
@@ -32,10 +34,21 @@ def register(app: typer.Typer) -> None:
     def evaluate(
         settings: Settings,
         runs: Annotated[
-            list[Path], typer.Argument(help="Run directories, or official files.", show_default=False)
+            list[Path],
+            typer.Argument(
+                help="Run directories, official files, or folders of them; with --qrels or --judgments TREC runs.",
+                show_default=False,
+                autocompletion=complete.runs,
+            ),
         ],
         task: Annotated[
-            str | None, typer.Option(help="Task of an official file.", show_default=False)
+            str | None,
+            typer.Option(
+                help="Task of an official file or a TREC run.",
+                show_default=False,
+                metavar="TASK",
+                autocompletion=complete.tasks,
+            ),
         ] = None,
         data: Annotated[
             Path | None,
@@ -45,7 +58,12 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         split: Annotated[
-            str | None, typer.Option(help="Split of an official file.", show_default=False)
+            str | None,
+            typer.Option(
+                help="Split of an official file or a TREC run.",
+                show_default=False,
+                autocompletion=complete.splits,
+            ),
         ] = None,
         gold: Annotated[
             list[Path] | None,
@@ -62,6 +80,17 @@ def register(app: typer.Typer) -> None:
                 help="Break the figures down: `searchapp tasks show TASK` says by what; `all` by each. Can be given "
                 "several times.",
                 show_default=False,
+                autocompletion=complete.breakdowns,
+            ),
+        ] = None,
+        measure: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="NAME",
+                help="Measure this beside the official figures, by default what the task names: any measure that "
+                "ir-measures knows, as AP, RR, P@5, nDCG@10, R(rel=2)@100. Can be given several times.",
+                show_default=False,
+                autocompletion=complete.measures,
             ),
         ] = None,
         nearest: Annotated[
@@ -87,7 +116,8 @@ def register(app: typer.Typer) -> None:
             typer.Option(
                 "--lenient",
                 help="Go on, with a warning, where the official scorer stops. checkthat: leave out debates that are "
-                "too short for it; smart-types-wikidata: compare whole labels. No effect on other tasks.",
+                "too short for it; smart-types-wikidata: compare whole labels; explanation-2019: read questions in the "
+                "layout of WorldTree 2. No effect on other tasks.",
             ),
         ] = False,
         judgments: Annotated[
@@ -96,7 +126,9 @@ def register(app: typer.Typer) -> None:
         qrels: Annotated[
             Path | None,
             typer.Option(
-                help="Score against the grades in a TREC qrels file, instead of gold.", show_default=False
+                help="Score against the grades in a TREC qrels file, instead of gold; TREC runs without --task by the "
+                "field's measures alone.",
+                show_default=False,
             ),
         ] = None,
         unjudged: Annotated[
@@ -106,6 +138,14 @@ def register(app: typer.Typer) -> None:
             Rule, typer.Option(help="--judgments: how several opinions become one, where nobody has decided.")
         ] = Rule.majority,
         annotator: AnnotatorsOption = None,
+        unseen: Annotated[
+            bool,
+            typer.Option(
+                "--unseen",
+                help="--judgments, --qrels: only topics that the run has not learned from, see `rank "
+                "--with-judgments`.",
+            ),
+        ] = False,
         log: LogOption = None,
         fail_under: Annotated[
             float | None,
@@ -123,6 +163,7 @@ def register(app: typer.Typer) -> None:
         from searchapp.evaluation.base import ScorerOptions
         from searchapp.evaluation.evaluate import GoldSource
         from searchapp.evaluation.evaluate import evaluate as score
+        from searchapp.evaluation.measures import require_measures
 
         source = GoldSource(
             task=task,
@@ -132,12 +173,22 @@ def register(app: typer.Typer) -> None:
             home=settings.home,
             options=ScorerOptions(nearest, hierarchy, kb, lenient=lenient),
             by=tuple(by or ()),
+            measures=tuple(dict.fromkeys(measure or ())),
         )
+        require_measures(source.measures)
         if judgments or qrels is not None:
-            from searchapp.evaluation.judged import evaluate_judged
+            from searchapp.evaluation.judged import Judgments, Subject, evaluate_judged
 
-            grades = _grades(settings, runs, source, qrels, Folding(rule, annotator), log)
-            evaluations = [evaluate_judged(run, grades, unjudged, source.options, task) for run in runs]
+            if source.gold or source.by:
+                raise UsageError(
+                    "--gold and --by need the organisers' gold: leave them out with --judgments or --qrels"
+                )
+            subjects = [Subject.of(run, source) for run in runs]
+            grades = _grades(settings, subjects, qrels, Folding(rule, annotator), log)
+            against = Judgments(grades, unjudged, unseen)
+            evaluations = [evaluate_judged(subject, against, source) for subject in subjects]
+        elif unseen:
+            raise UsageError("--unseen is for --judgments and --qrels: the organisers' gold is scored whole")
         else:
             evaluations = score(runs, source)
         if as_json:
@@ -145,43 +196,56 @@ def register(app: typer.Typer) -> None:
             print_json(described[0] if len(described) == 1 else {"runs": described})
         else:
             print_evaluations(evaluations)
-        for warning in dict.fromkeys(warning for each in evaluations for warning in each.warnings):
+        for warning in _named(evaluations):
             warn(warning)
-        for evaluation in evaluations:
-            measure = evaluation.official.measure
-            figure = evaluation.official.values.get(measure, nan)
+        for heading, evaluation in zip(headings(evaluations), evaluations, strict=True):
+            gate = evaluation.official.measure
+            # Without a task there is no official figure, and the first measure takes its place.
+            figures = (
+                evaluation.official.values if evaluation.task is not None else evaluation.measures.values
+            )
+            figure = figures.get(gate, nan)
             # Not `<`: a figure that is not a number has not reached the gate either.
             if fail_under is not None and not figure >= fail_under:
-                raise GateMissed(f"{evaluation.source}: {measure} {figure:.6f} is below {fail_under:g}")
+                raise GateMissed(f"{heading}: {gate} {figure:.6f} is below {fail_under:g}")
+
+
+def _named(evaluations: Sequence[Evaluation]) -> Iterator[str]:
+    """The warnings of all runs, each once; with the names of the runs that it is about, where there are several."""
+    about: dict[str, list[str]] = {}
+    for evaluation in evaluations:
+        for warning in evaluation.warnings:
+            about.setdefault(warning, []).append(evaluation.source)
+    for warning, sources in about.items():
+        if len(evaluations) == 1 or any(source in warning for source in sources):
+            yield warning
+        else:
+            yield f"{', '.join(dict.fromkeys(sources))}: {warning}"
 
 
 def _grades(
     settings: Settings,
-    runs: Sequence[Path],
-    source: GoldSource,
+    subjects: Sequence[Subject],
     qrels: Path | None,
     folding: Folding,
     log: Path | None,
 ) -> Grades:
     """The grades to score against: of a qrels file, or of the judgments of the runs' task."""
-    from searchapp.evaluation.evaluate import task_of
+    from searchapp.formats import trec
     from searchapp.judging.exchange import read_grades
     from searchapp.judging.fold import judged
-    from searchapp.runs import directory
 
-    if source.gold or source.by:
-        raise UsageError(
-            "--gold and --by need the organisers' gold: leave them out with --judgments or --qrels"
-        )
-    for run in runs:
-        if not run.is_dir():
-            raise UsageError(
-                f"{run} is no run directory: judgments are of documents, which a run directory names"
-            )
     if qrels is not None:
-        return read_grades(qrels)
-    with open_log(settings, log) as opened:
-        name = task_of(directory.read(runs[0]), source.task).name
-        _, view = of_task(opened, name)
-    require_known(folding.annotators, view, name)
+        # A negative grade says of a document that it is worse than not relevant, or that nobody knows: no grade of a
+        # task does, but other people's qrels have them.
+        of_no_task = all(subject.task is None for subject in subjects)
+        return trec.read_qrels(qrels) if of_no_task else read_grades(qrels)
+    task = subjects[0].task
+    if task is None:
+        raise UsageError(
+            f"{subjects[0].path} is a TREC run, which does not say whose judgments to take: name its task with --task"
+        )
+    with open_log(settings, log, task.name) as opened:
+        _, view = of_task(opened, task.name)
+    require_known(folding.annotators, view, task.name)
     return judged(view, folding).grades

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import command
+from searchapp.cli import complete
+from searchapp.cli.common import RunArgument, command
 from searchapp.cli.output import say
-from searchapp.errors import DataError
+from searchapp.errors import DataError, UsageError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def register(app: typer.Typer) -> None:
     @command(app)
     def export(
         settings: Settings,
-        run: Annotated[Path, typer.Argument(help="A run directory.", show_default=False)],
+        run: RunArgument,
         out: Annotated[
             Path,
             typer.Option(
@@ -54,6 +55,15 @@ def register(app: typer.Typer) -> None:
             typer.Option(
                 help="The run's task file, if it is no longer where the run was made with it.",
                 show_default=False,
+                metavar="TASK",
+                autocompletion=complete.tasks,
+            ),
+        ] = None,
+        data: Annotated[
+            Path | None,
+            typer.Option(
+                help="Folder with the task's official files, if it is no longer where the run was made from it.",
+                show_default=False,
             ),
         ] = None,
         nearest: Annotated[
@@ -64,13 +74,22 @@ def register(app: typer.Typer) -> None:
                 show_default=False,
             ),
         ] = None,
+        distinct_scores: Annotated[
+            bool,
+            typer.Option(
+                "--distinct-scores",
+                help="trec: scores that fall from each rank to the next, for tools that sort by score, such as "
+                "trec_eval.",
+            ),
+        ] = False,
         overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     ) -> None:
         """Write a run as the file that the task's organisers accept, or as other programs read it.
 
         The order of the rows is the ranking. Scores are float32, written as their shortest decimals in JSON and CSV.
-        In a TREC run equal scores may follow each other: tools that sort
-        by score again, such as trec_eval, put those in another order.
+        In a TREC run equal scores may follow each other: tools that sort by score again, such as trec_eval, put those
+        in another order. With --distinct-scores a score that is not below the one before becomes the next float32 below
+        it; all others stay as they are.
         """
         from searchapp.evaluation.base import ScorerOptions
         from searchapp.evaluation.evaluate import task_of
@@ -78,6 +97,8 @@ def register(app: typer.Typer) -> None:
         from searchapp.formats import rankings, trec
         from searchapp.runs import directory
 
+        if distinct_scores and format_ is not Format.trec:
+            raise UsageError("--distinct-scores is for TREC runs: add --format trec")
         stored = directory.read(run)
         write = {
             Format.trec: trec.write_run,
@@ -89,8 +110,16 @@ def register(app: typer.Typer) -> None:
             loaded = task_of(stored, task)
             if shortfall := loaded.official_shortfall(stored.run, ScorerOptions(nearest)):
                 raise DataError(f"{run}: {shortfall}")
-            writers = loaded.official_files(stored.run, Path(stored.manifest.data))
+            manifest = stored.manifest
+            writers = loaded.official_files(stored.run, data or Path(manifest.data), manifest.split)
         else:
-            writers = {"run": lambda file: write[format_](file, stored.run)}
+            written = trec.with_distinct_scores(stored.run) if distinct_scores else stored.run
+            writers = {"run": lambda file: write[format_](file, written)}
         write_files(out, writers, replace=overwrite)
         say(settings, f"{len(stored.run):,} rankings of {run} are written to {out}")
+        if format_ is Format.trec and not distinct_scores and (tied := trec.reordered(stored.run)):
+            say(
+                settings,
+                f"{tied:,} of them have equal scores, which trec_eval and others that sort by score put in another "
+                "order: --distinct-scores writes scores that keep it",
+            )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from searchapp.cli.output import stdout_console
@@ -14,8 +16,13 @@ if TYPE_CHECKING:
     from searchapp.evaluation.base import Breakdown
     from searchapp.evaluation.evaluate import Evaluation
 
+Figures = Mapping[str, float]
+
 GAP = 2
 """Blanks between two columns."""
+
+LONGEST_PATH = 40
+"""In characters: longer than that a path is not shown whole where its end says as much."""
 
 HEADING_WIDTH, GROUP_WIDTH = 16, 28
 """To how many characters headings and groups are folded, where the table is wider than the terminal."""
@@ -92,14 +99,25 @@ def print_columns(
 
 
 def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
-    """Print the figures of runs, a column a run, and their breakdowns."""
+    """Print the figures of runs, a column a run, and their breakdowns; no figure twice under two names."""
+    from rich.text import Text
+
     official = _in_order(each.official.values for each in evaluations)
-    honest = _in_order(each.official.honest for each in evaluations)
-    measures = _in_order(each.measures.values for each in evaluations)
+    honest = [
+        name
+        for name in _in_order(each.official.honest for each in evaluations)
+        if not _is_among(name, [(each.official.honest, each.official.values) for each in evaluations])
+    ]
+    measures = [
+        name
+        for name in _in_order(each.measures.values for each in evaluations)
+        if not _is_among(name, [(each.measures.values, each.official.values) for each in evaluations])
+    ]
     names = ["topics", *(f"{name} (official)" for name in official)]
     names += [*(f"{name} (honest)" for name in honest), *measures]
     columns = []
-    for each in evaluations:
+    headed = headings(evaluations)
+    for heading, each in zip(headed, evaluations, strict=True):
         cells = [str(each.topics)]
         for some, wanted in (
             (each.official.values, official),
@@ -107,17 +125,52 @@ def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
             (each.measures.values, measures),
         ):
             cells += [_figure(some.get(name), 6) for name in wanted]
-        columns.append(Column(each.source, cells))
+        columns.append(Column(heading, cells))
     console = stdout_console()
     first = Column("measure", names, is_text=True)
     print_columns(console, first, columns, bold=range(1, 1 + len(official)))
-    for evaluation in evaluations:
-        for breakdown in evaluation.breakdowns:
+    for heading, each in zip(headed, evaluations, strict=True):
+        if len(each.files) > 1:
             console.print()
-            _print_breakdown(console, evaluation, breakdown)
+            console.print(Text(visible(f"{heading}: {', '.join(Path(file).name for file in each.files)}")))
+        for breakdown in each.breakdowns:
+            console.print()
+            _print_breakdown(console, heading, breakdown)
 
 
-def _print_breakdown(console: Console, evaluation: Evaluation, breakdown: Breakdown) -> None:
+def headings(evaluations: Sequence[Evaluation]) -> list[str]:
+    """What tells runs and submissions apart: their paths without the folders that all of them share.
+
+    Of a submission of several files it is their folder and their number; a single path is cut to its last parts
+    where it is long. Where the rest would not tell different ones apart, the paths are whole.
+    """
+    paths = [_path_of(each) for each in evaluations]
+    counts = [f" ({len(each.files)} files)" if len(each.files) > 1 else "" for each in evaluations]
+    if len(paths) == 1:
+        parts = paths[0].parts
+        while len(parts) > 1 and len(str(Path(*parts))) > LONGEST_PATH:
+            parts = parts[1:]
+        return [f"{Path(*parts)}{counts[0]}"]
+    shared = len(_shared([path.parts[:-1] for path in paths]))
+    short = [f"{Path(*path.parts[shared:])}{count}" for path, count in zip(paths, counts, strict=True)]
+    sources = [each.source for each in evaluations]
+    return short if len(set(short)) == len(set(sources)) else sources
+
+
+def _path_of(evaluation: Evaluation) -> Path:
+    """The path of a run or a file; of several files that of the folder that has them all."""
+    if len(evaluation.files) < 2:
+        return Path(evaluation.source)
+    return Path(*_shared([Path(file).parent.parts for file in evaluation.files]))
+
+
+def _shared(folders: Sequence[Sequence[str]]) -> list[str]:
+    """The parts that several paths begin with."""
+    at_one_place = zip(*folders, strict=False)
+    return [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, at_one_place)]
+
+
+def _print_breakdown(console: Console, heading: str, breakdown: Breakdown) -> None:
     """Print a breakdown, with four digits: its groups are small, and their figures no more exact than that."""
     from rich.text import Text
 
@@ -128,7 +181,7 @@ def _print_breakdown(console: Console, evaluation: Evaluation, breakdown: Breakd
     if breakdown.histogram:
         bars = [_bar(row.values.get(breakdown.histogram, 0.0)) for row in rows]
         columns.append(Column("", bars, is_text=True))
-    console.print(Text(visible(f"{evaluation.source}: {breakdown.title}"), style="bold"))
+    console.print(Text(visible(f"{heading}: {breakdown.title}"), style="bold"))
     print_columns(console, Column(breakdown.name, [row.group for row in rows], is_text=True), columns)
 
 
@@ -148,3 +201,31 @@ def _figure(value: float | None, digits: int) -> str:
 def _in_order(figures: Iterable[Mapping[str, float]]) -> list[str]:
     """The names of all figures, in the order in which they come first."""
     return list(dict.fromkeys(name for some in figures for name in some))
+
+
+_SAME = {"map": "ap", "mrr": "rr", "r-precision": "rprec"}
+"""Means that go by a name of their own in official figures, and the measures that they are means of."""
+
+
+def _is_among(name: str, runs: Iterable[tuple[Figures, Figures]]) -> bool:
+    """Whether a figure stands among others under a name for the same measure, with the same value, in every run."""
+    return all(
+        name not in own
+        or any(_means(other) == _means(name) and _equal(own[name], value) for other, value in others.items())
+        for own, others in runs
+    )
+
+
+def _means(name: str) -> str:
+    """What a name stands for, in small letters: "mean P@10" is P@10, and "MAP" is AP.
+
+    >>> _means("mean P@10"), _means("MAP"), _means("mean R-Precision"), _means("AP@5")
+    ('p@10', 'ap', 'rprec', 'ap@5')
+    """
+    short = name.casefold().removeprefix("mean ")
+    return _SAME.get(short, short)
+
+
+def _equal(one: float, other: float) -> bool:
+    """Whether two figures are the same, but for the order in which they were summed."""
+    return one == other or abs(one - other) < 1e-9 or (one != one and other != other)

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from searchapp.cli.common import JsonOption, TaskArgument, command, data_of
-from searchapp.cli.output import print_json, say, warn_of_notes, warn_of_skipped
+from searchapp.cli.output import print_json, say, warn, warn_of_notes, warn_of_skipped
+from searchapp.digests import data_name
+from searchapp.errors import SearchappError
 from searchapp.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from searchapp.engines.base import IndexInfo
+    from searchapp.indexing import IndexOutcome
+    from searchapp.tasks.base import Task
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +30,12 @@ def register(app: typer.Typer) -> None:
         settings: Settings,
         task: TaskArgument,
         data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
+            Path | None,
+            typer.Option(
+                help="Folder with the task's official files, which is remembered for all other commands; by default "
+                "the remembered one, else the one that `data get` fills.",
+                show_default=False,
+            ),
         ] = None,
         rebuild: Annotated[
             bool, typer.Option("--rebuild", help="Build even if nothing has changed.")
@@ -43,11 +57,12 @@ def register(app: typer.Typer) -> None:
         from searchapp.tasks import load
 
         loaded = load(task)
+        folder = data_of(settings, loaded, data)
         with closing(open_engine(settings)) as engine:
             outcome = index_task(
                 loaded,
                 engine,
-                data_of(settings, loaded, data),
+                folder,
                 for_person(settings),
                 shards=shards,
                 rebuild=rebuild,
@@ -56,16 +71,10 @@ def register(app: typer.Typer) -> None:
         info, skipped = outcome.info, outcome.problems.skipped
         warn_of_skipped(skipped)
         warn_of_notes(outcome.problems.notes)
-        if outcome.built:
-            say(
-                settings,
-                f"{loaded.name}: {info.documents:,} documents are indexed and serve as {info.version}",
-            )
-        else:
-            say(
-                settings,
-                f"{loaded.name}: nothing has changed, {info.version} with {info.documents:,} documents goes on serving",
-            )
+        for line in _lines(loaded, folder, outcome):
+            say(settings, line)
+        if data is not None:
+            _remember(settings, loaded, data)
         if as_json:
             print_json(
                 {
@@ -77,5 +86,54 @@ def register(app: typer.Typer) -> None:
                     "created": info.created,
                     "digest": info.digest,
                     "skipped": len(skipped.problems) if skipped else 0,
+                    "indexes": [_described(index.info) for index in outcome.indexes],
+                    "removed": list(outcome.removed),
+                    "missing": [data_name(folder, file) for file in outcome.missing],
                 }
             )
+
+
+def _lines(task: Task, data: Path, outcome: IndexOutcome) -> Iterator[str]:
+    """What indexing came to, for people."""
+    for index in outcome.indexes:
+        info = index.info
+        if index.built:
+            yield f"{task.name}: {info.documents:,} documents are indexed and serve as {info.version}"
+        else:
+            yield (
+                f"{task.name}: nothing has changed, {info.version} with {info.documents:,} documents goes on serving"
+            )
+    for name in outcome.removed:
+        yield f"{task.name}: the index {name} is removed, for {data} has no files of its splits"
+    if outcome.missing:
+        names = ", ".join(data_name(data, file) for file in outcome.missing)
+        lost = [
+            split
+            for split in task.splits
+            if any(file in outcome.missing for file in task.split_files(data, split))
+        ]
+        can_not = f"the {'split' if len(lost) == 1 else 'splits'} {', '.join(lost)} can't be ranked"
+        if any(file in outcome.missing for split in task.splits for file in task.example_files(data, split)):
+            can_not += ", nor any other by a recipe that learns from solved topics"
+        yield f"note: {data} has no {names}: {can_not}"
+
+
+def _described(info: IndexInfo) -> dict[str, object]:
+    """An index as JSON has it."""
+    return {
+        "index": info.version,
+        "documents": info.documents,
+        "created": info.created,
+        "digest": info.digest,
+    }
+
+
+def _remember(settings: Settings, task: Task, data: Path) -> None:
+    """Let the other commands find the files; that it is not possible is no reason to call the index a failure."""
+    from searchapp.tasks import remember_folder
+
+    try:
+        if remember_folder(task, settings.home, data):
+            say(settings, f"{task.name}: its files are looked for in {data.resolve()} from now on")
+    except SearchappError as error:
+        warn(f"the folder must be named with --data again: {error}")

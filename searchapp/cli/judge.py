@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.common import TaskArgument, command
 from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption
 from searchapp.cli.judgments.team import SharedOption, team
@@ -27,11 +28,20 @@ def register(app: typer.Typer) -> None:
         settings: Settings,
         task: TaskArgument,
         run: Annotated[
-            Path, typer.Option(help="Run directory whose rankings are judged.", show_default=False)
+            Path,
+            typer.Option(
+                help="Run directory, or TREC run, whose rankings are judged.",
+                show_default=False,
+                autocompletion=complete.runs,
+            ),
         ],
         annotator: Annotated[
             str | None,
-            typer.Option(help="Who judges; by default the name of the account.", show_default=False),
+            typer.Option(
+                help="Who judges; by default the name of the account.",
+                show_default=False,
+                autocompletion=complete.annotators,
+            ),
         ] = None,
         kind: Annotated[Kind, typer.Option(help="What the annotator is.")] = Kind.person,
         blind: Annotated[
@@ -55,16 +65,31 @@ def register(app: typer.Typer) -> None:
         ] = None,
         topic: Annotated[str | None, typer.Option(help="Topic to begin with.", show_default=False)] = None,
         depth: Annotated[
-            int | None,
+            str | None,
             typer.Option(
-                min=1, help="Documents of each ranking to judge; all by default.", show_default=False
+                metavar="N|all",
+                help="Documents of each ranking to judge, of those that have a score; all: every document, those "
+                "without a score last and marked.",
+                show_default="the task's judging depth; of a pool, all",
             ),
         ] = None,
+        see_others: Annotated[
+            bool,
+            typer.Option(
+                "--see-others",
+                help="Show what others say of a document before you have judged it; the log says so.",
+            ),
+        ] = False,
         data: Annotated[
             Path | None,
             typer.Option(
-                help="Folder with the topics, if it is no longer where the run had it.", show_default=False
+                help="Folder with the topics, if they are not where the run had them, or fetched with `data get`.",
+                show_default=False,
             ),
+        ] = None,
+        split: Annotated[
+            str | None,
+            typer.Option(help="Split of a TREC run's topics; any by default.", show_default=False),
         ] = None,
         log_file: LogOption = None,
         plain: Annotated[
@@ -78,13 +103,19 @@ def register(app: typer.Typer) -> None:
         from searchapp.judging.desk import Desk, own_seed
         from searchapp.judging.events import Author, Channel
         from searchapp.judging.log import JudgmentLog
+        from searchapp.judging.presence import Presence
         from searchapp.judging.session import Session
+        from searchapp.judging.summary import summary
         from searchapp.runs.material import Material, require_topic
         from searchapp.tasks import load
         from searchapp.tui import keys
+        from searchapp.tui.telling import summed_up
 
         if seed is not None and not blind:
             raise UsageError("--seed decides the order with --blind only: add --blind, or leave it out")
+        if see_others and blind:
+            raise UsageError("--see-others shows what --blind hides: choose one of them")
+        most, unscored = _depth(depth)
         simple = plain or os.environ.get("TERM") == "dumb"
         if not simple and not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError("the screen for judging needs a terminal: use --plain for ordinary prompts")
@@ -96,44 +127,70 @@ def register(app: typer.Typer) -> None:
         with (
             closing(open_engine(settings)) as engine,
             JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS) as log,
-            team(settings, log, shared) as courier,
+            team(settings, log, loaded.name, shared) as courier,
+            Presence(log.path, loaded.name, name) as presence,
         ):
-            material = Material.open(loaded, engine, run, data)
+            # An assignment says which split it is of, a TREC run does not.
+            of_split = split or (assigned.split if assigned is not None and run.is_file() else None)
+            material = Material.open(loaded, engine, run, data, home=settings.home, split=of_split)
             topics = material.topics
             if assigned is not None:
-                topics = assigned.topics_in(material.manifest.task, material.manifest.split, topics, name)
+                topics = assigned.topics_in(loaded.name, material.split or "", topics, name)
             require_topic(material, topics, topic)
-            if not material.is_same_index:
-                warn("the index is not the one that was ranked: documents may be missing or have changed")
+            for note in material.notes:
+                warn(note)
+            if depth is None:
+                most = None if material.is_pool else loaded.judging_depth
             desk = Desk(
                 Session(log, loaded.name, author),
                 topics,
                 material.ranking,
-                material.rankings.length,
+                material.rankings.length if unscored else lambda topic: material.scored(topic, most),
                 material.name,
-                depth,
+                most,
                 (own_seed(name) if seed is None else seed) if blind else None,
+                see_others=see_others,
             )
             desk.session.courier = courier
-            title = f"{loaded.name} {material.manifest.split} · {name}{' · blind' if blind else ''}"
+            of_what = f"{loaded.name} {material.split or run.name}"
+            title = f"{of_what} · {name}{' · blind' if blind else ''}"
             if assigned is not None:
                 title += f" · {len(topics):,} assigned"
             if simple:
                 from searchapp.tui.plain import Prompts
 
+                for other in presence.others:
+                    warn(
+                        f"{name} judges {loaded.name} in another window already ({other}): what is said last holds"
+                    )
                 Prompts(desk, material, title, topic).converse()
             else:
                 from searchapp.tui.judge.app import JudgeApp
 
-                screen = JudgeApp(desk, material, own, title, topic)
+                screen = JudgeApp(desk, material, own, title, topic, presence)
                 screen.run()
                 if screen.return_code:
                     raise typer.Exit(screen.return_code)
+            for line in summed_up(summary(desk), loaded.grades):
+                say(settings, line)
             left = desk.session.waiting
             say(
                 settings,
                 f"every judgment is in {log.path}" if not left else f"{left} judgments are not in {log.path}",
             )
+
+
+def _depth(given: str | None) -> tuple[int | None, bool]:
+    """How many documents of each ranking are to be judged, None for all, and whether also those without a score.
+
+    Raises:
+        UsageError: it is neither a number nor all.
+    """
+    if given is None or given == "all":
+        return None, given == "all"
+    if not given.isdecimal() or int(given) < 1:
+        raise UsageError(f"--depth {given}: give a number from 1 on, or all")
+    return int(given), False
 
 
 def _annotator(given: str | None) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, TaskArgument, command, data_of
+from searchapp.cli import complete
+from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command, data_of
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import print_json, say, warn, warn_of_skipped
 from searchapp.errors import DataError, UsageError
@@ -27,14 +28,21 @@ def register(app: typer.Typer) -> None:
     def rank(
         settings: Settings,
         task: TaskArgument,
-        split: Annotated[str, typer.Option(help="Split whose topics are ranked: see `searchapp tasks`.")],
+        split: Annotated[
+            str,
+            typer.Option(
+                help="Split whose topics are ranked: see `searchapp tasks`.", autocompletion=complete.splits
+            ),
+        ],
         out: Annotated[Path, typer.Option(help="Run directory to write.", show_default=False)],
-        data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
-        ] = None,
+        data: DataOption = None,
         recipe: Annotated[
             str | None,
-            typer.Option(help="How to rank: see `searchapp tasks show TASK`.", show_default=False),
+            typer.Option(
+                help="How to rank: see `searchapp tasks show TASK`.",
+                show_default=False,
+                autocompletion=complete.recipes,
+            ),
         ] = None,
         depth: Annotated[
             int | None,
@@ -65,7 +73,8 @@ def register(app: typer.Typer) -> None:
         annotator: AnnotatorsOption = None,
         log: LogOption = None,
         lenient: Annotated[
-            bool, typer.Option("--lenient", help="Leave invalid topics out instead of stopping.")
+            bool,
+            typer.Option("--lenient", help="Leave invalid topics and solved topics out instead of stopping."),
         ] = False,
         overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run.")] = False,
         as_json: JsonOption = False,
@@ -97,6 +106,7 @@ def register(app: typer.Typer) -> None:
         with closing(open_engine(settings)) as engine:
             made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
         warn_of_skipped(made.problems.skipped)
+        warn_of_skipped(made.solved_problems.skipped)
         if made.shortfall:
             warn(f"the run has no official file: {made.shortfall}")
         manifest = made.manifest
@@ -126,7 +136,7 @@ def _judged(
     from searchapp.formats.problems import Problems
     from searchapp.judging.fold import judged
 
-    with open_log(settings, log) as opened:
+    with open_log(settings, log, task.name) as opened:
         _, view = of_task(opened, task.name)
     require_known(folding.annotators, view, task.name)
     grades = judged(view, folding).grades

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
-from searchapp.cli.common import JsonOption, command
+from searchapp.cli.commands import Group
+from searchapp.cli.common import JsonOption, RunArgument, command
 from searchapp.cli.output import print_json, say, warn
 from searchapp.errors import DataError
 from searchapp.settings import Settings
@@ -15,7 +13,7 @@ from searchapp.settings import Settings
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    group = typer.Typer(help="Look after run directories.", no_args_is_help=True)
+    group = typer.Typer(cls=Group, help="Look after run directories.", no_args_is_help=True)
     app.add_typer(group, name="runs")
 
     @group.callback()
@@ -25,7 +23,7 @@ def register(app: typer.Typer) -> None:
     @command(group)
     def verify(
         settings: Settings,
-        run: Annotated[Path, typer.Argument(help="A run directory.", show_default=False)],
+        run: RunArgument,
         as_json: JsonOption = False,
     ) -> None:
         """Check that the files of a run are those that were written, and its data unchanged since."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.common import JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, say, stdout_console
 from searchapp.errors import UsageError
@@ -35,13 +36,19 @@ def register(app: typer.Typer) -> None:
         size: Annotated[int, typer.Option("--size", "-n", min=1, max=1000, help="Number of documents.")] = 10,
         recipe: Annotated[
             str | None,
-            typer.Option(help="How to rank: see `searchapp tasks show TASK`.", show_default=False),
+            typer.Option(
+                help="How to rank: see `searchapp tasks show TASK`.",
+                show_default=False,
+                autocompletion=complete.recipes,
+            ),
         ] = None,
         explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
         full: Annotated[bool, typer.Option("--full", help="Show whole documents, not pieces.")] = False,
         as_json: JsonOption = False,
     ) -> None:
-        """Search a task's documents and print the best ones, with the matched terms highlighted.
+        """Search a task's documents and print the best ones, with the words highlighted that carry weight.
+
+        Those are words that are rare enough among the documents; a phrase that matches is highlighted as it stands.
 
         With --recipe the words are ranked exactly as the text of a topic is with that recipe; recipes that need more
         than a text, such as solved topics, are for `rank` alone.

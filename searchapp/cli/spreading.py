@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from typer.core import TyperCommand
+from searchapp.cli.commands import Command
 
 
-class SpreadingCommand(TyperCommand):
+class SpreadingCommand(Command):
     """A command whose options in `spread` take every word up to the next option, once an argument was given.
 
     Before the first argument they take one word, as ever: the next one is then an argument.

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli.commands import Group
 from searchapp.cli.common import JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, say, stdout_console, warn
-from searchapp.errors import EngineError, UsageError
+from searchapp.errors import DataError, EngineError, SearchappError, UsageError
 from searchapp.settings import Settings
 from searchapp.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from searchapp.indexes import OwnTask
     from searchapp.tasks.base import Task
 
 
 def register(app: typer.Typer) -> None:
     """Add the group; by itself it lists."""
-    group = typer.Typer()
+    group = typer.Typer(cls=Group)
     app.add_typer(group, name="tasks")
 
     @command(group, of_group=True)
@@ -31,9 +33,19 @@ def register(app: typer.Typer) -> None:
         from searchapp.tasks import load, names
 
         loaded = [load(name) for name in names()]
-        indexed = _indexed(settings, loaded)
+        indexed, own = _indexed(settings, loaded)
+        _warn_of_what_is_remembered(settings)
+        unreadable = []
+        for one in own:
+            try:
+                loaded.append(load(str(one.file)))
+                indexed[loaded[-1].reference] = one.documents
+            except SearchappError as error:
+                unreadable.append({"task": one.name, "file": str(one.file), "indexed": one.documents})
+                warn(f"{one.name}, of which {one.documents:,} documents are indexed, can't be read: {error}")
         if as_json:
-            print_json({"tasks": [_described(settings, task, indexed) for task in loaded]})
+            described = [_described(settings, task, indexed) for task in loaded]
+            print_json({"tasks": described, "unreadable": unreadable})
             return
         for task in loaded:
             _print(task, _rows(settings, task, indexed))
@@ -44,14 +56,15 @@ def register(app: typer.Typer) -> None:
         from searchapp.tasks import load
 
         loaded = load(task)
-        indexed = _indexed(settings, [loaded])
+        indexed, _own = _indexed(settings, [loaded])
+        _warn_of_what_is_remembered(settings)
         if as_json:
             described = _described(settings, loaded, indexed)
             further = {
-                "file": None if loaded.file is None else str(loaded.file),
                 "default_recipe": loaded.default_recipe,
                 "search_recipe": loaded.search_recipe,
                 "depth": loaded.default_depth,
+                "judging_depth": loaded.judging_depth,
                 "grades": list(loaded.grades),
                 "measures": list(loaded.measures),
                 "breakdowns": list(loaded.scorer.breakdowns),
@@ -67,7 +80,8 @@ def register(app: typer.Typer) -> None:
         documents: Annotated[
             list[Path] | None,
             typer.Option(
-                help="A file of documents: .jsonl, .csv or .tsv; may be repeated.", show_default=False
+                help="A file of documents: JSONL, CSV or TSV, also with gzip; may be repeated.",
+                show_default=False,
             ),
         ] = None,
         topics: Annotated[
@@ -77,6 +91,14 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(
                 help="Grades of documents for the topics: TREC qrels, or likewise.", show_default=False
+            ),
+        ] = None,
+        header: Annotated[
+            bool | None,
+            typer.Option(
+                "--header/--no-header",
+                help="Whether the first lines of tables name their columns; by default found out, and said.",
+                show_default=False,
             ),
         ] = None,
         name: Annotated[
@@ -90,18 +112,17 @@ def register(app: typer.Typer) -> None:
         The files that are given are looked at, and their columns filled in: check what has become of them.
         """
         from searchapp.files import whole_file
-        from searchapp.formats import graded
         from searchapp.tasks import starter
 
         if path.suffix.lower() != ".toml":
             raise UsageError(f"{path}: a task file's name must end in .toml")
-        text = starter.text_of(
-            path,
-            name or starter.name_for(path),
-            [starter.look_at(file) for file in documents or ()],
-            None if topics is None else starter.look_at(topics),
-            None if gold is None else starter.look_at(gold, graded.FORMATS),
-        )
+        of_documents = [starter.look_at(file, header=header) for file in documents or ()]
+        of_topics = None if topics is None else starter.look_at(topics, header=header)
+        of_gold = None if gold is None else starter.look_at(gold, gold=True, header=header)
+        text = starter.text_of(path, name or starter.name_for(path), of_documents, of_topics, of_gold)
+        for seen in (*of_documents, of_topics, of_gold):
+            if seen is not None and seen.assumed is not None:
+                say(settings, seen.assumed)
         with whole_file(path, replace=overwrite) as file:
             file.write(text.encode())
         say(settings, f"{path} is written: look through it, and then `searchapp index {path}`")
@@ -110,51 +131,87 @@ def register(app: typer.Typer) -> None:
 def _described(settings: Settings, task: Task, indexed: Mapping[str, int]) -> dict[str, object]:
     from searchapp.fetching.folder import has_data
     from searchapp.ranking import recipes
-    from searchapp.tasks import data_folder
 
+    folder, remembered = _folder(settings, task)
     return {
         "task": task.name,
+        "file": None if task.file is None else str(task.file),
         "title": task.title,
         "about": task.about,
         "splits": list(task.splits),
         "recipes": recipes.names(task.recipe_book()),
         "mapping": task.mapping,
         "official": {"measure": task.official_measure, "file": task.official_file},
-        "data": str(data_folder(task, settings.home)),
-        "data_found": has_data(data_folder(task, settings.home)),
-        "indexed": indexed.get(task.name),
+        "data": str(folder),
+        "data_found": has_data(folder),
+        "data_remembered": remembered,
+        "indexed": indexed.get(task.reference),
     }
 
 
-def _indexed(settings: Settings, tasks: Sequence[Task]) -> dict[str, int]:
-    """The number of indexed documents of each task; without the tasks whose index can't be asked for."""
+def _folder(settings: Settings, task: Task) -> tuple[Path, bool]:
+    """Where the files of a task are looked for, and whether that is remembered from `index --data`."""
+    from searchapp.tasks import own_folder, remembered_folder
+
+    with suppress(DataError):
+        if (remembered := remembered_folder(task, settings.home)) is not None:
+            return remembered, True
+    return own_folder(task, settings.home), False
+
+
+def _warn_of_what_is_remembered(settings: Settings) -> None:
+    """Say once that it can't be read; where the files are that were fetched is known all the same."""
+    from searchapp import remembered
+
+    try:
+        remembered.folders(settings.home)
+    except DataError as error:
+        warn(str(error))
+
+
+def _indexed(settings: Settings, tasks: Sequence[Task]) -> tuple[dict[str, int], list[OwnTask]]:
+    """The number of indexed documents of each task, and the user's own tasks; nothing without an engine to ask."""
+    from searchapp import indexes
     from searchapp.engines import open_engine
 
     try:
         with closing(open_engine(settings)) as engine:
-            found = {task.name: engine.index_info(task.index_name) for task in tasks}
+            found = {
+                task.reference: next(filter(None, map(engine.index_info, task.index_names)), None)
+                for task in tasks
+            }
+            own = indexes.own_tasks(indexes.versions(engine))
     except EngineError as error:
         warn(str(error))
-        return {}
-    return {name: info.documents if info else 0 for name, info in found.items()}
+        return {}, []
+    return {name: info.documents if info else 0 for name, info in found.items()}, own
 
 
 def _rows(settings: Settings, task: Task, indexed: Mapping[str, int]) -> list[tuple[str, str]]:
     """What people read of each task in the list."""
-    from searchapp.fetching.folder import has_data
     from searchapp.ranking import recipes
-    from searchapp.tasks import data_folder
 
-    folder = data_folder(task, settings.home)
-    documents = indexed.get(task.name)
+    documents = indexed.get(task.reference)
     state = "unknown" if documents is None else f"{documents:,} documents" if documents else "nothing yet"
     return [
         ("splits", " ".join(task.splits)),
         ("recipes", " ".join(recipes.names(task.recipe_book()))),
         ("official", f"{task.official_measure}, {task.official_file}"),
-        ("data", f"{folder}{'' if has_data(folder) else f' (not there: searchapp data get {task.name})'}"),
+        *([] if task.file is None else [("file", str(task.file))]),
+        ("data", _data(settings, task)),
         ("indexed", state),
     ]
+
+
+def _data(settings: Settings, task: Task) -> str:
+    """The folder of a task's files, and what there is to know of it."""
+    from searchapp.fetching.folder import has_data
+
+    folder, remembered = _folder(settings, task)
+    if has_data(folder):
+        return f"{folder} (remembered from `index --data`)" if remembered else str(folder)
+    advice = f"index {task.reference} --data DIR" if remembered else f"data get {task.name}"
+    return f"{folder} (not there{' any more' if remembered else ''}: searchapp {advice})"
 
 
 def _more_rows(task: Task) -> list[tuple[str, str]]:
@@ -163,7 +220,7 @@ def _more_rows(task: Task) -> list[tuple[str, str]]:
     return [
         ("about", task.about),
         ("mapping", task.mapping),
-        ("depth", str(task.default_depth)),
+        ("depth", f"{task.default_depth:,} ranked, {task.judging_depth:,} judged"),
         ("grades", ", ".join(_grade(grade, label) for grade, label in enumerate(task.grades))),
         ("measures", " ".join(task.measures)),
         ("--by", " ".join(task.scorer.breakdowns) or "(no breakdowns)"),

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, command, data_of
-from searchapp.cli.output import print_json, say
+from searchapp.cli import complete
+from searchapp.cli.common import DataOption, JsonOption, command, data_of
+from searchapp.cli.output import print_json, say, warn
 from searchapp.settings import Settings
 
 
@@ -19,13 +20,22 @@ def register(app: typer.Typer) -> None:
     def validate(
         settings: Settings,
         file: Annotated[Path, typer.Argument(help="An official file.", show_default=False)],
-        task: Annotated[str, typer.Option(help="The task that it is for.", show_default=False)],
+        task: Annotated[
+            str,
+            typer.Option(
+                help="The task that it is for.",
+                show_default=False,
+                metavar="TASK",
+                autocompletion=complete.tasks,
+            ),
+        ],
         split: Annotated[
-            str | None, typer.Option(help="The split that it answers.", show_default=False)
+            str | None,
+            typer.Option(
+                help="The split that it answers.", show_default=False, autocompletion=complete.splits
+            ),
         ] = None,
-        data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
-        ] = None,
+        data: DataOption = None,
         nearest: Annotated[
             int | None,
             typer.Option(
@@ -34,15 +44,19 @@ def register(app: typer.Typer) -> None:
         ] = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Find everything in an official file that the organisers would not accept, with line numbers."""
+        """Find everything in an official file that the organisers would not accept, with line numbers.
+
+        With --split the file is compared with the questions, and, where their gold is there, with what the organisers'
+        scorer stops at.
+        """
         from searchapp.evaluation.base import ScorerOptions
-        from searchapp.formats.problems import Problems
+        from searchapp.evaluation.validate import validate as validated
         from searchapp.tasks import load
 
-        problems = Problems()
         loaded = load(task)
         folder = None if split is None and data is None else data_of(settings, loaded, data)
-        loaded.validate_official(file, folder, split, ScorerOptions(nearest), problems)
+        problems = validated(loaded, file, folder, split, ScorerOptions(nearest))
+        warnings = [str(note) for note in problems.notes.problems] if problems.notes else []
         if as_json:
             found = [
                 {"file": problem.file, "kind": problem.kind, "where": problem.where, "detail": problem.detail}
@@ -53,9 +67,19 @@ def register(app: typer.Typer) -> None:
                     "task": loaded.name,
                     "split": split,
                     "file": str(file),
-                    "valid": not found,
+                    "valid": not found and not warnings,
                     "problems": found,
+                    "warnings": warnings,
                 }
             )
         problems.raise_if_any()
-        say(settings, f"{file}: a valid {loaded.name} file" + (f" for the split {split}" if split else ""))
+        for warning in warnings:
+            warn(warning)
+        if warnings:
+            say(
+                settings, f"{file}: the organisers' format checker lets it pass, and their scorer stops on it"
+            )
+        else:
+            say(
+                settings, f"{file}: a valid {loaded.name} file" + (f" for the split {split}" if split else "")
+            )

@@ -7,8 +7,9 @@ and half on a new index. Bodies are Elasticsearch search bodies, whichever engin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 
 from searchapp.model import AnalysisStep, Document, Hit, Hits
@@ -21,6 +22,9 @@ BEYOND_FLOAT32 = (
     "this query comes to a score that is infinite or no number: give its parts smaller boosts and weights"
 )
 """What an engine says in the place of scores that order nothing."""
+
+Terms = Mapping[str, Collection[str]]
+"""Terms by the field that they are terms of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,36 @@ class IndexInfo:
     created: str
     documents_digest: str = ""
     owner: str = ""
+
+
+class State(StrEnum):
+    """What one version of an index is there for.
+
+    `unreadable`: it should serve, but is damaged, or was made by a newer searchapp. `leftover`: nobody uses it, and
+    the next build removes it.
+    """
+
+    serves = "serves"
+    building = "building"
+    leftover = "leftover"
+    unreadable = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """One version of the index `name`, whether it serves or not.
+
+    `info` is None as long as it does not say what it was built from. `bytes` is what it takes on disk, replicas
+    included, None where the engine does not say. `says_name`: it holds its own name, so that it can't be taken for an
+    index of another prefix.
+    """
+
+    name: str
+    version: str
+    state: State
+    info: IndexInfo | None
+    bytes: int | None
+    says_name: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +157,9 @@ class Index(Protocol):
     ) -> list[AnalysisStep]:
         """What the analyzer of a field, or a named analyzer, makes of a text, step by step."""
 
+    def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
+        """In how many documents each of some terms stands, by field and term; 0 where no field has such terms."""
+
 
 class Engine(Protocol):
     """A place that holds indexes."""
@@ -133,6 +170,9 @@ class Engine(Protocol):
     def index_info(self, name: str) -> IndexInfo | None:
         """The version of an index that serves now, or None."""
 
+    def stored(self) -> list[StoredVersion]:
+        """Every version of every index of this prefix that searchapp has made, by name and version."""
+
     def build(
         self, name: str, spec: IndexSpec, documents: Iterable[Document], advance: Advance = no_progress
     ) -> IndexInfo:
@@ -142,7 +182,11 @@ class Engine(Protocol):
         """
 
     def remove(self, name: str) -> None:
-        """Remove an index and every version of it that searchapp has made; one that is not there is no error."""
+        """Remove an index and every version of it that searchapp has made; one that is not there is no error.
+
+        Raises:
+            EngineRefused: another process is building it.
+        """
 
     def open(self, name: str) -> Index:
         """A handle on the version that serves now.

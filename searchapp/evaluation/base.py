@@ -39,11 +39,15 @@ class OfficialScore:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One group of a breakdown: over how many topics (or whatever `Breakdown.counted` says) its figures are means."""
+    """One group of a breakdown: over how many topics (or whatever `Breakdown.counted` says) its figures are means.
+
+    `topics` are the names of its topics in `Scored.qrels`; none where it is no group of topics.
+    """
 
     group: str
     count: int
     values: Mapping[str, float]
+    topics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,8 @@ class CheckThatScorer:
             lines = read_debate(path, Problems(lenient=True))
             speakers = {line.number: line.speaker for line in lines}
             ranked = ranking(_scores(prediction, labels), labels, prediction.name)
-            debates.append(_Debate(prediction.name.removesuffix(SUFFIX), ranked, labels, speakers))
+            name = prediction.name.removesuffix(SUFFIX)
+            debates.append(_Debate(name, prediction.name, ranked, labels, speakers))
         made = {"debate": _by_debate, "event": _by_event, "speaker": _by_speaker}
         return [made[name](debates) for name in wanted]
 
@@ -130,8 +131,12 @@ def sorted_by_line(hits: Iterable[tuple[str, float]]) -> list[tuple[str, float]]
 def _check_files(predictions: Sequence[Prediction], gold: Sequence[Path]) -> None:
     """Refuse what the official scorer refuses before it reads any gold, in its order."""
     if len(predictions) != len(gold):
+        names = {prediction.path.name if prediction.path else prediction.name for prediction in predictions}
+        lacking = [path.name for path in gold if path.name not in names]
+        none_of = f" (none of {', '.join(lacking)})" if 0 < len(lacking) < len(gold) else ""
         raise NotScorable(
-            f"predictions: {len(predictions)}, gold files: {len(gold)}: give a gold file for each debate, in order",
+            f"predictions: {len(predictions)}{none_of}, gold files: {len(gold)}: give a gold file for each debate, in "
+            "order",
             f"Different number of gold files ({len(gold)}) and pred files ({len(predictions)}) provided. Cannot score.",
         )
     paths = [str(prediction.path) for prediction in predictions if prediction.path is not None]
@@ -275,7 +280,10 @@ def _official(
 
 @dataclass(frozen=True, slots=True)
 class _Debate:
+    """A debate by its name; `topic` is that of `Scored.qrels`."""
+
     name: str
+    topic: str
     ranked: Sequence[int]
     labels: Mapping[int, int]
     speakers: Mapping[int, str]
@@ -289,15 +297,18 @@ class _Debate:
 
 
 def _by_debate(debates: Sequence[_Debate]) -> Breakdown:
-    rows = [Row(one.name, len(one.ranked), figures(one.ranked, one.labels)) for one in debates]
+    rows = [Row(one.name, len(one.ranked), figures(one.ranked, one.labels), (one.topic,)) for one in debates]
     return Breakdown("debate", "by debate", tuple(rows), counted="lines")
 
 
 def _by_event(debates: Sequence[_Debate]) -> Breakdown:
-    groups: dict[str, list[dict[str, float]]] = {}
+    groups: dict[str, dict[str, dict[str, float]]] = {}
     for one in debates:
-        groups.setdefault(one.event(), []).append(figures(one.ranked, one.labels))
-    rows = [Row(group, len(groups[group]), means(groups[group])) for group in sorted(groups)]
+        groups.setdefault(one.event(), {})[one.topic] = figures(one.ranked, one.labels)
+    rows = [
+        Row(group, len(of_debate), means(list(of_debate.values())), tuple(of_debate))
+        for group, of_debate in sorted(groups.items())
+    ]
     title = f"by event: one voice has at least {ONE_VOICE:.0%} of the spoken lines"
     return Breakdown("event", title, tuple(rows), counted="debates")
 

@@ -12,7 +12,8 @@ from searchapp.digests import data_name, digest_file
 from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation.base import Breakdown, OfficialScore, ScorerOptions
 from searchapp.evaluation.measures import Measures, measure
-from searchapp.runs import directory
+from searchapp.names import refused
+from searchapp.runs import directory, learned
 from searchapp.runs.directory import StoredRun
 from searchapp.tasks.base import Task
 
@@ -25,7 +26,8 @@ class GoldSource:
     """Where the gold comes from, as far as the person has said, and what else the scorer is told.
 
     `gold` are files; without them the gold is that of `split` in the folder `data`. A run directory knows its
-    task, split and folder; what is said here comes before that. `by` names the breakdowns to compute.
+    task, split and folder; what is said here comes before that. `by` names the breakdowns to compute, `measures`
+    what is measured beside the official figures, by default what the task says.
     """
 
     task: str | None = None
@@ -35,12 +37,17 @@ class GoldSource:
     home: Path | None = None
     options: ScorerOptions = field(default_factory=ScorerOptions)
     by: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+
+    def loaded_task(self) -> Task | None:
+        """The task that is named, if one is."""
+        return None if self.task is None else tasks.load(self.task)
 
     def folder(self, task: Task) -> Path | None:
         """The folder with the task's files, if it is known."""
         if self.data is not None or (self.home is None and task.file is None):
             return self.data
-        folder = tasks.data_folder(task, self.home or Path())
+        folder = tasks.data_folder(task, self.home)
         return folder if folder.is_dir() else None
 
 
@@ -48,13 +55,14 @@ class GoldSource:
 class Evaluation:
     """The figures of one submission, as fractions.
 
-    `topics` is the number of topics with gold. `official` is what the organisers' scorer yields, `measures`
-    has the field's own, in ir-measures' notation. `warnings` say where a figure misleads. `judged` says what the
-    judgments cover that were the gold, None where the gold was the organisers'.
+    `task` is None where grades alone say what is right. `topics` is the number of topics with gold. `official` is
+    what the organisers' scorer yields, `measures` has the field's own, in ir-measures' notation. `warnings` say where a
+    figure misleads. `judged` says what the judgments cover that were the gold, None where the gold was the organisers'.
+    `files` are the official files that were scored, none for a run.
     """
 
     source: str
-    task: str
+    task: str | None
     split: str | None
     topics: int
     official: OfficialScore
@@ -62,6 +70,7 @@ class Evaluation:
     warnings: tuple[str, ...]
     breakdowns: tuple[Breakdown, ...] = ()
     judged: Mapping[str, Any] | None = None
+    files: tuple[str, ...] = ()
 
     def to_json(self, *, per_topic: bool = False) -> dict[str, Any]:
         """The JSON that `evaluate --json` prints; with `per_topic` the figures of each topic too."""
@@ -92,7 +101,7 @@ class Evaluation:
 
 
 def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
-    """Score run directories, or official files; files that make one submission together are scored as one.
+    """Score run directories, official files, or folders of them; files that make one submission together are one.
 
     Raises:
         NotScorable: the organisers' scorer stops on a file or refuses it.
@@ -100,10 +109,12 @@ def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
         DataError: a run or the gold is not what it should be, or the gold is masked.
     """
     evaluations = []
-    files = []
+    files: list[Path] = []
     for source in sources:
-        if source.is_dir():
+        if (source / directory.MANIFEST).is_file():
             evaluations.append(_evaluate_run(source, gold))
+        elif source.is_dir():
+            files += _files_in(source, gold)
         elif source.exists():
             files.append(source)
         else:
@@ -121,14 +132,42 @@ def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
     return evaluations + [_evaluate_files(task, submission, gold) for submission in submissions]
 
 
+def _files_in(folder: Path, gold: GoldSource) -> list[Path]:
+    """The official files in a folder; those that make one submission in the order of the gold files of their names.
+
+    Raises:
+        UsageError: it isn't said which task they are of, or there are none, or which belongs to which gold.
+    """
+    if gold.task is None:
+        raise UsageError(
+            f"{folder} is no run directory (it has no {directory.MANIFEST}): `searchapp rank` makes one; if it has "
+            "official files, name their task with --task"
+        )
+    task = tasks.load(gold.task)
+    found = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    if task.scorer.files_make_one:
+        wanted = [file.name for file in _gold_files(task, gold)]
+        kinds = {Path(name).suffix for name in wanted}
+        found = [path for path in found if path.suffix in kinds]
+        found.sort(key=lambda path: wanted.index(path.name) if path.name in wanted else len(wanted))
+        missing = [name for name in wanted if not (folder / name).exists()]
+        if missing and len(found) == len(wanted):  # of another number the scorer says what is missing
+            raise UsageError(
+                f"{folder} has no {', '.join(missing)}: name its files one by one, in the order of the gold files"
+            )
+    if not found:
+        raise UsageError(f"{folder} has no official file of {task.name}: `searchapp export` writes them")
+    return found
+
+
 def _evaluate_files(task: Task, files: Sequence[Path], gold: GoldSource) -> Evaluation:
-    source = ", ".join(map(str, files))
     gold_files = _gold_files(task, gold)
     predictions = task.scorer.read(files)  # whose errors name the file themselves
     try:
-        return _scored(source, task, gold, gold_files, predictions)
+        scored = _scored(", ".join(map(str, files)), task, gold, gold_files, predictions)
     except NotScorable as error:
-        raise error.of(source) from error
+        raise error.of(str(files[0]) if len(files) == 1 else f"{len(files)} files") from error
+    return replace(scored, files=tuple(map(str, files)))
 
 
 def _evaluate_run(path: Path, given: GoldSource) -> Evaluation:
@@ -149,11 +188,23 @@ def _evaluate_run(path: Path, given: GoldSource) -> Evaluation:
     if digest_file(path / directory.RANKINGS) != manifest.files.get(directory.RANKINGS):
         warnings.append(f"{path / directory.RANKINGS} has changed since the run was written")
     try:
-        return _scored(
+        found = _scored(
             str(path), task, gold, gold_files, task.scorer.predictions(stored.run), tuple(warnings)
         )
     except NotScorable as error:
         raise error.of(str(path)) from error
+    notes = []
+    ranked = [ranking.topic_id for ranking in stored.run]
+    left = len(ranked) - found.topics
+    if left > 0 and task.file is None:  # the scorer of a task of one's own says it
+        notes.append(
+            f"{len(ranked):,} topics are ranked and {found.topics:,} scored: the gold has nothing on the other {left:,}"
+        )
+    names: Mapping[str, float] = next(iter(found.measures.per_topic.values()), {})
+    scored = [topic for topic in ranked if topic in names] or ranked
+    told = learned.warning(path, manifest, scored, "--per-topic --json has the figures of the others")
+    notes += [told] if told else []
+    return replace(found, warnings=(*found.warnings, *notes))
 
 
 def task_of(stored: StoredRun, given: str | None = None) -> Task:
@@ -185,7 +236,9 @@ def _gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
     folder = gold.folder(task) or Path()
     if task.is_masked(folder, gold.split):
         files = ", ".join(map(str, task.split_files(folder, gold.split)))
-        raise DataError(f"{files}: the gold is masked, so nothing can be scored: choose another split")
+        raise DataError(
+            f"{files}: the gold is masked, so nothing can be scored: choose another split, or name gold with --gold"
+        )
     return task.gold_files(folder, gold.split)
 
 
@@ -200,16 +253,24 @@ def _scored(
     # Gold files that somebody names are scored whole, as the organisers' script does.
     options = gold.options if gold.gold else replace(gold.options, split=gold.split)
     scored = task.scorer.score(predictions, gold_files, options)
+    measures = measure(scored.rankings, scored.qrels, gold.measures or task.measures)
+    breakdowns = _breakdowns(task, gold, gold_files, predictions)
     return Evaluation(
         source=source,
         task=task.name,
         split=gold.split,
         topics=scored.topics,
         official=scored.official,
-        measures=measure(scored.rankings, scored.qrels, task.measures),
+        measures=measures,
         warnings=(*warnings, *scored.official.warnings),
-        breakdowns=_breakdowns(task, gold, gold_files, predictions),
+        breakdowns=tuple(_measured(one, measures) for one in breakdowns) if gold.measures else breakdowns,
     )
+
+
+def _measured(breakdown: Breakdown, measures: Measures) -> Breakdown:
+    """A breakdown with measures beside its own figures, where its groups are groups of topics."""
+    rows = (replace(row, values={**row.values, **measures.of(row.topics)}) for row in breakdown.rows)
+    return replace(breakdown, rows=tuple(rows))
 
 
 def _breakdowns(
@@ -220,8 +281,8 @@ def _breakdowns(
     known = task.scorer.breakdowns
     for name in gold.by:
         if name not in (*known, ALL):
-            choice = " or ".join((*known, ALL)) if known else "none, for this task has none"
-            raise UsageError(f"{task.reference} has no breakdown {name!r}: choose {choice}")
+            choice = refused(name, (*known, ALL)) if known else f"{name!r}: this task has none"
+            raise UsageError(f"{task.reference} has no breakdown {choice}")
     wanted = known if ALL in gold.by else gold.by
     folder = gold.folder(task)
     if folder is None or gold.split is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from searchapp.errors import NotScorable
@@ -32,8 +33,12 @@ Gold = Mapping[str, Mapping[str, tuple[str, ...]]]
 """The facts of each question's explanation with their roles, all ids in lower case."""
 
 
-def read_gold(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:
-    """The explanations as the official scorer reads them.
+V2_ID = "QuestionID"
+"""What WorldTree 2 calls the column `questionID`, by which the organisers' script of 2019 does not know it."""
+
+
+def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple[str, ...]]]:
+    """The explanations as the official scorer reads them; with `lenient` also those in the layout of WorldTree 2.
 
     Rows without a question id or an explanation are dropped, a repeated question keeps its last row at the place
     of its first, a repeated fact counts once.
@@ -47,13 +52,18 @@ def read_gold(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:
     if not header:
         message = f"{path} is empty: the gold is a table with a header"
         raise NotScorable(message, "pandas.errors.EmptyDataError: No columns to parse from file")
-    missing = [name for name in ("questionID", "explanation") if name not in header]
+    if lenient and is_of_worldtree_2(header):
+        header[header.index(V2_ID)] = worldtree.QUESTION_ID
+    missing = [name for name in (worldtree.QUESTION_ID, worldtree.EXPLANATION) if name not in header]
     if missing:
         # The wording for both is that of pandas for an index of texts.
         both = "None of [Index(['questionID', 'explanation'], dtype='object')] are in the [columns]"
         official = f'KeyError: "{missing} not in index"' if len(missing) == 1 else f'KeyError: "{both}"'
-        raise NotScorable(f"{path}: the header has no column {' and no column '.join(missing)}", official)
-    question_at, explanation_at = header.index("questionID"), header.index("explanation")
+        message = f"{path}: the header has no column {' and no column '.join(missing)}"
+        if is_of_worldtree_2(header):
+            message += f", but that of WorldTree 2, {V2_ID} (evaluate --lenient goes on)"
+        raise NotScorable(message, official)
+    question_at, explanation_at = header.index(worldtree.QUESTION_ID), header.index(worldtree.EXPLANATION)
     explained: dict[str, str] = {}
     for line, row, cells in rows:
         if len(cells) > len(header):
@@ -67,6 +77,16 @@ def read_gold(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:
         if question not in two_column.MISSING and explanation not in two_column.MISSING:
             explained[question.lower()] = _checked(path, line, explanation)
     return {question: _roles(explanation) for question, explanation in explained.items()}
+
+
+def is_of_worldtree_2(header: Sequence[str]) -> bool:
+    """Whether a header is that of the questions of WorldTree 2."""
+    return worldtree.QUESTION_ID not in header and V2_ID in header
+
+
+def _stops_at_header(path: Path) -> bool:
+    _line, _row, header = next(two_column.split_cells(two_column.read_text(path), path), (0, 0, []))
+    return is_of_worldtree_2(header)
 
 
 def _checked(path: Path, line: int, explanation: str) -> str:
@@ -164,14 +184,18 @@ class Explanation2019Scorer:
 
     def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
         (path,) = gold
-        return _qrels(read_gold(path))
+        return _qrels(read_gold(path, lenient=options.lenient))
 
     def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
         (path,) = gold
-        explanations = read_gold(path)
+        explanations = read_gold(path, lenient=options.lenient)
         rankings = folded(predictions)
+        official = score(predictions, explanations)
+        if _stops_at_header(path):
+            warning = f"{path} has the header of WorldTree 2, at which the organisers' script of 2019 stops"
+            official = replace(official, warnings=(warning, *official.warnings))
         return Scored(
-            score(predictions, explanations),
+            official,
             len(explanations),
             {question: distinct(rankings[question]) for question in explanations if question in rankings},
             _qrels(explanations),
@@ -189,7 +213,9 @@ class Explanation2019Scorer:
             questions = worldtree.read_questions(path, problems)
             asked = {each.id.lower(): f"{each.text} {each.answer}" for each in questions}
             problems.raise_if_any()
-        material = Material(folded(predictions), read_gold(path), texts, asked, self._terms)
+        # What stops the organisers' script was met when the figures themselves were computed.
+        gold_read = read_gold(path, lenient=True)
+        material = Material(folded(predictions), gold_read, texts, asked, self._terms)
         return [breakdown(name, material) for name in wanted]
 
 

@@ -114,12 +114,13 @@ def by_precision(material: Material) -> Breakdown:
 
 def by_length(material: Material) -> Breakdown:
     """MAP by the number of facts that the explanation has."""
-    figures: dict[int, list[float]] = {}
-    for _question, ranked, facts in material.answered():
+    figures: dict[int, dict[str, float]] = {}
+    for question, ranked, facts in material.answered():
         ranks = ranks_of(ranked, facts)
-        figures.setdefault(len(facts), []).append(average_precision(ranks.values(), len(facts)))
+        figures.setdefault(len(facts), {})[question] = average_precision(ranks.values(), len(facts))
     rows = tuple(
-        Row(str(length), len(values), {"MAP": mean(values)}) for length, values in sorted(figures.items())
+        Row(str(length), len(of_topic), {"MAP": mean(list(of_topic.values()))}, tuple(of_topic))
+        for length, of_topic in sorted(figures.items())
     )
     return Breakdown("length", "MAP by the number of facts of the explanation", rows, histogram="MAP")
 

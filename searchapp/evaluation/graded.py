@@ -34,7 +34,15 @@ class GradedScorer:
 
     def read(self, files: Sequence[Path]) -> Rankings:
         (path,) = files
-        return self.predictions(trec.read_run(path))
+        problems = Problems()
+        run = trec.read_run(path, problems)
+        if problems and all(problem.kind in trec.OF_RANKS for problem in problems):
+            run = trec.read_by_score(
+                path
+            ).run  # of another system, whose ranks begin with 0, or whose lines are mixed
+        else:
+            problems.raise_if_any()
+        return self.predictions(run)
 
     def predictions(self, run: Run) -> Rankings:
         return {ranking.topic_id: ranking.document_ids() for ranking in run}

@@ -12,62 +12,155 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from searchapp.errors import DataError, NotScorable
+from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation.base import OfficialScore, ScorerOptions
-from searchapp.evaluation.evaluate import Evaluation, task_of
+from searchapp.evaluation.evaluate import Evaluation, GoldSource, task_of
 from searchapp.evaluation.measures import Measures, measure
 from searchapp.judging.treatment import Unjudged
 from searchapp.model import Ranking, Run
-from searchapp.runs import directory
+from searchapp.runs import given, learned
+from searchapp.runs.directory import StoredRun
+from searchapp.runs.given import GivenRun
 from searchapp.tasks.base import Grades, Task
 
 JUDGED = ("Judged@10", "Judged@100")
 ALSO = ("AP", "nDCG@10")
 """Measured beside the task's own measures."""
+OF_NO_TASK = ("AP", "nDCG@10", "RR", "P@10", "R@100")
+"""Measured where no task says what to measure."""
 
 
-def evaluate_judged(
-    path: Path,
-    grades: Grades,
-    unjudged: Unjudged = Unjudged.nonrelevant,
-    options: ScorerOptions | None = None,
-    task_name: str | None = None,
-) -> Evaluation:
-    """Score a run directory on the topics that have grades.
+@dataclass(frozen=True, slots=True)
+class Judgments:
+    """What runs are scored against, and how.
+
+    `grades` are by topic and document, `unjudged` says what counts that has none. With `unseen` only topics count that
+    a run has not learned from.
+    """
+
+    grades: Grades
+    unjudged: Unjudged = Unjudged.nonrelevant
+    unseen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A run that is scored, with what is known of it: its task, and the split and folder that it is of."""
+
+    given: GivenRun
+    task: Task | None = None
+    split: str | None = None
+    data: Path | None = None
+
+    @classmethod
+    def of(cls, path: Path, source: GoldSource) -> Subject:
+        """A run directory, which knows all that, or a TREC run, of which `source` may say it.
+
+        Raises:
+            UsageError: there is no run, or it is another task's.
+            DataError: it can't be read.
+        """
+        read = given.read(path)
+        if read.manifest is not None:
+            own = task_of(StoredRun(path, read.manifest, read.run), source.task)
+            return cls(read, own, read.manifest.split, source.data or Path(read.manifest.data))
+        task = source.loaded_task()
+        return cls(read, task, source.split, None if task is None else source.folder(task))
+
+    @property
+    def path(self) -> Path:
+        return self.given.path
+
+
+def evaluate_judged(subject: Subject, judgments: Judgments, source: GoldSource) -> Evaluation:
+    """Score a run on the topics that it ranks and that have grades.
 
     The official figures are those of the organisers' scorer with the grades as gold; they exist only where unjudged
-    documents count as not relevant, since their scorer has no other notion.
+    documents count as not relevant, since their scorer has no other notion, and where the task is known. Without a
+    task the field's measures are all there is, and the first of them is what `official.measure` names.
 
     Raises:
-        DataError: the run ranks none of the judged topics.
+        UsageError: a measure can't be computed, or it isn't known what the run has learned from.
+        DataError: the run ranks none of the judged topics, or has learned from all of them.
         NotScorable: the organisers' scorer would not score the run against this gold.
     """
-    stored = directory.read(path)
-    task = task_of(stored, task_name)
-    rankings = [ranking for ranking in stored.run if grades.get(ranking.topic_id)]
-    if not rankings:
-        raise DataError(
-            f"{path} ranks no topic that has been judged: `searchapp judge {task.reference} --run {path}`"
-        )
-    known = {ranking.topic_id: grades[ranking.topic_id] for ranking in rankings}
-    names = tuple(dict.fromkeys((*task.measures, *ALSO, *JUDGED)))
-    measures = _measured(rankings, known, unjudged, names, len(task.grades) - 1)
+    path, task = subject.path, subject.task
+    judged = [ranking for ranking in subject.given.run if judgments.grades.get(ranking.topic_id)]
+    if not judged:
+        advice = "" if task is None else f": `searchapp judge {task.reference} --run {path}`"
+        raise DataError(f"{path} ranks no topic that has been judged{advice}")
+    rankings, notes = _unseen(subject, judged, unseen=judgments.unseen)
+    known = {ranking.topic_id: judgments.grades[ranking.topic_id] for ranking in rankings}
+    if task is None:
+        names = source.measures or (*OF_NO_TASK, *JUDGED)
+        best = max((grade for grades in known.values() for grade in grades.values()), default=1)
+    else:
+        names = source.measures or tuple(dict.fromkeys((*task.measures, *ALSO, *JUDGED)))
+        best = len(task.grades) - 1
+    measures = _measured(rankings, known, judgments.unjudged, names, best)
     try:
-        official, warnings = _official(task, stored, rankings, known, unjudged, options or ScorerOptions())
+        official, warnings = _official(subject, rankings, known, judgments.unjudged, source.options, names)
     except NotScorable as error:
         raise error.of(str(path)) from error
+    said = (subject.given.note, _counted(subject.given.run, judged, judgments.grades))
     return Evaluation(
         source=str(path),
-        task=task.name,
-        split=stored.manifest.split,
+        task=None if task is None else task.name,
+        split=subject.split,
         topics=len(known),
         official=official,
         measures=measures,
-        warnings=warnings,
-        judged=_described(rankings, known, unjudged),
+        warnings=(*filter(None, said), *notes, *warnings),
+        judged=_described(rankings, known, judgments.unjudged),
     )
+
+
+def _unseen(
+    subject: Subject, judged: Sequence[Ranking], *, unseen: bool
+) -> tuple[Sequence[Ranking], Sequence[str]]:
+    """The rankings that count, and sentences on them; only those `unseen` that the run has not learned from."""
+    manifest, path = subject.given.manifest, subject.path
+    if manifest is None:
+        if unseen:
+            raise UsageError(
+                f"{path} is a TREC run, which does not say what it has learned from: leave out --unseen"
+            )
+        return judged, ()
+    topics = [ranking.topic_id for ranking in judged]
+    if not unseen:
+        told = learned.warning(path, manifest, topics, "--unseen scores the others alone")
+        return judged, (told,) if told else ()
+    seen = learned.topics_of(path, manifest)
+    left = [ranking for ranking in judged if ranking.topic_id not in seen]
+    if not left:
+        raise DataError(
+            f"{path} has learned from every judged topic that it ranks, so that --unseen leaves none: judge others"
+        )
+    if len(left) == len(judged):
+        return left, ()
+    out = len(judged) - len(left)
+    return left, (
+        f"{out:,} of {len(judged):,} judged topics are left out, for the run has learned from them",
+    )
+
+
+def _counted(run: Run, judged: Sequence[Ranking], grades: Grades) -> str | None:
+    """Why not all topics are scored, in a sentence; None when they are."""
+    without = len(run) - len(judged)
+    unranked = sum(map(bool, grades.values())) - len(judged)
+    reasons = []
+    if without:
+        reasons.append(
+            f"{without:,} of the {len(run):,} ranked topics {'has' if without == 1 else 'have'} no grades"
+        )
+    if unranked:
+        of = "1 topic with grades is" if unranked == 1 else f"{unranked:,} topics with grades are"
+        reasons.append(f"{of} not ranked")
+    scored = "1 is" if len(judged) == 1 else f"{len(judged):,} are"
+    return f"{' and '.join(reasons)}: {scored} scored" if reasons else None
 
 
 def _measured(
@@ -96,25 +189,41 @@ def _measured(
 
 
 def _official(
-    task: Task,
-    stored: directory.StoredRun,
+    subject: Subject,
     rankings: Sequence[Ranking],
     grades: Grades,
     unjudged: Unjudged,
     options: ScorerOptions,
+    names: Sequence[str],
 ) -> tuple[OfficialScore, tuple[str, ...]]:
-    manifest = stored.manifest
+    task = subject.task
+    if task is None:
+        return OfficialScore(names[0], {}), ()
+    none = OfficialScore(task.official_measure, {})
     if unjudged is not Unjudged.nonrelevant:
-        none = OfficialScore(task.official_measure, {})
         return none, (f"there is no official figure: unjudged documents are taken as {unjudged.value}",)
-    run = Run(stored.run.tag, tuple(rankings))
+    if subject.data is None or subject.split is None:
+        return none, (
+            f"there is no official figure of {subject.path}: name the task's files with --data and --split",
+        )
+    run = Run(subject.given.run.tag, tuple(rankings))
     with tempfile.TemporaryDirectory(prefix="searchapp-gold-") as folder:
+        try:
+            gold = task.judged_gold(grades, subject.data, subject.split)
+            predictions = task.scorer.predictions(run)
+        except (
+            ValueError
+        ) as error:  # an id that is no number, where the task's are: of another task, or of none
+            raise DataError(
+                f"{subject.path}: the run or the grades name topics or documents that are not of {task.name} "
+                f"({error}): score them without --task, or with a run of the task"
+            ) from error
         files = []
-        for name, write in task.judged_gold(grades, Path(manifest.data), manifest.split).items():
+        for name, write in gold.items():
             files.append(Path(folder) / name)
             with files[-1].open("wb") as file:
                 write(file)
-        scored = task.scorer.score(task.scorer.predictions(run), files, options)
+        scored = task.scorer.score(predictions, files, options)
     return scored.official, scored.official.warnings
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+import difflib
+import itertools
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +15,10 @@ from searchapp.errors import UsageError
 if TYPE_CHECKING:
     from ir_measures import Measure
 
-_PROVIDERS = ("pytrec_eval", "msmarco", "judged")
-"""What computes inside this process; ir-measures' others run Perl, or need further packages."""
+_PROVIDERS = ("pytrec_eval", "msmarco", "judged", "accuracy", "compat", "cwl_eval", "pyndeval")
+"""What computes inside this process, the last two where their packages are installed; ir-measures' others run Perl."""
+
+ADVICE = "use ir-measures' notation, such as AP, RR, P@5, R@100 or nDCG@10"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,14 @@ class Measures:
 
     values: Mapping[str, float]
     per_topic: Mapping[str, Mapping[str, float]]
+
+    def of(self, topics: Collection[str]) -> dict[str, float]:
+        """The values over some of the topics; nothing when none of them was measured."""
+        known = {
+            name: {topic: of_topic[topic] for topic in topics if topic in of_topic}
+            for name, of_topic in self.per_topic.items()
+        }
+        return {name: _aggregate(_parse(name), some) for name, some in known.items() if some}
 
 
 def measure(
@@ -88,23 +101,98 @@ def _scored(rankings: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]
     return scored
 
 
+def require_measures(names: Sequence[str]) -> None:
+    """Make sure, before any work is done for it, that measures can be computed.
+
+    Raises:
+        UsageError: one can't, or there is none of the name; with one that may have been meant.
+    """
+    for name in names:
+        _parse(name)
+
+
 def _parse(name: str) -> Measure:
-    advice = "use ir-measures' notation, such as AP, RR, P@5, R@100 or nDCG@10"
     try:
         parsed = _read(name)
         computed = _provider().supports(parsed)
-    except (AttributeError, ValueError, KeyError, TypeError, AssertionError, SyntaxError) as error:
-        raise UsageError(f"there is no measure {name!r}: {advice}") from error
+    except _NO_MEASURE as error:
+        raise UsageError(f"there is no measure {name!r}: {_advice(_alike(name.strip()))}") from error
     if not computed:
+        advice = _needed(parsed) or _advice([f"{name}@10"])
         raise UsageError(f"the measure {name!r} cannot be computed here: {advice}")
     # trec_eval takes the process down when it meets a cut-off that is not positive.
     cutoff = parsed.params.get("cutoff", 1)
     if type(cutoff) is not int or cutoff < 1:
-        raise UsageError(f"the cut-off of the measure {name!r} must be a whole number from 1 on: {advice}")
+        raise UsageError(f"the cut-off of the measure {name!r} must be a whole number from 1 on: {ADVICE}")
     relevant_from = parsed.params.get("rel", 1)
     if type(relevant_from) is not int or relevant_from < 1:
-        raise UsageError(f"`rel` of the measure {name!r} must be a whole number from 1 on: {advice}")
+        raise UsageError(f"`rel` of the measure {name!r} must be a whole number from 1 on: {ADVICE}")
     return parsed
+
+
+_NO_MEASURE = (AttributeError, ValueError, KeyError, TypeError, AssertionError, SyntaxError)
+"""What ir-measures raises at a name or at parameters that it does not know."""
+
+_OF_TREC_EVAL = {
+    r"map": "AP",
+    r"map_cut[._](\d+)": r"AP@\1",
+    r"recip_rank": "RR",
+    r"[Pp][._](\d+)": r"P@\1",
+    r"recall[._](\d+)": r"R@\1",
+    r"ndcg": "nDCG",
+    r"ndcg_cut[._](\d+)": r"nDCG@\1",
+    r"success[._](\d+)": r"Success@\1",
+    r"iprec_at_recall[._](\d\.\d+)": r"IPrec@\1",
+    r"num_(rel|ret)": r"Num\1",
+    r"num_rel_ret": "NumRet(rel=1)",
+    r"set_([PF])": r"Set\1",
+    r"set_recall": "SetR",
+}
+"""The names that trec_eval has for measures, as patterns, and ir-measures' names for the same."""
+
+
+def _advice(candidates: Iterable[str]) -> str:
+    """What to write instead: the first of some names that is a measure's, else what such names look like."""
+    meant = next((one for one in candidates if _is_measure(one)), None)
+    return ADVICE if meant is None else f"did you mean {meant}? Otherwise {ADVICE}"
+
+
+def _alike(name: str) -> Iterator[str]:
+    """Names that are like one: trec_eval's for the same measure, another spelling, or nearly the same letters."""
+    from ir_measures.measures import registry
+
+    for pattern, other in _OF_TREC_EVAL.items():
+        if found := re.fullmatch(pattern, name):
+            yield found.expand(other)
+    letters = "".join(itertools.takewhile(lambda letter: letter.isalpha() or letter == "_", name))
+    by_letters = {str(known).casefold(): str(known) for known in sorted(registry)}
+    for close in _close(letters.casefold(), list(by_letters)):
+        known = by_letters[close]
+        yield from (known + name[len(letters) :], known, f"{known}@10")
+
+
+def _close(word: str, words: Sequence[str]) -> Sequence[str]:
+    """The word itself if it is among the words, else those that are nearly the same."""
+    return [word] if word in words else difflib.get_close_matches(word, words, n=3, cutoff=0.6)
+
+
+def _is_measure(name: str) -> bool:
+    try:
+        parsed = _read(name)
+        return bool(_provider().supports(parsed)) and parsed.params.get("cutoff", 1) >= 1
+    except _NO_MEASURE:
+        return False
+
+
+def _needed(measure: Measure) -> str:
+    """Which package computes a measure that can't be computed as it is; nothing if none does."""
+    from ir_measures import providers
+
+    for name, package in (("cwl_eval", "cwl-eval"), ("pyndeval", "pyndeval")):
+        provider: Any = providers.registry[name]
+        if not provider.is_available() and provider.supports(measure):
+            return f"it needs the Python package {package}"
+    return ""
 
 
 def _read(name: str) -> Measure:
@@ -135,9 +223,9 @@ def _read(name: str) -> Measure:
 def _provider() -> Any:
     from ir_measures import providers
 
-    return providers.FallbackProvider(  # type: ignore[no-untyped-call]
-        [providers.registry[name] for name in _PROVIDERS]
-    )
+    known = [providers.registry[name] for name in _PROVIDERS]
+    available = [provider for provider in known if provider.is_available()]
+    return providers.FallbackProvider(available)  # type: ignore[no-untyped-call]
 
 
 def _aggregate(kind: Measure, values: Mapping[str, float]) -> float:

@@ -26,6 +26,7 @@ from searchapp.evaluation.json_files import load_list
 from searchapp.evaluation.relation_counts import MEASURES, Counts, count_multisets, count_slots, json_name
 from searchapp.formats.problems import shown
 from searchapp.model import Hits, Run
+from searchapp.names import refused
 
 MICRO = ("Micro precision", "Micro recall", "Micro F1")
 KNOWLEDGE_BASES = ("dbpedia", "wikidata")
@@ -63,13 +64,17 @@ class Predictions:
 
     `rankings` are the whole rankings when the predictions come from a run, from which the field's measures
     are computed; otherwise they are computed from the answers. `warnings` say what the official script skips,
-    `source` names the file.
+    `source` names the file. Of a run the ids are text, and stand for whichever id of the gold is written so.
     """
 
     answers: Mapping[Any, Any]
     rankings: Mapping[str, Sequence[str]] | None = None
     warnings: tuple[str, ...] = ()
     source: str = "the run"
+
+    def key(self, id_: Any) -> Any:
+        """What the answer to the gold question of an id is found by."""
+        return id_ if self.rankings is None else _name(id_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +196,7 @@ class RelationScorer:
                 entries[id_] = entry
         if knowledge_base not in KNOWLEDGE_BASES:
             raise NotScorable(
-                f"there is no knowledge base {knowledge_base!r}: choose {' or '.join(KNOWLEDGE_BASES)}",
+                f"there is no knowledge base {refused(knowledge_base, KNOWLEDGE_BASES)}",
                 f"Exception: Invalid KB: {knowledge_base}",
             )
         count = count_slots if knowledge_base == "dbpedia" else count_multisets
@@ -204,13 +209,14 @@ class RelationScorer:
                 name = f"{name} ({type(id_).__name__})"
             names[name] = None
             where = f"question {_shown(id_)}"
-            if id_ in predictions.answers and isinstance(predictions.answers[id_], dict):
+            key = predictions.key(id_)
+            if key in predictions.answers and isinstance(predictions.answers[key], dict):
                 # What the official script makes of an object is nothing that anybody means.
                 raise DataError(
                     f"{predictions.source}: {where}: the predicted relations must be a list, not an object"
                 )
-            if id_ in predictions.answers:
-                counts, honest = count(predictions.answers[id_], entry["relations"], where)
+            if key in predictions.answers:
+                counts, honest = count(predictions.answers[key], entry["relations"], where)
             else:
                 size = len(entry["relations"]) if isinstance(entry["relations"], list) else 0
                 counts = honest = Counts(slots=size)
@@ -272,14 +278,22 @@ def _is_letters(question: _Question) -> bool:
 def _broken_down(
     name: str, title: str, questions: Sequence[_Question], group_of: Callable[[_Question], str]
 ) -> Breakdown:
-    groups: dict[str, list[dict[str, float]]] = {}
+    groups: dict[str, list[_Question]] = {}
     for question in questions:
-        groups.setdefault(group_of(question), []).append(question.official.figures())
+        groups.setdefault(group_of(question), []).append(question)
     if name == "relations":
         order = sorted(groups, key=int)
     else:
         order = sorted(groups, key=lambda group: (group == OTHER, -len(groups[group]), group))
-    rows = tuple(Row(group, len(groups[group]), _means(groups[group])) for group in order)
+    rows = tuple(
+        Row(
+            group,
+            len(groups[group]),
+            _means(question.official.figures() for question in groups[group]),
+            tuple(question.name for question in groups[group]),
+        )
+        for group in order
+    )
     return Breakdown(name, title, rows, counted="questions")
 
 

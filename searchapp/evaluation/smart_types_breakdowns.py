@@ -24,11 +24,15 @@ _CATEGORY_ORDER = ("boolean", "literal", "resource")
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """One result: the gold question, its figures (None where it is left out of one), how many types it has."""
+    """One result: the gold question, its figures (None where it is left out of one), how many types it has.
+
+    `name` is that of the question in `Scored.qrels`.
+    """
 
     question: Mapping[str, Any]
     figures: Figures
     types: int
+    name: str
 
 
 def broken_down(name: str, singles: Sequence[Single]) -> Breakdown:
@@ -74,7 +78,11 @@ def _breakdown(
     members: dict[str, list[Single]] = {group: [] for group in order}
     for single, group in zip(singles, groups, strict=True):
         members[group].append(single)
-    rows = [Row(group, len(held), _means(held)) for group, held in members.items() if held]
+    rows = [
+        Row(group, len(held), _means(held), tuple(dict.fromkeys(single.name for single in held)))
+        for group, held in members.items()
+        if held
+    ]
     return Breakdown(name, title, tuple(rows), counted="questions")
 
 

@@ -138,7 +138,7 @@ class SmartTypesDbpediaScorer:
         questions = read_gold(gold[0], hierarchy, partial(self._in_split, named))
         results = _results(_aligned(predictions, questions), questions, hierarchy)
         singles = [
-            Single(questions[id_], result.figures(), len(questions[id_]["type"] or ()))
+            Single(questions[id_], result.figures(), len(questions[id_]["type"] or ()), _name(id_, questions))
             for id_, result in results.items()
         ]
         return [broken_down(name, singles) for name in BREAKDOWNS if name in wanted]

@@ -25,7 +25,7 @@ from searchapp.evaluation.json_files import load_list
 from searchapp.evaluation.smart_types import InSplit, Predictions
 from searchapp.evaluation.smart_types_breakdowns import BREAKDOWNS, Single, broken_down
 from searchapp.formats.problems import shown
-from searchapp.formats.smart_types import BOOLEAN, LITERAL, RESOURCE
+from searchapp.formats.smart_types import BOOLEAN, LITERAL, RESOURCE, Prediction
 from searchapp.model import Run
 
 MEASURE = "MRR"
@@ -115,11 +115,22 @@ class SmartTypesWikidataScorer:
                 result.question,
                 {"accuracy": int(result.right), MEASURE: result.reciprocal},
                 len(smart_types.as_types(result.question["type"])),
+                str(result.id),
             )
             for result in results
             if result.question is not None
         ]
         return [broken_down(name, singles) for name in BREAKDOWNS if name in wanted]
+
+    def stops(
+        self, predictions: Sequence[Prediction], gold: Path, split: str
+    ) -> Iterator[tuple[Prediction, NotScorable]]:
+        """The good predictions of a file whose types the official scorer stops at."""
+        entries = [
+            {"id": one.official_id, "category": one.category, "type": list(one.types)} for one in predictions
+        ]
+        for place, error in stops(entries, self._gold(gold, split)):
+            yield predictions[place], error
 
     def _gold(self, path: Path, split: str | None) -> list[dict[str, Any]]:
         return [
@@ -147,11 +158,7 @@ def _results(predictions: Entries, gold: Entries, *, whole_labels: bool = False)
     _require_columns(predictions, "prediction", ("id", "category"))
     _require_columns(gold, "gold question", KEYS)
     no_types = not any("type" in entry for entry in predictions)
-    questions: dict[Any, Mapping[str, Any]] = {}
-    for entry in gold:
-        questions.setdefault(
-            _key(entry.get("id")), {key: entry.get(key, _MISSING) for key in (*entry, *KEYS)}
-        )
+    questions = _by_id(gold)
     results: list[_Result] = []
     before = 0
     for entry in predictions:
@@ -171,6 +178,30 @@ def _results(predictions: Entries, gold: Entries, *, whole_labels: bool = False)
         before = rank
         results.append(_Result(id_, question, right, rank))
     return results
+
+
+def stops(predictions: Entries, gold: Entries) -> Iterator[tuple[int, NotScorable]]:
+    """The places of all predictions whose types the official scorer stops at, of which it meets the first alone."""
+    questions = _by_id(gold)
+    for place, entry in enumerate(predictions):
+        question = questions.get(_key(entry["id"]))
+        category = entry["category"]
+        if question is None or category != question["category"] or category not in (LITERAL, RESOURCE):
+            continue
+        try:
+            _rank(entry["id"], entry["type"], question["type"], whole_labels=False)
+        except NotScorable as error:
+            yield place, error
+
+
+def _by_id(gold: Entries) -> dict[Any, Mapping[str, Any]]:
+    """The gold questions by id, the first of several, with a missing value for each key that one lacks."""
+    questions: dict[Any, Mapping[str, Any]] = {}
+    for entry in gold:
+        questions.setdefault(
+            _key(entry.get("id")), {key: entry.get(key, _MISSING) for key in (*entry, *KEYS)}
+        )
+    return questions
 
 
 def _key(id_: Any) -> tuple[type, Any]:
@@ -213,7 +244,7 @@ def _rank(id_: Any, predicted: Any, wanted: Any, whole_labels: bool) -> int:
             official = f"AttributeError: {type(wanted).__name__!r} object has no attribute 'index'"
             raise NotScorable(f"{where}: the gold has no list of types", official)
         if type_ not in wanted:
-            part = "which is only a part of what the gold lists (--lenient goes on)"
+            part = "which is only a part of what the gold lists (evaluate --lenient goes on)"
             message = f"{where} has the type {shown(type_)}, {part}"
             raise NotScorable(message, f"ValueError: {type_!r} is not in list")
         return wanted.index(type_) + 1

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from searchapp.errors import DataError, UsageError
+from searchapp.names import refused
 
 _FILE = Path(__file__).parents[1] / "data_sources.toml"
 
@@ -126,7 +127,7 @@ def load(task: str) -> Source:
     """
     known = _read()
     if task not in known:
-        raise UsageError(f"no official data is known for {task!r}: choose {' or '.join(known)}")
+        raise UsageError(f"no official data is known for {refused(task, known)}")
     return parse(task, known[task])
 
 

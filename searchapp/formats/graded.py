@@ -44,7 +44,7 @@ class Grade(NamedTuple):
 
 def format_of(path: Path) -> str | None:
     """The format that a file's name tells; None when it tells none."""
-    return TREC if path.suffix.lower() in SUFFIXES else records.format_of(path)
+    return TREC if records.suffix_of(path) in SUFFIXES else records.format_of(path)
 
 
 def read_grades(path: Path, layout: GradeLayout, problems: Problems, highest: int) -> Iterator[Grade]:

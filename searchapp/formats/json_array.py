@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeGuard
 
 from searchapp.formats.encoding import remedy
 from searchapp.formats.json_stream import type_name
@@ -35,6 +35,10 @@ class RepeatedKeys(dict[str, Any]):
         super().__init__(pairs)
         names = [name for name, _value in pairs]
         self.names = sorted({name for name in names if names.count(name) > 1})
+
+
+OfficialId = str | int
+"""An id as a file has it: the official scorers tell the number 7 from the text "7"."""
 
 
 class _NoListError(Exception):
@@ -67,6 +71,41 @@ def read_entries(path: Path, problems: Problems, *, bom: bool = False) -> Iterat
     except _NoListError as error:
         kind, where, detail = error.args
         problems.add(path, kind, where, detail, skippable=False)
+
+
+def official_ids(path: Path, *, bom: bool = False) -> dict[str, OfficialId]:
+    """The ids of the file's objects as they stand there, by their text; nothing else is checked.
+
+    Raises:
+        InvalidFiles: the file is missing, or holds no list.
+    """
+    problems = Problems(lenient=True)
+    ids: dict[str, OfficialId] = {}
+    for entry in read_entries(path, problems, bom=bom):
+        id_ = entry.value.get("id") if isinstance(entry.value, dict) else None
+        if is_id(id_):
+            ids.setdefault(str(id_), id_)
+    problems.raise_if_any(
+        "its ids go into the official file as they stand there: name the folder that has it with --data"
+    )
+    return ids
+
+
+def is_id(value: object) -> TypeGuard[OfficialId]:
+    """Whether a value can be an id: text or an integer, which to Python true and false are and to JSON not."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def other_type_of_id(id_: object, first: OfficialId | None) -> str | None:
+    """Why a value is no id of a file whose first id is `first`, None for a good one.
+
+    A file has ids of one type: where both occur, something has been made of them that the scorers tell apart.
+    """
+    if not is_id(id_):
+        return f"id is {type_name(id_)}, not a string or an integer"
+    if first is not None and type(id_) is not type(first):
+        return f"id is {type_name(id_)}, and {type_name(first)} in the first entry"
+    return None
 
 
 def place(entry: Entry, id_: object = None) -> str:

@@ -4,25 +4,36 @@ r"""Records of a user's own: a table with named columns, or a JSON object a line
     tsv     tabs; nothing is quoted, a quote is an ordinary character, no cell holds a tab or a line end
     jsonl   a JSON object a line; blank lines are skipped
 
-Files are UTF-8 and read as streams. A byte-order mark, CRLF and a last line without an end are harmless and
-accepted. The first row of a table names its columns, unless the names are given because the file has none.
-Everything else is told with its line, and the record left out.
+Files are UTF-8, or that compressed with gzip, and read as streams. A byte-order mark, CRLF and a last line without an
+end are harmless and accepted. The first row of a table names its columns, unless the names are given because the file
+has none. Everything else is told with its line, and the record left out.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from searchapp.formats import json_stream
-from searchapp.formats.encoding import remedy
+from searchapp.formats.encoding import SAVE_AS_UTF8, foreign, opened
 from searchapp.formats.problems import Problems, shown
 
 FORMATS = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl"}
 """The formats, and the suffix that stands for each."""
+
+SEPARATORS = {"csv": "commas", "tsv": "tabs"}
+"""What separates the cells of a table."""
+
+_OTHER_SEPARATORS = (
+    ("\t", "tabs", 'say format = "tsv" in the task file, or give the file a name that ends in .tsv'),
+    (";", "semicolons", "save it with commas or with tabs"),
+    ("|", "vertical bars", "save it with commas or with tabs"),
+    (",", "commas", 'say format = "csv" in the task file, or give the file a name that ends in .csv'),
+)
 
 LONGEST_CELL = 1 << 24
 """In characters. A quote that is never closed would otherwise take the rest of a large file for one cell."""
@@ -37,8 +48,15 @@ class Record(NamedTuple):
 
 def format_of(path: Path) -> str | None:
     """The format that a file's name tells; None when it tells none."""
-    suffix = ".jsonl" if path.suffix.lower() == ".ndjson" else path.suffix.lower()
+    suffix = suffix_of(path)
+    suffix = ".jsonl" if suffix == ".ndjson" else suffix
     return next((name for name, own in FORMATS.items() if own == suffix), None)
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that tells a file's format, in small letters: of `a.jsonl.gz` it is `.jsonl`."""
+    name = Path(path.stem) if path.suffix.lower() == ".gz" else path
+    return name.suffix.lower()
 
 
 def read_records(
@@ -60,8 +78,26 @@ def read_records(
             yield from _objects(lines)
         else:
             yield from _rows(lines, format_, required, columns)
+    except Unsupported as error:
+        problems.add(path, "unsupported file", detail=str(error), skippable=False)
     except OSError as error:
         problems.add_unopened(path, error)
+
+
+class Unsupported(Exception):
+    """A file is no table or JSONL at all; says what it is, and what to do."""
+
+
+def read_rows(path: Path, format_: str) -> Iterator[list[str]]:
+    """The cells of every row of a table, the first one too, whatever it is; a row that is broken is the last.
+
+    Raises:
+        Unsupported: it is no text.
+        OSError: it can't be read.
+    """
+    lines = _Lines(path, Problems())
+    for _line, cells in _cells(lines, format_):
+        yield cells
 
 
 class _Lines:
@@ -75,13 +111,15 @@ class _Lines:
 
     def __iter__(self) -> Iterator[str]:
         offset = 0
-        with self.path.open("rb") as file:
+        with opened(self.path) as file:
+            if found := foreign(file.head):
+                raise Unsupported(str(found))
             for self.number, raw in enumerate(file, 1):
                 try:
                     text = raw.decode()
                 except UnicodeDecodeError as error:
                     byte = f"byte 0x{raw[error.start]:02x} at offset {offset + error.start}"
-                    self.wrong("not UTF-8", f"{byte} is not valid there; {remedy(self.path)}")
+                    self.wrong("not UTF-8", f"{byte} is not valid there; {SAVE_AS_UTF8}")
                     text = raw.decode(errors="replace")
                 offset += len(raw)
                 yield text.removeprefix("\ufeff") if self.number == 1 else text
@@ -104,6 +142,10 @@ def _rows(
     any_row = False
     for start, cells in _cells(lines, format_):
         good = lines.was_good()
+        if not any_row and (other := separator_instead(cells, format_)) and cells[0] not in required:
+            raise Unsupported(
+                f"its cells are separated by {other[0]}, not by {SEPARATORS[format_]}: {other[1]}"
+            )
         any_row = True
         if named is None:
             named = cells
@@ -118,6 +160,15 @@ def _rows(
     if not any_row:
         detail = "a header line is expected" if columns is None else "it has no row"
         lines.problems.add(lines.path, "empty file", detail=detail, skippable=False)
+
+
+def separator_instead(cells: Sequence[str], format_: str) -> tuple[str, str] | None:
+    """What separates the cells of a row that seems to be one cell, and what to do about it; None if it is one cell."""
+    if len(cells) == 1:
+        for mark, name, advice in _OTHER_SEPARATORS:
+            if mark in cells[0] and name != SEPARATORS[format_]:
+                return name, advice
+    return None
 
 
 def _cells(lines: _Lines, format_: str) -> Iterator[tuple[int, list[str]]]:
@@ -166,6 +217,8 @@ def _objects(lines: _Lines) -> Iterator[Record]:
     for text in lines:
         if not text.strip():
             continue
+        if not any_line and _ARRAY.fullmatch(text):
+            raise Unsupported("it is a JSON array: write an object a line, for instance with `jq -c '.[]'`")
         any_line = True
         value = _parsed(text, lines)
         if lines.was_good():
@@ -174,6 +227,10 @@ def _objects(lines: _Lines) -> Iterator[Record]:
         lines.problems.add(
             lines.path, "empty file", detail="a JSON object a line is expected", skippable=False
         )
+
+
+_ARRAY = re.compile(r"\s*\[\s*(\{.*)?", re.DOTALL)
+"""The first line of a JSON array of objects."""
 
 
 class _RepeatedKey(ValueError):

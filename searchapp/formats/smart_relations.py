@@ -8,11 +8,14 @@
     test questions         likewise without `relations`, or with null or an empty list in its place
     predictions            [{"id": "q-1", "relations": ["dbo:producer", "dbo:award"]}, ...] for both
 
-A slot of DBpedia lists relations that are interchangeable. Further keys of a question are ignored, as the
-official scorer does. Harmless, and found in real files: the same question under several ids, also with other
-gold; relations that differ in letter case only (`dbp:birthPlace`, `dbp:birthplace`), which are two relations; a
-relation twice in the gold of Wikidata, or in two slots, which is needed twice; relations of the vocabulary that
-no question has.
+A slot of DBpedia lists relations that are interchangeable. Ids may be text or integers; here they are text always,
+and `json_array.official_ids` has them as a file does. Further keys of a question are ignored, as the official scorer
+does. Harmless, and found in real files: the same question under several ids, also with other gold; relations that
+differ in letter case only (`dbp:birthPlace`, `dbp:birthplace`), which are two relations; a relation twice in the gold
+of Wikidata, or in two slots, which is needed twice; relations of the vocabulary that no question has.
+
+Gold that the official scorer copes with is noted, and its question kept: a relation twice in a slot; an empty slot,
+which stays unfilled; a question without relations. A question that is null or empty is noted too, and left out.
 
 Every problem is recorded and the next entry read. An entry with a problem is left out.
 """
@@ -21,14 +24,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from searchapp.formats import json_stream
 from searchapp.formats.ids import encodable, unusable
-from searchapp.formats.json_array import Entry, RepeatedKeys, place, read_entries
+from searchapp.formats.json_array import (
+    Entry,
+    OfficialId,
+    RepeatedKeys,
+    other_type_of_id,
+    place,
+    read_entries,
+)
 from searchapp.formats.json_stream import type_name
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Document
@@ -42,7 +52,7 @@ Slots = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question. Each slot has the relations that may fill it; `slots` is None when the gold is masked.
+    """A question. Each slot has the relations that may fill it; `slots` is None when there is no gold.
 
     In the flat gold of Wikidata every relation is a slot of its own.
     """
@@ -50,6 +60,15 @@ class Question:
     id: str
     text: str
     slots: Slots | None
+
+
+class Prediction(NamedTuple):
+    """What one entry of a prediction file says; `official_id` is its id as it stands there."""
+
+    line: int
+    id: str
+    official_id: OfficialId
+    relations: tuple[str, ...]
 
 
 def read_dbpedia_vocabulary(path: Path, problems: Problems) -> Iterator[Document]:
@@ -107,47 +126,52 @@ def read_questions(
 
     `slots` says that the gold is a list of slots, as for DBpedia. `known` has the vocabulary, from which every
     relation must be. Without `gold` the relations are not looked at and `slots` is None; with `masked` they may
-    be missing, null or empty.
+    be missing, null or empty without a note.
     """
-    seen: set[str] = set()
+    seen: dict[str, OfficialId] = {}
     for entry in read_entries(path, problems):
         before = len(problems)
         id_ = _id_of(entry, seen, path, problems)
         if id_ is None:
             continue
-        where = place(entry, id_)
+        where = place(entry, str(id_))
+        if entry.value.get("question", "(none)") in (None, ""):
+            problems.note(path, "no question", where, "it has no words to rank by, and is left out")
+            continue
         _check_text(entry.value, "question", path, where, problems)
         found: Slots | None = None
-        if gold and not (masked and not entry.value.get("relations")):
-            reader = _Relations(path, where, problems, known)
-            found = reader.gold(entry.value, slots=slots)
+        if gold and entry.value.get("relations") == []:
+            if not masked:
+                problems.note(path, "no gold", where, "it has no relation, so that nothing is learnt from it")
+        elif gold and not (masked and not entry.value.get("relations")):
+            found = _Relations(path, where, problems, known).gold(entry.value, slots=slots)
         if len(problems) == before:
-            yield Question(id_, entry.value["question"], found)
+            yield Question(str(id_), entry.value["question"], found)
 
 
 def read_predictions(
     path: Path, problems: Problems, known: Container[str] | None = None
-) -> Iterator[tuple[int, str, tuple[str, ...]]]:
-    """Line, question id and relations of each prediction of an official file, in its order.
+) -> Iterator[Prediction]:
+    """The predictions of an official file, in its order.
 
     A relation may be there twice, which the official scorers count as two predictions.
     """
-    seen: set[str] = set()
+    seen: dict[str, OfficialId] = {}
     for entry in read_entries(path, problems):
         before = len(problems)
         id_ = _id_of(entry, seen, path, problems)
         if id_ is None:
             continue
-        relations = _Relations(path, place(entry, id_), problems, known).flat(entry.value)
+        relations = _Relations(path, place(entry, str(id_)), problems, known).flat(entry.value)
         if len(problems) == before:
-            yield entry.line, id_, relations
+            yield Prediction(entry.line, str(id_), id_, relations)
 
 
-def write_predictions(file: BinaryIO, answers: Mapping[str, Sequence[str]]) -> None:
-    """Write the official prediction file: UTF-8, one prediction a line."""
+def write_predictions(file: BinaryIO, answers: Iterable[tuple[OfficialId, Sequence[str]]]) -> None:
+    """Write id and relations of each answer as the official file: UTF-8, one prediction a line."""
     lines = [
         json.dumps({"id": id_, "relations": list(relations)}, ensure_ascii=False)
-        for id_, relations in answers.items()
+        for id_, relations in answers
     ]
     file.write(("[\n" + ",\n".join(lines) + "\n]\n").encode())
 
@@ -168,25 +192,28 @@ def words_of(name: str) -> str:
     return " ".join("".join(words).lower().split())
 
 
-def _id_of(entry: Entry, seen: set[str], path: Path, problems: Problems) -> str | None:
+def _id_of(entry: Entry, seen: dict[str, OfficialId], path: Path, problems: Problems) -> OfficialId | None:
     """The id of an entry that is an object with an id of its own; None when it is not."""
     where, value = place(entry), entry.value
     if not isinstance(value, dict):
         problems.add(path, "wrong type", where, f"the entry is {type_name(value)}, not an object")
         return None
-    id_ = value.get("id")
     if "id" not in value:
         problems.add(path, "missing key", where, "id")
-    elif not isinstance(id_, str):
-        problems.add(path, "wrong type", where, f"id is {type_name(id_)}, not a string")
-    elif problem := unusable(id_):
-        problems.add(path, problem[0], where, f"{shown(id_)}: {problem[1]}")
-    elif id_ in seen:
-        problems.add(path, "duplicate id", where, shown(id_))
+        return None
+    if detail := other_type_of_id(value["id"], next(iter(seen.values()), None)):
+        problems.add(path, "wrong type", where, detail)
+        return None
+    id_: OfficialId = value["id"]
+    text = str(id_)
+    if problem := unusable(text):
+        problems.add(path, problem[0], where, f"{shown(text)}: {problem[1]}")
+    elif text in seen:
+        problems.add(path, "duplicate id", where, shown(text))
     else:
-        seen.add(id_)
+        seen[text] = id_
         if isinstance(value, RepeatedKeys):
-            problems.add(path, "duplicate key", place(entry, id_), ", ".join(map(shown, value.names)))
+            problems.add(path, "duplicate key", place(entry, text), ", ".join(map(shown, value.names)))
         return id_
     return None
 
@@ -213,6 +240,7 @@ class _Relations:
     known: Container[str] | None
 
     def gold(self, value: Mapping[str, Any], *, slots: bool) -> Slots:
+        """The slots of a gold question: each relation of a slot once, and no empty slot."""
         listed = self._list(value)
         if not slots:
             return tuple((relation,) for relation in self._relations(listed))
@@ -221,16 +249,20 @@ class _Relations:
             if not isinstance(slot, list):
                 self._wrong("wrong type", f"a slot is {type_name(slot)}, not a list of relations")
             elif not slot:
-                self._wrong("empty slot", "a slot must list a relation")
+                self._odd("empty slot", "it lists no relation, so that nothing fills it")
             else:
                 relations = self._relations(slot)
                 for relation in sorted({one for one in relations if relations.count(one) > 1}):
-                    self._wrong("repeated relation", f"{shown(relation)} is twice in one slot")
-                found.append(relations)
+                    self._odd("repeated relation", f"{shown(relation)} is twice in one slot: it counts once")
+                found.append(tuple(dict.fromkeys(relations)))
         return tuple(found)
 
     def flat(self, value: Mapping[str, Any]) -> tuple[str, ...]:
-        return self._relations(self._list(value))
+        """The relations of a prediction."""
+        listed = self._list(value)
+        if value.get("relations") == []:
+            self._wrong("no relation", "the official scorer needs at least one")
+        return self._relations(listed)
 
     def _list(self, value: Mapping[str, Any]) -> list[Any]:
         listed = value.get("relations")
@@ -238,8 +270,6 @@ class _Relations:
             self._wrong("missing key", "relations")
         elif not isinstance(listed, list):
             self._wrong("wrong type", f"relations is {type_name(listed)}, not a list")
-        elif not listed:
-            self._wrong("no relation", "the official scorer needs at least one")
         return listed if isinstance(listed, list) else []
 
     def _relations(self, listed: Sequence[Any]) -> tuple[str, ...]:
@@ -255,3 +285,6 @@ class _Relations:
 
     def _wrong(self, kind: str, detail: str) -> None:
         self.problems.add(self.path, kind, self.where, detail)
+
+    def _odd(self, kind: str, detail: str) -> None:
+        self.problems.note(self.path, kind, self.where, detail)

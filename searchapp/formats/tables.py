@@ -6,7 +6,7 @@ byte-order mark, line ends other than LF and a last line without one change noth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,11 +34,16 @@ class Table(NamedTuple):
         return [place for place, name in enumerate(self.columns) if name == column]
 
 
-def read_table(path: Path, problems: Problems, required: Sequence[str]) -> Table | None:
+def read_table(
+    path: Path,
+    problems: Problems,
+    required: Sequence[str],
+    spellings: Mapping[str, Sequence[str]] | None = None,
+) -> Table | None:
     """The table in a file; None when it cannot be used as a whole, which is told in `problems`.
 
     Rows that have more or fewer cells than the header are told and left out. The columns `required` must be
-    there.
+    there. `spellings` has for a column what a header may call it: the first of them that it has is renamed.
     """
     text = _text(path, problems)
     if text is None:
@@ -53,7 +58,7 @@ def read_table(path: Path, problems: Problems, required: Sequence[str]) -> Table
     if not rows:
         problems.add(path, "empty file", detail="a header line is expected", skippable=False)
         return None
-    columns = rows[0].cells
+    columns = _renamed(rows[0].cells, spellings or {})
     table = Table(columns, [])
     for name in required:
         if name not in columns:
@@ -68,6 +73,14 @@ def read_table(path: Path, problems: Problems, required: Sequence[str]) -> Table
             detail = f"{len(row.cells)} cells, where the header has {len(columns)}: separate cells by tabs"
             problems.add(path, "wrong number of cells", f"line {row.line}", detail)
     return table
+
+
+def _renamed(columns: Sequence[str], spellings: Mapping[str, Sequence[str]]) -> list[str]:
+    found = {
+        next((spelling for spelling in some if spelling in columns), name): name
+        for name, some in spellings.items()
+    }
+    return [found.get(column, column) for column in columns]
 
 
 def _text(path: Path, problems: Problems) -> str | None:

@@ -3,9 +3,11 @@
     run     topic Q0 document rank score tag
     qrels   topic 0 document grade
 
-Cells are separated by whitespace, so that no id can hold any. The order of a topic's lines is its ranking,
-and the rank column must say the same: 1, 2, 3, ... Scores are not looked at for the order, because readers
-that sort by score break ties in ways of their own.
+Cells are separated by whitespace, so that no id can hold any. A file that is compressed with gzip is unpacked on the
+way. In a file of searchapp's own the order of a topic's
+lines is its ranking, and the rank column must say the same: 1, 2, 3, ... Scores are not looked at for the order,
+because readers that sort by score break ties in ways of their own. A file of somebody else's is read as trec_eval
+reads it, by score alone: see `read_by_score`.
 """
 
 from __future__ import annotations
@@ -14,18 +16,22 @@ import math
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from searchapp.errors import DataError
 from searchapp.files import whole_file
-from searchapp.formats.encoding import remedy
+from searchapp.formats.encoding import SAVE_AS_UTF8, foreign, opened
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Hits, Ranking, Run
 
 RUN = "topic Q0 document rank score tag"
 QRELS = "topic 0 document grade"
 """The cells of a line."""
+
+OF_RANKS = ("rank not an integer", "ranks out of order")
+"""The problems of `read_run` that a file has which is ordered by its scores."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -57,12 +63,12 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
         rank = previous + 1 if rank_text == str(previous + 1) else _rank(rank_text)
         score = _score(score_text)
         if rank is None:
-            found.add(path, "rank not an integer", where, shown(rank_text))
+            found.add(path, OF_RANKS[0], where, shown(rank_text))
         elif rank != previous + 1:
             gap = topic not in ranks or rank > previous
             if (topic, gap) not in told:
                 detail = f"rank {rank} of topic {shown(topic)} stands where {previous + 1} is expected"
-                found.add(path, "ranks out of order", where, detail, skippable=gap)
+                found.add(path, OF_RANKS[1], where, detail, skippable=gap)
             told.add((topic, gap))
         ranks[topic] = previous + 1 if rank is None else rank
         if score is None:
@@ -77,6 +83,101 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
     return Run(
         tag, tuple(Ranking(topic, Hits(list(hits), list(hits.values()))) for topic, hits in topics.items())
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ByScore:
+    """A run ordered by its scores; in `tied` topics, documents of equal scores stand in another order in the file."""
+
+    run: Run
+    tied: int
+
+
+def read_by_score(path: Path) -> ByScore:
+    """The rankings of any run file, ordered as trec_eval orders them.
+
+    The documents of a topic are sorted by descending score and, among equal scores, by the bytes of the id, the last
+    one first. Scores are rounded to float32 before, as trec_eval keeps them. The order of the lines and the rank column
+    say nothing: ranks may begin with 0, repeat, or be no numbers. Topics stand in the order of their first lines, the
+    tag is that of the first line.
+
+    Raises:
+        InvalidFiles: a line has too few or too many cells, a score is no finite number, a document stands twice in a
+            topic, which trec_eval refuses too, or there is no line.
+    """
+    problems = Problems()
+    topics: dict[str, dict[str, float]] = {}
+    tag = ""
+    for line, (topic, _, document, _rank, score_text, tag_here) in read_lines(path, problems, RUN):
+        where, tag = f"line {line}", tag or tag_here
+        score = _score(score_text)
+        if score is None:
+            problems.add(path, "score not a finite number", where, shown(score_text))
+        elif document in topics.setdefault(topic, {}):
+            problems.add(path, "duplicate document", where, f"{shown(document)} of topic {shown(topic)}")
+        else:
+            topics[topic][document] = score
+    problems.raise_if_any(f"a TREC run has lines `{RUN}`")
+    tied = 0
+    rankings = []
+    for topic, scores in topics.items():
+        as_written = sorted(scores, key=lambda document: -scores[document])
+        documents = by_score(scores)
+        tied += documents != as_written
+        rankings.append(Ranking(topic, Hits(documents, [scores[document] for document in documents])))
+    return ByScore(Run(tag, tuple(rankings)), tied)
+
+
+def by_score(scores: Mapping[str, float]) -> list[str]:
+    """Documents as trec_eval orders them: by descending score, equal ones by descending id.
+
+    >>> by_score({"a": 1.0, "c": 2.0, "b": 1.0})
+    ['c', 'b', 'a']
+    """
+    by_id = sorted(scores, key=lambda document: document.encode("utf-8", "surrogatepass"), reverse=True)
+    return sorted(by_id, key=lambda document: -scores[document])
+
+
+def reordered(run: Run) -> int:
+    """How many topics' rankings a reader that sorts by score, as trec_eval does, takes for other ones."""
+    return sum(by_score(dict(ranking.hits)) != list(ranking.hits.document_ids) for ranking in run)
+
+
+def with_distinct_scores(run: Run) -> Run:
+    """The same rankings with scores that fall from each rank to the next, so that sorting by them changes nothing.
+
+    A score that is below the one before stays as it is. Any other becomes the next float32 below the one before: the
+    smallest change that readers notice which keep scores in 32 bits. Numbers too small for all of their digits are
+    passed over, since some readers take them for 0.
+
+    Raises:
+        DataError: there is no number left below a score.
+    """
+    return Run(run.tag, tuple(Ranking(one.topic_id, _falling(one)) for one in run))
+
+
+def _falling(ranking: Ranking) -> Hits:
+    scores: list[float] = []
+    for score in ranking.hits.scores:
+        scores.append(score if not scores or score < scores[-1] else _below(scores[-1]))
+    if scores and scores[-1] == -math.inf:
+        raise DataError(
+            f"topic {shown(ranking.topic_id)}: there are no numbers below its scores: rank with higher ones"
+        )
+    return Hits(ranking.hits.document_ids, scores)
+
+
+def _below(score: float) -> float:
+    """The next float32 below a score, but for those between 0 and the smallest one with all digits."""
+    import numpy as np
+
+    smallest = float(np.finfo(np.float32).smallest_normal)
+    if 0 < score <= smallest:
+        return 0.0
+    if -smallest < score <= 0:
+        return -smallest
+    with np.errstate(over="ignore"):  # below the last one is minus infinity
+        return float(np.nextafter(np.float32(score), np.float32(-np.inf)))
 
 
 def write_run(target: Path | BinaryIO, run: Run) -> None:
@@ -131,7 +232,10 @@ def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[in
     columns = len(layout.split())
     offset, blank = 0, True
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
+            if found := foreign(file.head):
+                problems.add(path, "unsupported file", detail=str(found), skippable=False)
+                return
             for number, raw in enumerate(file, 1):
                 try:
                     text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -139,7 +243,7 @@ def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[in
                     # The codec that drops a byte-order mark counts from behind it.
                     start = error.start + len(raw) - len(error.object)
                     byte = f"byte 0x{raw[start]:02x} at offset {offset + start} of the file"
-                    problems.add(path, "not UTF-8", f"line {number}", f"{byte}; {remedy(path)}")
+                    problems.add(path, "not UTF-8", f"line {number}", f"{byte}; {SAVE_AS_UTF8}")
                     blank = False
                     continue
                 finally:

@@ -109,6 +109,7 @@ def read(path: Path, problems: Problems) -> Hierarchy:
     """The hierarchy, with everything that is wrong with its file in `problems`; a bad row is left out."""
     depths: dict[str, int] = {}
     parents: dict[str, str] = {}
+    rows: dict[str, str] = {}
     try:
         lines = list(_lines(path))
     except UnicodeDecodeError as error:
@@ -138,24 +139,31 @@ def read(path: Path, problems: Problems) -> Hierarchy:
         elif cells[0] in depths:
             problems.add(path, "duplicate type", where, f"{shown(cells[0])} has a row already")
         else:
-            depths[cells[0]], parents[cells[0]] = int(cells[1]), cells[2]
+            depths[cells[0]], parents[cells[0]], rows[cells[0]] = int(cells[1]), cells[2], where
     hierarchy = Hierarchy(depths, parents, max(depths.values(), default=0))
-    for detail in _contradictions(hierarchy):
-        problems.add(path, "wrong parent", "", detail, skippable=False)
+    for type_, detail in _contradictions(hierarchy):
+        problems.add(path, "wrong parent", rows.get(type_, ""), detail, skippable=False)
     return hierarchy
 
 
-def _contradictions(hierarchy: Hierarchy) -> Iterator[str]:
-    """Rows that cannot all be true of one tree. A parent that is not listed is a root, whatever its name."""
+def _contradictions(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
+    """Types whose rows cannot all be true of one tree, and why; an empty one stands for the tree as a whole.
+
+    A parent that is not listed is a root, whatever its name.
+    """
     roots = {parent for parent in hierarchy.parents.values() if parent not in hierarchy}
     if len(roots) > 1:
-        yield f"the parents that have no row of their own are more than one root: {', '.join(sorted(roots))}"
+        yield (
+            "",
+            f"the parents that have no row of their own are more than one root: {', '.join(sorted(roots))}",
+        )
     for type_, parent in hierarchy.parents.items():
         expected = hierarchy.depths.get(parent, 0) + 1
         if hierarchy.depths[type_] != expected:
             yield (
+                type_,
                 f"{shown(type_)} has depth {hierarchy.depths[type_]}, but its parent {shown(parent)} makes it "
-                f"{expected}"
+                f"{expected}",
             )
 
 

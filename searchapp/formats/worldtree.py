@@ -12,7 +12,11 @@ some oddities that do no harm, or whose harm nobody can undo. They are noted, no
 - a UID that several rows have, with the same text or with different ones: a ranking can name it only once, so the
   first row is its fact;
 - an explanation that names a fact twice, even in two roles: it counts once;
-- an explanation among the solved questions that names a fact which no table has: the other facts count.
+- an explanation among the solved questions that names a fact which no table has: the other facts count;
+- a question without options, which is ranked by its text alone.
+
+The questions of WorldTree 2 name two columns otherwise, `QuestionID` and `question`: both spellings are read. In a
+masked file the explanations are empty, or have no column at all.
 
 And some need no note: UIDs that are no groups of hexadecimal digits (`Good`), columns without a name, two columns
 of the same name that agree, blanks around cells, facts of the same text, and questions without an explanation
@@ -36,13 +40,22 @@ UID = "[SKIP] UID"
 ROLES = ("CENTRAL", "GROUNDING", "LEXGLUE", "BACKGROUND", "ROLE", "NEG", "NE")
 """What a fact does in an explanation; the last three are rare."""
 
+QUESTION_ID, ASKED, ANSWER, EXPLANATION = "questionID", "Question", "AnswerKey", "explanation"
+"""The columns of questions that are read, as TextGraphs-13 names them."""
+
+SPELLINGS = {QUESTION_ID: (QUESTION_ID, "QuestionID"), ASKED: (ASKED, "question")}
+"""What those of WorldTree 1 and of WorldTree 2 are called, where they differ."""
+
 _MARKER = re.compile(r"\(([A-Z]|[1-9])\)")
 _ID = re.compile(r"[^\s\0]{1,512}")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A multiple-choice question. `options` are all of them by label; `gold` has each fact with its roles."""
+    """A multiple-choice question. `options` are all of them by label; `gold` has each fact with its roles.
+
+    Without options there is no text of an answer either.
+    """
 
     id: str
     text: str
@@ -52,8 +65,8 @@ class Question:
 
     @property
     def answer(self) -> str:
-        """The text of the right option."""
-        return self.options[self.answer_label]
+        """The text of the right option; empty where there are none."""
+        return self.options.get(self.answer_label, "")
 
 
 def table_files(folder: Path) -> list[Path]:
@@ -117,14 +130,20 @@ class _Seen:
 
 
 def read_questions(
-    path: Path, problems: Problems, known: Container[str] | None = None, *, solved: bool = False
+    path: Path,
+    problems: Problems,
+    known: Container[str] | None = None,
+    *,
+    solved: bool = False,
+    masked: bool = False,
 ) -> Iterator[Question]:
     """The questions of a file, in its order.
 
     `known` has the ids of the facts, among which those of explanations must be; without it explanations are not
-    looked at and `gold` is empty. With `solved`, unknown facts are noted and left out of `gold`.
+    looked at and `gold` is empty. With `solved`, unknown facts are noted and left out of `gold`. With `masked`, the
+    column of explanations may be missing.
     """
-    table = read_table(path, problems, ["questionID", "Question", "AnswerKey", "explanation"])
+    table = _question_table(path, problems, [QUESTION_ID, ASKED, ANSWER], masked=masked)
     if table is None:
         return
     seen: dict[str, int] = {}
@@ -140,39 +159,73 @@ def read_questions(
             yield question
 
 
+def _question_table(path: Path, problems: Problems, columns: list[str], *, masked: bool) -> Table | None:
+    """A table of questions whose columns have the names of WorldTree 1, with empty explanations if it has none."""
+    needed = columns if masked else [*columns, EXPLANATION]
+    table = read_table(path, problems, needed, SPELLINGS)
+    if table is None or EXPLANATION in table.columns:
+        return table
+    rows = [TableRow(row.line, [*row.cells, ""]) for row in table.rows]
+    return Table([*table.columns, EXPLANATION], rows)
+
+
 def _question(
     path: Path, table: Table, row: TableRow, problems: Problems, known: Container[str] | None, solved: bool
 ) -> Question | None:
     where = f"line {row.line}"
     cells = {
         name: _agreed(path, row, table.places(name), name, problems)
-        for name in ("questionID", "Question", "AnswerKey", "explanation")
+        for name in (QUESTION_ID, ASKED, ANSWER, EXPLANATION)
     }
     if any(cell is None for cell in cells.values()):
         return None
     id_, asked, label, explanation = (cell or "" for cell in cells.values())
     if not usable_id(id_):
-        detail = f"{shown(id_)!r} in the column 'questionID': an id without blanks is expected"
+        detail = f"{shown(id_)!r} in the column {QUESTION_ID!r}: an id without blanks is expected"
         problems.add(path, "unusable id", where, detail)
         return None
     where += f": question {shown(id_)}"
     text, options = split_options(asked)
     label = label.strip()
     good = True
-    if not text or not options or not all(options.values()):
-        detail = "the column 'Question' must have a text and then its options: ... (A) ... (B) ..."
+    if not text or not all(options.values()):
+        detail = f"the column {ASKED!r} must have a text and then its options: ... (A) ... (B) ..."
         problems.add(path, "no options", where, detail)
         good = False
-    elif label not in options:
+    elif options and label not in options:
         detail = f"the right answer is {shown(label)!r}, and the options are {' '.join(options)}"
         problems.add(path, "unknown answer", where, detail)
         good = False
+    elif not options:
+        problems.note(path, "no options", where, "there is no ... (A) ... (B) ...: the text alone is asked")
     gold: dict[str, tuple[str, ...]] = {}
     if known is not None:
         checked = _explanation(path, where, explanation, problems, known, solved)
         good = good and checked is not None
         gold = checked or {}
     return Question(id_, text, options, label, gold) if good else None
+
+
+def read_options(path: Path, problems: Problems) -> dict[str, tuple[dict[str, str], str]]:
+    """The options of the questions in a table of WorldTree 2, and the label of the right one, by question id.
+
+    There may be no such table. Only people read options, so what is wrong with it is noted, and stops nothing.
+    """
+    if not path.is_file():
+        return {}
+    found_problems = Problems()
+    table = read_table(path, found_problems, ("QuestionID", "question", "AnswerKey"))
+    for problem in found_problems:
+        problems.note(path, problem.kind, problem.where, problem.detail)
+    if table is None:
+        return {}
+    id_, asked, label = (table.places(name)[0] for name in ("QuestionID", "question", "AnswerKey"))
+    found = {}
+    for row in table.rows:
+        options, right = split_options(row.cells[asked])[1], row.cells[label].strip()
+        if right in options:
+            found[row.cells[id_].strip()] = options, right
+    return found
 
 
 def split_options(asked: str) -> tuple[str, dict[str, str]]:
@@ -236,10 +289,10 @@ def usable_id(id_: str) -> bool:
     )
 
 
-def explained(path: Path, problems: Problems) -> dict[str, bool]:
+def explained(path: Path, problems: Problems, *, masked: bool = False) -> dict[str, bool]:
     """The ids of a file's questions, and whether each has an explanation; nothing else is checked."""
-    table = read_table(path, problems, ["questionID", "explanation"])
+    table = _question_table(path, problems, [QUESTION_ID], masked=masked)
     if table is None:
         return {}
-    question, explanation = table.columns.index("questionID"), table.columns.index("explanation")
+    question, explanation = table.columns.index(QUESTION_ID), table.columns.index(EXPLANATION)
     return {row.cells[question]: bool(row.cells[explanation].strip()) for row in table.rows}

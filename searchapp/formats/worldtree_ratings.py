@@ -5,8 +5,9 @@
        "questionText": "What is hot?", "answerText": "fire",
        "documents": [{"uuid": "6abc-4443-f672-9a97", "relevance": 6, "goldRole": "CENTRAL"}, ...]}, ...]}
 
-`questionText` and `answerText` may be missing: `queryText` has both. Other keys are ignored. Every problem is
-recorded and the next question read; a question with a problem is left out.
+`questionText` and `answerText` may be missing: `queryText` has both. Other keys are ignored. An answer that is blank is
+noted: the question alone is asked. Every problem is recorded and the next question read; a question with a problem is
+left out.
 
 The organisers leave out what is to be found in a masked file: `documents` is missing, null or empty there.
 """
@@ -108,12 +109,12 @@ class _Entry:
         ratings = {} if known is None else self._ratings(known, masked, solved)
         return RatedQuestion(id_, text, answer, ratings) if self._good else None
 
-    def _text(self, holder: dict[str, Any], key: str) -> str:
+    def _text(self, holder: dict[str, Any], key: str, *, may_be_blank: bool = False) -> str:
         if key not in holder:
             self.wrong("missing key", key)
         elif not isinstance(holder[key], str):
             self.wrong("wrong type", f"{key} is {json_stream.type_name(holder[key])}, not a string")
-        elif not holder[key].strip():
+        elif not holder[key].strip() and not may_be_blank:
             self.wrong("blank text", f"{key} must say something")
         else:
             return str(holder[key]).strip()
@@ -121,25 +122,19 @@ class _Entry:
 
     def _asked(self) -> tuple[str, str]:
         """Question and right answer; where they are given twice they must agree."""
-        given = "questionText" in self._value or "answerText" in self._value
-        together = self._text(self._value, "queryText") if "queryText" in self._value or not given else None
-        if given:
-            text, answer = self._text(self._value, "questionText"), self._text(self._value, "answerText")
-            if (
-                self._good
-                and together is not None
-                and together.split()
-                != [
-                    *text.split(),
-                    ANSWER,
-                    *answer.split(),
-                ]
-            ):
+        if "questionText" not in self._value and "answerText" not in self._value:
+            together = self._text(self._value, "queryText")
+            text, marker, answer = (part.strip() for part in together.rpartition(ANSWER))
+            if self._good and not (text and marker):
+                self.wrong("no answer", f"queryText must be the question, {ANSWER} and the right answer")
+        else:
+            text = self._text(self._value, "questionText")
+            answer = self._text(self._value, "answerText", may_be_blank=True)
+            together = self._text(self._value, "queryText") if "queryText" in self._value else ""
+            if self._good and together and together.split() != [*text.split(), ANSWER, *answer.split()]:
                 self.wrong("contradiction", f"queryText must be questionText, {ANSWER} and answerText")
-            return text, answer
-        text, marker, answer = (part.strip() for part in (together or "").rpartition(ANSWER))
-        if self._good and not (text and marker and answer):
-            self.wrong("no answer", f"queryText must be the question, {ANSWER} and the right answer")
+        if self._good and not answer:
+            self._problems.note(self._path, "no answer", self._where, "the question alone is asked")
         return text, answer
 
     def _ratings(self, known: Container[str], masked: bool, solved: bool) -> dict[str, float]:

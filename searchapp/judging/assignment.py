@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 from searchapp.errors import UsageError
 from searchapp.formats.json_stream import read_members
 from searchapp.formats.problems import Problems, shown
+from searchapp.names import meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +115,8 @@ class Assigned:
         own = self.assignment.topics.get(annotator)
         if own is None:
             names = ", ".join(map(shown, self.assignment.topics))
-            raise UsageError(
-                f"nothing is assigned to {shown(annotator)}: name one of {names} with --annotator"
-            )
+            whom = shown(annotator) + meant(annotator, self.assignment.topics)
+            raise UsageError(f"nothing is assigned to {whom}: name one of {names} with --annotator")
         known = frozenset(ranked)
         missing = [topic for topic in own if topic not in known]
         if missing:

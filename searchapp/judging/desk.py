@@ -9,11 +9,14 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from searchapp.judging.assignment import shuffled
+from searchapp.judging.events import Action, Event
 from searchapp.judging.fold import Opinion
 from searchapp.judging.scores import Scores, mean, score
 from searchapp.judging.session import Outcome, Place, Session
+from searchapp.judging.sight import Show, Sight
 
 KEPT_TOPICS = 256
 """Topics whose order of documents is kept: a run may have a million of them in all."""
@@ -40,10 +43,12 @@ class Desk:
         session: the annotator's session
         topics: the ids of the topics in the order in which they are shown
         ranking: gives the ids of a topic's documents, best first
-        length: gives their number, which may take less time
+        length: gives the number of those that may be judged, the first ones, which may take less time
         run: what the log calls the run
-        depth: how many documents of each ranking are judged; None means all
-        seed: shuffles each topic's documents and is written into every event; None shows them as they are ranked
+        depth: how many documents of each ranking are judged; None means all that may be
+        seed: shuffles each topic's documents and is written into every event, and others' opinions are never shown;
+            None shows documents as they are ranked
+        see_others: show others' opinions always, and not only once the annotator's own stands
     """
 
     def __init__(
@@ -55,8 +60,12 @@ class Desk:
         run: str,
         depth: int | None = None,
         seed: int | None = None,
+        *,
+        see_others: bool = False,
     ) -> None:
         self.session = session
+        always = Show.always if see_others else Show.after_own
+        self._sight = Sight(session, always if seed is None else Show.never)
         self.topics = tuple(topics)
         self.seed = seed
         self.run = run if seed is None else f"{run} shuffled with seed {seed}"
@@ -67,6 +76,7 @@ class Desk:
         self._orders: OrderedDict[str, Order] = OrderedDict()
         self._grades: dict[str, dict[str, int]] = {}
         self._judged: dict[str, set[str]] = {}
+        self._lengths: dict[str, int] = {}
         self._scores: dict[str, Scores] = {}
         self._counts: dict[str, int] = {}
         self._take_stock()
@@ -81,12 +91,13 @@ class Desk:
         """A topic's documents."""
         if topic_id not in self._orders:
             ranking = list(dict.fromkeys(self._ranking(topic_id)))
-            documents = ranking[: self._depth]
+            documents = ranking[: self.length(topic_id)]
             if self.seed is not None:
                 documents = shuffled(documents, self.seed, topic_id)
             places = {document: place for place, document in enumerate(documents)}
             ranks = {document: rank for rank, document in enumerate(ranking, 1)}
             self._orders[topic_id] = Order(tuple(documents), ranks, places)
+            self._lengths[topic_id] = len(documents)  # fewer than were counted, where the run has some twice
             if len(self._orders) > KEPT_TOPICS:
                 self._orders.popitem(last=False)
         self._orders.move_to_end(topic_id)
@@ -94,19 +105,16 @@ class Desk:
 
     def place(self, topic_id: str, document_id: str) -> Place:
         """A document as the log is to know it, with its rank even where that is not shown."""
-        return Place(topic_id, document_id, self.run, self.order(topic_id).ranks.get(document_id))
+        rank = self.order(topic_id).ranks.get(document_id)
+        return Place(topic_id, document_id, self.run, rank, self._sight.saw_others(topic_id, document_id))
 
     def opinion(self, topic_id: str, document_id: str) -> Opinion | None:
         """What this annotator says of a document."""
         return self.session.opinion(topic_id, document_id)
 
     def others(self, topic_id: str, document_id: str) -> list[Opinion]:
-        """What everybody else says of a document: nothing, when judging is blind."""
-        if self.is_blind:
-            return []
-        mine = self.session.author.annotator
-        opinions = self.session.view.opinions(topic_id, document_id)
-        return [opinion for opinion in opinions if opinion.annotator != mine]
+        """What everybody else says of a document, as far as it is to be shown now; it counts as seen from now on."""
+        return self._sight.others(topic_id, document_id)
 
     def said_in_words(self, topic_id: str, document_id: str) -> str:
         """This annotator's note on a document, or the reason for its grade."""
@@ -116,8 +124,10 @@ class Desk:
 
     def length(self, topic_id: str) -> int:
         """How many documents of a topic are to be judged."""
-        length = self._length(topic_id)
-        return length if self._depth is None else min(length, self._depth)
+        if topic_id not in self._lengths:
+            length = self._length(topic_id)
+            self._lengths[topic_id] = length if self._depth is None else min(length, self._depth)
+        return self._lengths[topic_id]
 
     def judged(self, topic_id: str) -> int:
         """How many of a topic's documents are judged."""
@@ -137,8 +147,13 @@ class Desk:
 
     def next_unjudged_topic(self, after: int = -1) -> int | None:
         """The place of the next topic that has a document to judge, from the first again after the last one."""
-        order = [*range(after + 1, len(self.topics)), *range(after + 1)]
-        return next((place for place in order if self.next_unjudged(self.topics[place]) is not None), None)
+        order = chain(range(after + 1, len(self.topics)), range(min(after + 1, len(self.topics))))
+        # By numbers, for which no ranking of a topic has to be read that nothing was said of.
+        return next((place for place in order if not self.is_done(self.topics[place])), None)
+
+    def is_done(self, topic_id: str) -> bool:
+        """Whether no document of a topic is left to judge."""
+        return self.judged(topic_id) >= self.length(topic_id)
 
     # What it scores
 
@@ -149,6 +164,7 @@ class Desk:
             return None
         if topic_id not in self._scores:
             self._scores[topic_id] = score(self.order(topic_id).ranks, grades)
+            self.judged(topic_id)  # is known from now on, without reading the ranking once more
         return self._scores[topic_id]
 
     def unscored(self) -> list[str]:
@@ -191,12 +207,14 @@ class Desk:
         """Try to write what waits."""
         return self.session.save_waiting()
 
-    def refresh(self) -> bool:
-        """Take in what others have written since; whether there was anything."""
-        if not self.session.refresh():
-            return False
-        self._take_stock()
-        return True
+    def refresh(self) -> tuple[Event, ...]:
+        """Take in what others have written since, or the same annotator elsewhere; returns these events."""
+        came = self.session.refresh()
+        if any(event.action is Action.retract for event in came):
+            self._take_stock()  # what is taken back may be another document's: only its id is named
+        else:
+            self._look_at({(event.topic_id, event.document_id) for event in came})
+        return came
 
     def _after_any(self, outcome: Outcome | None) -> Outcome | None:
         return None if outcome is None else self._after(outcome)

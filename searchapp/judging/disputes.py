@@ -96,11 +96,11 @@ class Adjudication:
 
     def decide(self, dispute: Dispute, grade: int, reason: str = "") -> Outcome:
         """Give the document the grade that holds from now on."""
-        return self.session.adjudicate(Place(*dispute.key), grade, reason)
+        return self.session.adjudicate(_in_sight(dispute), grade, reason)
 
     def note(self, dispute: Dispute, words: str) -> Outcome:
         """Attach words to the document."""
-        return self.session.note(Place(*dispute.key), words)
+        return self.session.note(_in_sight(dispute), words)
 
     def undo(self) -> Outcome | None:
         """Take the last decision or note back; None when there is none left."""
@@ -110,12 +110,12 @@ class Adjudication:
         """Do again what was undone last; None when there is nothing."""
         return self.session.redo()
 
-    def refresh(self) -> bool:
-        """Take in what others have written since; whether there was anything."""
-        if not self.session.refresh():
-            return False
-        self._take_stock()
-        return True
+    def refresh(self) -> tuple[Event, ...]:
+        """Take in what others have written since; returns these events."""
+        came = self.session.refresh()
+        if came:
+            self._take_stock()
+        return came
 
     def _take_stock(self) -> None:
         topic, document = self._wanted
@@ -124,3 +124,8 @@ class Adjudication:
             for dispute in disputes(self.session.view, self._folding)
             if topic in (None, dispute.topic_id) and document in (None, dispute.document_id)
         ]
+
+
+def _in_sight(dispute: Dispute) -> Place:
+    """The document of a dispute: who decides has everybody's opinion before them."""
+    return Place(*dispute.key, saw_others=True)

@@ -63,7 +63,9 @@ class Event:
 
     `id` is unique for all time and machines: an event that is written twice is one event. `time` is UTC, ISO 8601 with
     microseconds. `text` is the note, or the reason for a grade. `run` and `rank` say where the document was seen, as
-    far as it was seen in a ranking; `refers` is the id of the event that a retraction takes back.
+    far as it was seen in a ranking; `refers` is the id of the event that a retraction takes back. `saw_others` says
+    whether the annotator could see what others say of the document; None where that is not known, as of all events
+    that were written before it was recorded.
     """
 
     id: str
@@ -80,6 +82,7 @@ class Event:
     run: str = ""
     rank: int | None = None
     refers: str = ""
+    saw_others: bool | None = None
 
     @property
     def order(self) -> tuple[datetime, str]:
@@ -87,8 +90,14 @@ class Event:
         return datetime.fromisoformat(self.time), self.id
 
     def to_json(self) -> dict[str, Any]:
-        """The event as one JSON object, every field by its name."""
-        return asdict(self)
+        """The event as one JSON object, every field by its name; `saw_others` only where it is known.
+
+        So an event that says nothing of it is what it was for a searchapp that does not know the field.
+        """
+        value = asdict(self)
+        if self.saw_others is None:
+            del value["saw_others"]
+        return value
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Event:
@@ -141,6 +150,8 @@ class Event:
                 raise DataError(f"the {name} of an event must be a whole number")
             if value is not None and not 0 <= value < LIMIT:
                 raise DataError(f"the {name} of an event must be a whole number from 0 to {LIMIT - 1}")
+        if self.saw_others is not None and not isinstance(self.saw_others, bool):
+            raise DataError("the field 'saw_others' of an event must be true or false, or left out")
         try:
             moment = datetime.fromisoformat(self.time)
         except ValueError:
@@ -178,6 +189,7 @@ class Author:
         run: str = "",
         rank: int | None = None,
         refers: str = "",
+        saw_others: bool | None = None,
         after: datetime | None = None,
     ) -> Event:
         """A new event of this moment, or of the one behind `after` if this machine's clock is not that far yet."""
@@ -199,6 +211,7 @@ class Author:
             run=run,
             rank=rank,
             refers=refers,
+            saw_others=saw_others,
         )
         event.check()
         return event

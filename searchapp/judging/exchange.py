@@ -7,6 +7,9 @@
 
 A file that is imported a second time changes nothing: events are known by their ids, and what has none gets one that
 follows from what it says. A file that contradicts the log is refused whole.
+
+What came with a file is known as an import, see `log`, and can be taken back as one: by retractions, since nothing is
+ever deleted. To import the file again brings it back, by retractions of these; what an annotator has undone stays so.
 """
 
 from __future__ import annotations
@@ -21,18 +24,85 @@ from typing import BinaryIO
 
 from searchapp.errors import DataError
 from searchapp.formats import trec
+from searchapp.formats.encoding import foreign, opened
 from searchapp.formats.problems import Problems, shown
-from searchapp.judging.events import Action, Channel, Event, Kind
+from searchapp.judging.events import Action, Author, Channel, Event, Kind
 from searchapp.judging.fold import View
-from searchapp.judging.log import JudgmentLog
+from searchapp.judging.log import Import, JudgmentLog
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """How many events a file holds, and how many of them the log did not have."""
+class Incoming:
+    """What a file says and the log takes in, once it was checked: `new` are the events that the log lacks.
 
-    events: int
-    new: int
+    `judgments` counts what the file holds, `undone` what of it the log had and the annotator has taken back.
+    """
+
+    path: Path
+    format: str
+    judgments: int
+    new: tuple[Event, ...]
+    undone: int = 0
+
+
+def take_in(log: JudgmentLog, task: str, incoming: Incoming) -> Import | None:
+    """Append what a file says, all or none; None when the log had all of it before.
+
+    Raises:
+        NotSaved: the log can't be written; nothing was.
+    """
+    return log.take_in(incoming.new, task, str(incoming.path), incoming.format)
+
+
+def take_back(log: JudgmentLog, number: int, view: View) -> int:
+    """Retract what came with an import, as if it had never come; returns how many of its events stood until now.
+
+    What the file itself retracts is retracted once more: its own retractions hold no longer. The retractions are the
+    annotators' whose events they take back.
+
+    Raises:
+        NotSaved: the log can't be written; nothing was.
+    """
+    events = log.events_of(number)
+    own = {event.id for event in events}
+    open_ = [event for event in events if own.issuperset(view.retractions(event.id))]
+    log.append([_retraction(event, f"import {number} was taken back") for event in open_])
+    return sum(view.holds(event.id) for event in open_)
+
+
+def _retraction(event: Event, why: str) -> Event:
+    author = Author(event.annotator, event.kind, Channel.imported)
+    return author.event(
+        event.task, event.topic_id, event.document_id, Action.retract, text=why, refers=event.id
+    )
+
+
+def _brought_back(
+    log: JudgmentLog, view: View, known: Mapping[str, Event], in_file: Collection[str]
+) -> tuple[list[Event], int]:
+    """What lets events count again that came with an import which was taken back, and how many stay undone.
+
+    `known` are events of a file that the log has. Where the file itself says that one is retracted, it stays so.
+    """
+    gone = {
+        id_: view.retractions(id_)
+        for id_, event in known.items()
+        if not view.holds(id_) and not _takes_back(event)
+    }
+    retractions = log.known(other for others in gone.values() for other in others)
+    back: list[Event] = []
+    undone = 0
+    for others in gone.values():
+        if all(_takes_back(retractions[other]) and other not in in_file for other in others):
+            back += [_retraction(retractions[other], "the file was imported again") for other in others]
+        elif not any(other in in_file for other in others):
+            undone += 1
+    return back, undone
+
+
+def _takes_back(event: Event) -> bool:
+    """Whether an event is there because an import was taken back, or made again: no annotator has undone anything."""
+    return event.action is Action.retract and event.channel is Channel.imported
 
 
 def write_jsonl(file: BinaryIO, events: Iterable[Event]) -> int:
@@ -67,18 +137,18 @@ def write_annotators(file: BinaryIO, view: View, annotators: Collection[str] | N
     return len(lines)
 
 
-def import_jsonl(log: JudgmentLog, path: Path, task: str, highest: int) -> Imported:
-    """Append the events of a file that the log does not have yet, all or none; `highest` is the task's best grade.
+def incoming_events(log: JudgmentLog, path: Path, task: str, highest: int) -> Incoming:
+    """The events of a file; `highest` is the task's best grade.
 
     Raises:
         InvalidFiles: a line is no event, or one of another task; a grade is too high; an annotator is a person in one
             event and a model in another; or an event contradicts that of the same id in the log or in the file.
-        NotSaved: the log can't be written.
     """
     problems = Problems()
     events = dict(_read_events(path, problems))
     known = log.known(event.id for event in events.values())
-    kinds = _kinds(log, task)
+    in_log = [event for _, event in log.events(task)]
+    kinds = _kinds(in_log)
     for line, event in events.items():
         where = f"line {line}"
         if event.id in known and known[event.id] != event:
@@ -90,12 +160,15 @@ def import_jsonl(log: JudgmentLog, path: Path, task: str, highest: int) -> Impor
         if kinds.setdefault(event.annotator, event.kind) is not event.kind:
             problems.add(path, "conflict", where, _two_kinds(event.annotator, kinds[event.annotator]))
     problems.raise_if_any()
-    return Imported(len(events), log.append(list(events.values())))
+    in_file = {event.id for event in events.values()}
+    new = [event for event in events.values() if event.id not in known]
+    back, undone = _brought_back(log, View(in_log), known, in_file)
+    return Incoming(path, "jsonl", len(events), (*new, *back), undone)
 
 
-def _kinds(log: JudgmentLog, task: str) -> dict[str, Kind]:
-    """Who of a task's annotators is a person, and who a model."""
-    return {event.annotator: event.kind for _, event in log.events(task)}
+def _kinds(events: Iterable[Event]) -> dict[str, Kind]:
+    """Who of the annotators is a person, and who a model."""
+    return {event.annotator: event.kind for event in events}
 
 
 def _too_high(grade: int, highest: int) -> str:
@@ -109,7 +182,11 @@ def _two_kinds(annotator: str, kind: Kind) -> str:
 def _read_events(path: Path, problems: Problems) -> Iterator[tuple[int, Event]]:
     seen: dict[str, Event] = {}
     try:
-        lines = path.read_bytes().split(b"\n")
+        with opened(path) as file:
+            if found := foreign(file.head):
+                problems.add(path, "unsupported file", detail=str(found))
+                return
+            lines = file.read().split(b"\n")
     except OSError as error:
         problems.add_unopened(path, error)
         return
@@ -138,17 +215,18 @@ def _read_events(path: Path, problems: Problems) -> Iterator[tuple[int, Event]]:
                 yield number, event
 
 
-def import_grades(
+def incoming_grades(
     log: JudgmentLog,
-    task: str,
     grades: Mapping[str, Mapping[str, int]],
     template: Event,
     path: Path,
+    format_: str,
     highest: int,
-) -> Imported:
-    """Append grades as events of one annotator; those that the annotator has given already are no news.
+) -> Incoming:
+    """Grades as events of one annotator; those that the annotator has given already are no news.
 
-    `template` says who graded, as which kind and when; `path` is what errors name, `highest` the task's best grade.
+    `template` says who graded, of which task, as which kind and when; `path` and `format_` are those of the file that
+    the grades are from, `highest` is the task's best grade.
 
     Raises:
         InvalidFiles: a grade is too high, the annotator has given a document another one, which still holds, or was
@@ -156,11 +234,12 @@ def import_grades(
     """
     problems = Problems()
     name = template.annotator
-    view = View(event for _, event in log.events(task))
-    if (kind := _kinds(log, task).get(name, template.kind)) is not template.kind:
+    in_log = [event for _, event in log.events(template.task)]
+    view = View(in_log)
+    if (kind := _kinds(in_log).get(name, template.kind)) is not template.kind:
         problems.add(path, "conflict", detail=_two_kinds(name, kind))
     begin = datetime.fromisoformat(template.time)
-    events: list[Event] = []
+    given: list[Event] = []
     for topic_id, of_topic in grades.items():
         where = f"topic {shown(topic_id)}"
         for document_id, grade in of_topic.items():
@@ -170,14 +249,17 @@ def import_grades(
             held = view.opinion(name, topic_id, document_id)
             if held is None:
                 # Each a moment later: what has the same time is in no order, and some scorers go by that of the gold.
-                time = (begin + timedelta(microseconds=len(events))).isoformat(timespec="microseconds")
-                events.append(_graded(replace(template, time=time), task, topic_id, document_id, grade))
+                time = (begin + timedelta(microseconds=len(given))).isoformat(timespec="microseconds")
+                given.append(_graded(replace(template, time=time), topic_id, document_id, grade))
             elif held.grade != grade:
                 said = held.action.value if held.grade is None else f"grade {held.grade}"
                 detail = f"{shown(document_id)}: the file says grade {grade}, {name} {said} in the log"
                 problems.add(path, "conflict", where, detail)
     problems.raise_if_any()
-    return Imported(sum(map(len, grades.values())), log.append(events))
+    known = log.known(event.id for event in given)
+    new = [event for event in given if event.id not in known]
+    back, undone = _brought_back(log, view, known, ())
+    return Incoming(path, format_, sum(map(len, grades.values())), (*new, *back), undone)
 
 
 def read_grades(path: Path) -> dict[str, dict[str, int]]:
@@ -198,7 +280,7 @@ def read_grades(path: Path) -> dict[str, dict[str, int]]:
 
 
 def template(annotator: str, kind: Kind, task: str, time: str) -> Event:
-    """An event that says who graded and when, for `import_grades`."""
+    """An event that says who graded and when, for `incoming_grades`."""
     event = Event(
         id="template",
         time=time,
@@ -214,8 +296,8 @@ def template(annotator: str, kind: Kind, task: str, time: str) -> Event:
     return event
 
 
-def _graded(template: Event, task: str, topic_id: str, document_id: str, grade: int) -> Event:
-    said = "\0".join((template.annotator, task, topic_id, document_id, str(grade)))
+def _graded(template: Event, topic_id: str, document_id: str, grade: int) -> Event:
+    said = "\0".join((template.annotator, template.task, topic_id, document_id, str(grade)))
     return replace(
         template,
         id=hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32],

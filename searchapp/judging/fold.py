@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -74,6 +74,10 @@ class View:
             standing[one] = not any(standing.get(other) for other in self._retracted_by.get(one, ()))
         return standing[event_id]
 
+    def retractions(self, event_id: str) -> list[str]:
+        """The ids of the retractions of an event that stand."""
+        return [other for other in self._retracted_by.get(event_id, ()) if self.holds(other)]
+
     def latest(self, topic_id: str, document_id: str) -> datetime | None:
         """The time of the latest event on a document.
 
@@ -111,11 +115,12 @@ class View:
         ]
         return notes[-1] if notes else ""
 
-    def decision(self, topic_id: str, document_id: str) -> Event | None:
-        """The last standing decision between annotators."""
+    def decision(self, topic_id: str, document_id: str, among: Collection[str] | None = None) -> Event | None:
+        """The last standing decision between annotators, of those that the annotators `among` have made."""
         decisions = [
             event
             for annotator in self._annotators.get((topic_id, document_id), ())
+            if among is None or annotator in among
             for event in self._of[annotator, topic_id, document_id]
             if event.action is Action.adjudicate and self.holds(event.id)
         ]
@@ -132,6 +137,27 @@ class View:
     def judged_documents(self) -> list[Key]:
         """Every topic and document that somebody said something of."""
         return list(self._annotators)
+
+    def standing(self, annotator: str, topic_id: str, document_id: str) -> list[Event]:
+        """The events that say what an annotator says of a document now.
+
+        The one that holds the opinion or, where there is none, the last note; and the annotator's own decision.
+        """
+        own = [
+            event for event in self._of.get((annotator, topic_id, document_id), ()) if self.holds(event.id)
+        ]
+        opinions = [event for event in own if event.action in (Action.grade, Action.skip, Action.cant_tell)]
+        notes = [event for event in own if event.action is Action.note]
+        decisions = [event for event in own if event.action is Action.adjudicate]
+        return [*(opinions or notes)[-1:], *decisions[-1:]]
+
+    def said_by(self, annotator: str, topic_id: str, document_id: str) -> Sequence[Event]:
+        """Everything that an annotator ever said of a document, in its order, also what was taken back."""
+        return self._of.get((annotator, topic_id, document_id), ())
+
+    def annotators_of(self, topic_id: str, document_id: str) -> list[str]:
+        """Everybody who ever said something of a document."""
+        return list(self._annotators.get((topic_id, document_id), ()))
 
     def annotators(self) -> list[str]:
         return list(dict.fromkeys(name for names in self._annotators.values() for name in names))
@@ -153,7 +179,8 @@ class Rule(StrEnum):
 class Folding:
     """Whose opinions count, and the rule that makes one grade of them.
 
-    A decision between annotators always comes first. Models do not count unless their names are in `annotators`.
+    A decision between annotators comes first. With `annotators` only what these say counts, their decisions too: one
+    name alone gives that annotator's own grades. Models do not count unless they are named.
     """
 
     rule: Rule = Rule.majority
@@ -184,7 +211,7 @@ def judged(view: View, folding: Folding | None = None) -> Judged:
             for opinion in view.opinions(topic_id, document_id)
             if opinion.grade is not None and folding.counts(opinion)
         ]
-        decision = view.decision(topic_id, document_id)
+        decision = view.decision(topic_id, document_id, folding.annotators)
         if decision is None and len(set(given)) > 1:
             disputed.append((topic_id, document_id))
         grade = decision.grade if decision is not None else combined(given, folding.rule)

@@ -4,16 +4,18 @@
 are there. Several processes may append at the same time. An event whose id is in the log already is not written again,
 so that whoever is unsure whether a write arrived may repeat it.
 
-The log also knows which of its events an index in a cluster has, and which of that index's it has itself, see `shared`.
+The log also knows which of its events an index in a cluster has, and which of that index's it has itself, see
+`shared`; which events came with which imported file, see `exchange`; and who has it open to judge, see `presence`.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, fields
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -22,14 +24,20 @@ from typing import Any, NoReturn
 from searchapp.errors import DataError, SearchappError
 from searchapp.judging.events import Action, Channel, Event, Kind
 
-FORMAT = 2
+FORMAT = 5
 BUSY_SECONDS = 30.0
 """How long a write waits for other processes that write."""
 
 _IDS_AT_ONCE = 500
 
+Values = Sequence[object] | Mapping[str, object]
+"""The values of a statement's places, by number or by name."""
+
 _COLUMNS = tuple(field.name for field in fields(Event))
-_TYPES = {"grade": "INTEGER", "rank": "INTEGER"}
+_TYPES = {"grade": "INTEGER", "rank": "INTEGER", "saw_others": "INTEGER"}
+_LATER = {5: ("saw_others",)}
+"""Columns that events were given later, by the format that has them first."""
+
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS events (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -47,6 +55,33 @@ CREATE TABLE IF NOT EXISTS mirrors (
 CREATE TABLE IF NOT EXISTS arrivals (
     sequence INTEGER PRIMARY KEY,
     mirror INTEGER NOT NULL REFERENCES mirrors (number)
+) STRICT;
+CREATE TABLE IF NOT EXISTS sent_of_tasks (
+    mirror INTEGER NOT NULL REFERENCES mirrors (number),
+    task TEXT NOT NULL,
+    up_to INTEGER NOT NULL,
+    PRIMARY KEY (mirror, task)
+) STRICT;
+CREATE TABLE IF NOT EXISTS imports (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    time TEXT NOT NULL,
+    task TEXT NOT NULL,
+    file TEXT NOT NULL,
+    format TEXT NOT NULL,
+    events INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS imported (
+    sequence INTEGER PRIMARY KEY,
+    import INTEGER NOT NULL REFERENCES imports (number)
+) STRICT;
+CREATE TABLE IF NOT EXISTS windows (
+    id TEXT PRIMARY KEY,
+    annotator TEXT NOT NULL,
+    task TEXT NOT NULL,
+    host TEXT NOT NULL,
+    process INTEGER NOT NULL,
+    opened REAL NOT NULL,
+    beat REAL NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS events_by_task ON events (task, sequence);
 CREATE TRIGGER IF NOT EXISTS never_updated BEFORE UPDATE ON events
@@ -72,15 +107,47 @@ class Mirror:
     received: int
 
 
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A file whose judgments were taken in: when, from which file of which format, and how many events came with it.
+
+    `number` is what the import is known by in this log.
+    """
+
+    number: int
+    time: str
+    task: str
+    file: str
+    format: str
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Somebody who has the log open to judge, see `presence`; `opened` and `beat` are seconds since 1970."""
+
+    id: str
+    annotator: str
+    task: str
+    host: str
+    process: int
+    opened: float
+    beat: float
+
+
 class NotSaved(SearchappError):
     """Events could not be written; they are still with whoever wanted to write them."""
 
 
-_NOT_FROM = (
-    "sequence > ? AND NOT EXISTS "
-    "(SELECT 1 FROM arrivals WHERE arrivals.sequence = events.sequence AND arrivals.mirror = ?)"
+_NOT_THERE = (
+    "sequence > :after AND NOT EXISTS "
+    "(SELECT 1 FROM arrivals WHERE arrivals.sequence = events.sequence AND arrivals.mirror = :mirror) AND NOT EXISTS "
+    "(SELECT 1 FROM sent_of_tasks AS sent WHERE sent.mirror = :mirror AND sent.task = events.task "
+    "AND sent.up_to >= events.sequence) "
+    "AND (:task IS NULL OR task = :task)"
 )
-"""Which events lie behind a place and have not come from a mirror."""
+"""Which events lie behind a place and are not in a mirror: neither have they come from it, nor were they sent with the
+others of their task. Of one task, if it is named."""
 
 
 class JudgmentLog:
@@ -125,6 +192,9 @@ class JudgmentLog:
         (tables,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if self._version() == 0 and tables:
             raise DataError(f"{self.path} is a database, but no judgment log: name another file")
+        added = [name for since, names in _LATER.items() if 0 < self._version() < since for name in names]
+        for name in added:
+            self._database.execute(f"ALTER TABLE events ADD COLUMN {name} {_TYPES[name]}")
         for statement in _statements(_SCHEMA):
             self._database.execute(statement)
 
@@ -164,17 +234,20 @@ class JudgmentLog:
             return self._read("sequence > ?", [after])
         return self._read("task = ? AND sequence > ?", [task, after])
 
-    def _read(self, where: str, values: Sequence[object], limit: int = -1) -> Iterator[tuple[int, Event]]:
+    def _read(self, where: str, values: Values, limit: int = -1) -> Iterator[tuple[int, Event]]:
+        columns = ", ".join(_COLUMNS)
         try:
             rows = self._database.execute(
-                f"SELECT sequence, {', '.join(_COLUMNS)} FROM events WHERE {where} ORDER BY sequence LIMIT ?",
-                [*values, limit],
+                f"SELECT sequence, {columns} FROM events WHERE {where} ORDER BY sequence LIMIT {limit:d}",
+                values,
             )
             for sequence, *columns in rows:
                 values_by_name = dict(zip(_COLUMNS, columns, strict=True))
                 values_by_name["kind"] = Kind(values_by_name["kind"])
                 values_by_name["channel"] = Channel(values_by_name["channel"])
                 values_by_name["action"] = Action(values_by_name["action"])
+                if values_by_name["saw_others"] is not None:  # SQLite has no truth values, only 0 and 1
+                    values_by_name["saw_others"] = bool(values_by_name["saw_others"])
                 yield sequence, Event(**values_by_name)
         except sqlite3.DatabaseError as error:
             self._tell(error)
@@ -191,6 +264,44 @@ class JudgmentLog:
             marks = ", ".join("?" * len(some))
             found |= {event.id: event for _, event in self._read(f"id IN ({marks})", some)}
         return found
+
+    # What came with a file
+
+    def take_in(self, events: Sequence[Event], task: str, file: str, format_: str) -> Import | None:
+        """Append the events of a file, all or none; None when the log had all of them before.
+
+        Raises:
+            NotSaved: the log can't be written; nothing was.
+        """
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._writing():
+            (before,) = self._one("SELECT coalesce(max(sequence), 0) FROM events")
+            self._insert(events)
+            (new,) = self._one("SELECT count(*) FROM events WHERE sequence > ?", (before,))
+            if not new:
+                return None
+            number = self._database.execute(
+                "INSERT INTO imports (time, task, file, format, events) VALUES (?, ?, ?, ?, ?)",
+                (now, task, file, format_, new),
+            ).lastrowid
+            self._database.execute(
+                "INSERT INTO imported SELECT sequence, ? FROM events WHERE sequence > ?", (number, before)
+            )
+        assert number is not None  # a row was inserted
+        return Import(number, now, task, file, format_, new)
+
+    def imports(self, task: str) -> list[Import]:
+        """The files of a task that were taken in, in this order."""
+        columns = ", ".join(field.name for field in fields(Import))
+        return [
+            Import(*row)
+            for row in self._all(f"SELECT {columns} FROM imports WHERE task = ? ORDER BY number", (task,))
+        ]
+
+    def events_of(self, number: int) -> list[Event]:
+        """The events that came with an import."""
+        where = "sequence IN (SELECT sequence FROM imported WHERE import = ?)"
+        return [event for _, event in self._read(where, [number])]
 
     # What a cluster has
 
@@ -210,27 +321,38 @@ class JudgmentLog:
         assert found is not None  # it has just been written, and nothing deletes it
         return found
 
-    def unsent(self, mirror: Mirror, after: int, limit: int) -> list[tuple[int, Event]]:
-        """The first events behind a place that did not come from the index, each with its place."""
-        return list(self._read(_NOT_FROM, [after, mirror.number], limit))
+    def unsent(
+        self, mirror: Mirror, after: int, limit: int, task: str | None = None
+    ) -> list[tuple[int, Event]]:
+        """The first events behind a place that the index does not have, each with its place; of a task, if named."""
+        wanted = {"after": after, "mirror": mirror.number, "task": task}
+        return list(self._read(_NOT_THERE, wanted, limit))
 
-    def waiting(self, address: str) -> int:
-        """How many events the index at an address is still to get, as far as is known."""
+    def waiting(self, address: str, task: str | None = None) -> int:
+        """How many events, of a task if it is named, the index at an address is still to get, as far as is known."""
         mirror = self._mirror("address = ? ORDER BY number DESC LIMIT 1", (address,))
         after, number = (0, 0) if mirror is None else (mirror.sent, mirror.number)
-        (count,) = self._one(f"SELECT count(*) FROM events WHERE {_NOT_FROM}", (after, number))
+        wanted = {"after": after, "mirror": number, "task": task}
+        (count,) = self._one(f"SELECT count(*) FROM events WHERE {_NOT_THERE}", wanted)
         return int(count)
 
-    def sent(self, mirror: Mirror, up_to: int) -> None:
-        """Remember that the index has all events up to a place.
+    def sent(self, mirror: Mirror, up_to: int, task: str | None = None) -> None:
+        """Remember that the index has all events up to a place, or those of a task, if it is named.
 
         Raises:
             NotSaved: the log can't be written.
         """
         with self._writing():
-            self._database.execute(
-                "UPDATE mirrors SET sent = max(sent, ?) WHERE number = ?", (up_to, mirror.number)
-            )
+            if task is None:
+                self._database.execute(
+                    "UPDATE mirrors SET sent = max(sent, ?) WHERE number = ?", (up_to, mirror.number)
+                )
+            else:
+                self._database.execute(
+                    "INSERT INTO sent_of_tasks (mirror, task, up_to) VALUES (?, ?, ?) "
+                    "ON CONFLICT (mirror, task) DO UPDATE SET up_to = max(up_to, excluded.up_to)",
+                    (mirror.number, task, up_to),
+                )
 
     def receive(self, mirror: Mirror, events: Sequence[Event], up_to: int | None) -> int:
         """Append events of the index, and remember that these are all up to a place of its own, if it is given.
@@ -253,11 +375,44 @@ class JudgmentLog:
                 )
             # So that nobody has to look at these again to find that nothing waits.
             self._database.execute(
-                "UPDATE mirrors SET sent = (SELECT coalesce(max(sequence), 0) FROM events) WHERE number = ? AND "
-                f"NOT EXISTS (SELECT 1 FROM events WHERE {_NOT_FROM.replace('?', 'mirrors.sent', 1)})",
-                (mirror.number, mirror.number),
+                "UPDATE mirrors SET sent = (SELECT coalesce(max(sequence), 0) FROM events) WHERE number = :mirror "
+                f"AND NOT EXISTS (SELECT 1 FROM events WHERE {_NOT_THERE.replace(':after', 'mirrors.sent')})",
+                {"mirror": mirror.number, "task": None},
             )
         return arrived.rowcount
+
+    # Who has it open
+
+    def beat(self, window: Window, stale: float) -> None:
+        """Write that a window is still open, and forget those that have not been heard of since a time.
+
+        Raises:
+            NotSaved: the log can't be written.
+        """
+        marks = ", ".join("?" * len(fields(Window)))
+        with self._writing():
+            self._database.execute("DELETE FROM windows WHERE beat < ?", (stale,))
+            self._database.execute(f"INSERT OR REPLACE INTO windows VALUES ({marks})", astuple(window))
+
+    def leave(self, window: Window) -> None:
+        """Write that a window was closed.
+
+        Raises:
+            NotSaved: the log can't be written.
+        """
+        with self._writing():
+            self._database.execute("DELETE FROM windows WHERE id = ?", (window.id,))
+
+    def windows(self, task: str, annotator: str, since: float) -> list[Window]:
+        """The windows in which an annotator judges a task, and that were heard of since a time."""
+        try:
+            rows = self._database.execute(
+                "SELECT * FROM windows WHERE task = ? AND annotator = ? AND beat >= ? ORDER BY opened",
+                (task, annotator, since),
+            ).fetchall()
+        except sqlite3.DatabaseError as error:
+            self._tell(error)
+        return [Window(*row) for row in rows]
 
     def _mirror(self, where: str, values: Sequence[object]) -> Mirror | None:
         row = self._one(
@@ -265,9 +420,12 @@ class JudgmentLog:
         )
         return Mirror(*row) if row else None
 
-    def _one(self, statement: str, values: Sequence[object] = ()) -> Any:
+    def _one(self, statement: str, values: Values = ()) -> Any:
+        return next(iter(self._all(statement, values)), None)
+
+    def _all(self, statement: str, values: Values = ()) -> list[Any]:
         try:
-            return self._database.execute(statement, values).fetchone()
+            return self._database.execute(statement, values).fetchall()
         except sqlite3.DatabaseError as error:
             self._tell(error)
 
@@ -335,3 +493,16 @@ def _statements(script: str) -> list[str]:
         elif rest.strip():
             rest += ";"
     return statements
+
+
+def annotators_in(path: Path, task: str) -> list[str]:
+    """Who has judged a task, by name; the file is neither made nor written to, whatever state it is in.
+
+    Raises:
+        sqlite3.Error: it is not there, is no judgment log, or can't be read.
+    """
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0)) as database:
+        rows = database.execute(
+            "SELECT DISTINCT annotator FROM events WHERE task = ? ORDER BY annotator", [task]
+        )
+        return [str(name) for (name,) in rows]

@@ -13,17 +13,22 @@ from dataclasses import dataclass
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.fold import Opinion, View
 from searchapp.judging.log import JudgmentLog, NotSaved
+from searchapp.judging.pace import Pace
 from searchapp.judging.shared import Courier
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A document as it is judged: of which topic, and in which run it was seen at which rank."""
+    """A document as it is judged: of which topic, where it was seen, and whether in sight of others.
+
+    `saw_others` is that of the events.
+    """
 
     topic_id: str
     document_id: str
     run: str = ""
     rank: int | None = None
+    saw_others: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +62,11 @@ class Session:
         self.courier: Courier | None = None
         """Exchanges the log with a team's, when judgments are shared."""
         self.view = View()
+        self.pace = Pace()
+        """How fast this annotator judges the task."""
         self._log = log
         self._seen: set[str] = set()
+        self._made: dict[str, Event] = {}
         self._last = 0
         self._waiting: list[Event] = []
         self._why = ""
@@ -69,13 +77,23 @@ class Session:
 
     # What has been said
 
-    def refresh(self) -> bool:
-        """Take in what others have written since; whether there was anything."""
-        before = len(self._seen)
+    def refresh(self) -> tuple[Event, ...]:
+        """Take in what others have written since, or the same annotator elsewhere; returns these events."""
+        came = []
         for sequence, event in self._log.events(self.task, self._last):
             self._last = sequence
-            self._take_in(event)
-        return len(self._seen) > before
+            if self._take_in(event):
+                came.append(event)
+        return tuple(came)
+
+    def made(self, event: Event) -> bool:
+        """Whether an event was made here."""
+        return event.id in self._made
+
+    @property
+    def made_here(self) -> tuple[Event, ...]:
+        """The events that were made here, in their order."""
+        return tuple(self._made.values())
 
     def opinion(self, topic_id: str, document_id: str) -> Opinion | None:
         """What this annotator says of a document."""
@@ -104,7 +122,7 @@ class Session:
     @property
     def unsent(self) -> int:
         """Events that are saved, and that the team's cluster is still to get; 0 when nothing is shared."""
-        return 0 if self.courier is None else self._log.waiting(self.courier.address)
+        return 0 if self.courier is None else self._log.waiting(self.courier.address, self.courier.task)
 
     # Actions
 
@@ -129,12 +147,15 @@ class Session:
         return self._act([self._event(place, Action.adjudicate, grade=grade, text=reason)])
 
     def undo(self) -> Outcome | None:
-        """Take the last action back; None when there is none left."""
-        if not self._done:
-            return None
-        undone = self._done.pop()
-        self._undone.append(undone)
-        return self._write(tuple(self._retraction(event) for event in undone))
+        """Take the last action back that still holds; None when there is none left."""
+        while self._done:
+            undone = self._done.pop()
+            # What the same annotator has taken back elsewhere can't be taken back once more.
+            standing = tuple(event for event in undone if self.view.holds(event.id))
+            if standing:
+                self._undone.append(standing)
+                return self._write(tuple(self._retraction(event) for event in standing))
+        return None
 
     def redo(self) -> Outcome | None:
         """Do the last undone action again; None when there is none."""
@@ -158,6 +179,7 @@ class Session:
 
     def _write(self, events: tuple[Event, ...]) -> Outcome:
         for event in events:
+            self._made[event.id] = event
             self._take_in(event)
         self._waiting += events
         if not self._waiting:
@@ -170,10 +192,15 @@ class Session:
         self._waiting.clear()
         return Outcome(events)
 
-    def _take_in(self, event: Event) -> None:
-        if event.id not in self._seen:
-            self._seen.add(event.id)
-            self.view.add(event)
+    def _take_in(self, event: Event) -> bool:
+        """Let an event count; whether it is a new one."""
+        if event.id in self._seen:
+            return False
+        self._seen.add(event.id)
+        self.view.add(event)
+        if event.annotator == self.author.annotator:
+            self.pace.add(event)
+        return True
 
     def _own_standing(self, actions: Collection[Action]) -> list[Event]:
         """This annotator's events of these kinds that can still be undone, in their order."""
@@ -196,6 +223,7 @@ class Session:
             text=text,
             run=place.run,
             rank=place.rank,
+            saw_others=place.saw_others,
             after=self.view.latest(place.topic_id, place.document_id),
         )
 
@@ -211,5 +239,5 @@ class Session:
         )
 
     def _again(self, event: Event) -> Event:
-        place = Place(event.topic_id, event.document_id, event.run, event.rank)
+        place = Place(event.topic_id, event.document_id, event.run, event.rank, event.saw_others)
         return self._event(place, event.action, grade=event.grade, text=event.text)

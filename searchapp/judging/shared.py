@@ -81,8 +81,8 @@ class Exchanged:
     fetched: int = 0
 
 
-def synchronize(log: JudgmentLog, index: EventIndex) -> Exchanged:
-    """Send what the index does not have, and fetch what the log does not have.
+def synchronize(log: JudgmentLog, index: EventIndex, task: str | None = None) -> Exchanged:
+    """Send what the index does not have, of one task if it is named, and fetch what the log does not have, of all.
 
     Raises:
         EngineError: the cluster is gone or refuses; nothing is lost, and the next time goes on from here.
@@ -91,19 +91,19 @@ def synchronize(log: JudgmentLog, index: EventIndex) -> Exchanged:
             All others have been exchanged.
     """
     problems: dict[str, None] = {}  # sending and fetching may come upon the same one
-    exchanged = Exchanged(_send(log, index, problems), _fetch(log, index, problems))
+    exchanged = Exchanged(_send(log, index, problems, task), _fetch(log, index, problems))
     _tell(problems)
     return exchanged
 
 
-def send(log: JudgmentLog, index: EventIndex) -> int:
-    """Send what the index does not have; returns how many events that were.
+def send(log: JudgmentLog, index: EventIndex, task: str | None = None) -> int:
+    """Send what the index does not have, of one task if it is named; returns how many events that were.
 
     Raises:
         EngineError, NotSaved, DataError: as `synchronize`.
     """
     problems: dict[str, None] = {}
-    sent = _send(log, index, problems)
+    sent = _send(log, index, problems, task)
     _tell(problems)
     return sent
 
@@ -114,16 +114,16 @@ def _tell(problems: dict[str, None]) -> None:
         raise DataError(f"{next(iter(problems))}{more}; everything else has been exchanged")
 
 
-def _send(log: JudgmentLog, index: EventIndex, problems: dict[str, None]) -> int:
+def _send(log: JudgmentLog, index: EventIndex, problems: dict[str, None], task: str | None) -> int:
     mirror = log.mirror(index.address, index.state().identity)
     sent, last = 0, mirror.sent
-    while some := log.unsent(mirror, last, EVENTS_AT_ONCE):
+    while some := log.unsent(mirror, last, EVENTS_AT_ONCE, task):
         last = some[-1][0]
         refused = index.send([event for _, event in some])
         problems |= dict.fromkeys(_contradiction(log, index, id_) for id_ in refused)
         sent += len(some) - len(refused)
         if not problems:  # else they are sent again, until somebody has looked into it
-            log.sent(mirror, last)
+            log.sent(mirror, last, task)
     return sent
 
 
@@ -162,10 +162,14 @@ class Courier:
         path: the log's file, of which it opens a connection of its own
         connect: connects to the index
         address: the index's address
+        task: whose judgments are sent; None means those of all tasks
     """
 
-    def __init__(self, path: Path, connect: Callable[[], EventIndex], address: str) -> None:
+    def __init__(
+        self, path: Path, connect: Callable[[], EventIndex], address: str, task: str | None = None
+    ) -> None:
         self.address = address
+        self.task = task
         self.trouble: str | None = None
         """Why the last attempt came to nothing; None when it did not."""
         self.fetched = 0
@@ -193,6 +197,8 @@ class Courier:
                 self._work(log)
         except SearchappError as error:
             self.trouble = str(error)
+        except Exception as error:
+            self.trouble = f"judgments are exchanged no more: {type(error).__name__}: {error}"
         finally:
             self._disconnect()
 
@@ -201,7 +207,7 @@ class Courier:
         look = 0
         while not self._leaving.wait(LOOK_SECONDS):
             look = (look + 1) % looks
-            if look == 0 or (self.trouble is None and log.waiting(self.address)):
+            if look == 0 or (self.trouble is None and log.waiting(self.address, self.task)):
                 self._exchange(log, fetch=look == 0)
 
     def _exchange(self, log: JudgmentLog, fetch: bool) -> None:
@@ -209,9 +215,9 @@ class Courier:
             if self._index is None:
                 self._index = self._connect()
             if fetch:
-                self.fetched += synchronize(log, self._index).fetched
+                self.fetched += synchronize(log, self._index, self.task).fetched
             else:
-                send(log, self._index)
+                send(log, self._index, self.task)
             self.trouble = None
         except SearchappError as error:
             self.trouble = str(error)

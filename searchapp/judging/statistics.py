@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from searchapp.judging.agreement import Level, Weights, cohen_kappa, krippendorff_alpha, pairs_of
 from searchapp.judging.events import Action, Event, Kind
-from searchapp.judging.fold import Key, View
-
-BREAK_SECONDS = 300.0
-"""A longer time between two judgments is a break, and says nothing about pace."""
+from searchapp.judging.fold import Key, Opinion, View
+from searchapp.judging.pace import seconds_each, tells_pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +69,7 @@ def progress(events: Sequence[Event], view: View) -> list[Progress]:
 
 
 def _pace(events: Iterable[Event]) -> float | None:
-    moments = sorted(
-        datetime.fromisoformat(event.time)
-        for event in events
-        if event.action in (Action.grade, Action.cant_tell) and event.rank is not None
-    )
-    gaps = [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(moments)]
-    working = [gap for gap in gaps if gap <= BREAK_SECONDS]
-    return statistics.median(working) if working else None
+    return seconds_each(event.order[0] for event in events if tells_pace(event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +84,27 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class InSight:
+    """How many of some grades were given in sight of what others say, and of how many that is not known."""
+
+    grades: int
+    in_sight: int
+    unknown: int
+
+    @classmethod
+    def of(cls, opinions: Collection[Opinion]) -> InSight:
+        counts = Counter(opinion.event.saw_others for opinion in opinions)
+        return cls(len(opinions), counts[True], counts[None])
+
+
+@dataclass(frozen=True, slots=True)
 class Agreement:
     """How annotators agree: all together, two by two, and on each topic.
 
     `alpha` is Krippendorff's, ordinal, over all documents with at least two grades; `topics` has it for each topic with
     the number of such documents. `disputed` are documents by how far their grades lie apart, the farthest first.
+    `in_sight` says how many of the grades on documents with several were given in sight of others, and `in_sight_by`
+    how many of each annotator's.
     """
 
     annotators: tuple[str, ...]
@@ -109,15 +113,19 @@ class Agreement:
     pairs: tuple[Pair, ...]
     topics: Mapping[str, tuple[int, float]]
     disputed: tuple[tuple[Key, Mapping[str, int]], ...]
+    in_sight: InSight
+    in_sight_by: Mapping[str, InSight]
 
 
 def agreement(view: View, annotators: Collection[str] | None = None) -> Agreement:
     """The agreement of these annotators, or of all; models are annotators like others here."""
     grades: defaultdict[Key, dict[str, int]] = defaultdict(dict)
+    opinions: defaultdict[Key, list[Opinion]] = defaultdict(list)
     for key in view.judged_documents():
         for opinion in view.opinions(*key):
             if opinion.grade is not None and (annotators is None or opinion.annotator in annotators):
                 grades[key][opinion.annotator] = opinion.grade
+                opinions[key].append(opinion)
     several = {key: given for key, given in grades.items() if len(given) > 1}
     by_annotator: defaultdict[str, dict[Key, int]] = defaultdict(dict)
     by_topic: defaultdict[str, list[list[int]]] = defaultdict(list)
@@ -135,6 +143,10 @@ def agreement(view: View, annotators: Collection[str] | None = None) -> Agreemen
         ((key, given) for key, given in several.items() if len(set(given.values())) > 1),
         key=lambda one: (min(one[1].values()) - max(one[1].values()), one[0]),
     )
+    compared = [opinion for key in several for opinion in opinions[key]]
+    of_each: defaultdict[str, list[Opinion]] = defaultdict(list)
+    for opinion in compared:
+        of_each[opinion.annotator].append(opinion)
     return Agreement(
         tuple(sorted(by_annotator)),
         len(several),
@@ -142,4 +154,6 @@ def agreement(view: View, annotators: Collection[str] | None = None) -> Agreemen
         pairs,
         {topic: (len(units), krippendorff_alpha(units, Level.ordinal)) for topic, units in by_topic.items()},
         tuple(disputed),
+        InSight.of(compared),
+        {name: InSight.of(of_each[name]) for name in sorted(of_each)},
     )

@@ -2,79 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from searchapp.engines.base import Advance, Index, no_progress
+from searchapp.engines.base import Advance, Explanation, no_progress
 from searchapp.errors import DataError
 from searchapp.model import Hits, Ranking, Run, Topic
-from searchapp.ranking import signals
-from searchapp.ranking.labelled import Labels, with_labels
-from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.recipe import Recipe
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, ranked
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
-    """Solved topics: an index of them, whose documents have the topics' ids, and the graded answers of each."""
-
-    index: Index
-    gold: Mapping[str, Mapping[str, float]]
-
-
-def rank(
-    index: Index,
-    topics: Sequence[Topic],
-    recipe: Recipe,
-    depth: int,
-    tag: str,
-    advance: Advance = no_progress,
-    *,
-    solved: Solved | None = None,
-    labels: Labels | None = None,
-    topics_are_documents: bool = False,
-) -> Run:
-    """The first `depth` documents of the index for every topic, in the order of the topics.
-
-    `solved` must be given when the recipe has the signal of neighbours, `labels` when it has that of labelled
-    documents.
+class Ranker:
+    """A recipe that is ready to rank topics: its signals are prepared once.
 
     Raises:
-        DataError: the template retrieves a topic for itself, although `topics_are_documents`.
+        DataError: what a signal needs is missing or not what it should be.
         EngineError: the engine failed on the way.
     """
-    # With labelled documents the topics themselves are the small part of the work.
-    direct = advance if recipe.labelled is None else no_progress
-    answers = signals.searched(index, topics, lambda topic: recipe.body(topic, depth), direct)
-    if recipe.neighbours is not None:
-        assert solved is not None, "the recipe asks solved topics"
-        answers = _with_votes(topics, answers, recipe, depth, solved, topics_are_documents)
-    if recipe.labelled is not None:
-        assert labels is not None, "the recipe asks labelled documents"
-        answers = with_labels(index, topics, answers, recipe, depth, labels, advance)
-    rankings = tuple(Ranking(topic.id, hits) for topic, hits in zip(topics, answers, strict=True))
-    if topics_are_documents:
-        for ranking in rankings:
-            if ranking.topic_id in ranking.document_ids():
-                raise DataError(
-                    f"{recipe.template.name} retrieves topic {ranking.topic_id} for itself: "
-                    "exclude it in the template with must_not"
-                )
-    return Run(tag, rankings)
+
+    def __init__(self, recipe: Recipe, inputs: Inputs) -> None:
+        self.recipe = recipe
+        self._scorers = [signal.prepare(inputs) for signal in recipe.signals]
+        self._topics_are_documents = inputs.topics_are_documents
+
+    def rank(self, topics: Sequence[Topic], depth: int, tag: str, advance: Advance = no_progress) -> Run:
+        """The first `depth` documents for every topic, in the order of the topics.
+
+        Raises:
+            DataError: the template retrieves a topic for itself, although topics are documents.
+            EngineError: the engine failed on the way.
+        """
+        rankings = tuple(
+            Ranking(topic.id, hits)
+            for topic, hits in zip(topics, self._hits(topics, depth, advance), strict=True)
+        )
+        if self._topics_are_documents:
+            for ranking in rankings:
+                self._require_other(ranking)
+        return Run(tag, rankings)
+
+    def explain(self, topic: Topic, document_id: str, depth: int) -> Explanation | None:
+        """Why a document has its score for a topic; None where no signal speaks for it.
+
+        The details are those of the signals, each with its value before it is weighed.
+        """
+        scorers = self._scorers
+        asked = Asked([topic], depth, self.recipe.fusion.scale)
+        parts = [scorer.explain(asked, document_id) for scorer in scorers]
+        if len(parts) == 1:
+            return parts[0]
+        score = dict(next(self._fused([topic], depth, no_progress))).get(document_id)
+        if score is None:
+            return None
+        details = tuple(
+            Explanation(
+                part.value, f"{signal.name}, weight {signal.weight:g}: {part.description}", part.details
+            )
+            for signal, part in zip(self.recipe.signals, parts, strict=True)
+            if part is not None
+        )
+        return Explanation(score, f"fused by {self.recipe.fusion.by}", details)
+
+    def _hits(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[Hits]:
+        if len(self._scorers) == 1:
+            (answers,) = self._answers(topics, depth, advance)
+            for answer in answers:
+                yield as_hits(answer, depth)
+            return
+        for topic, scores in zip(topics, self._fused(topics, depth, advance), strict=True):
+            yield ranked(scores, depth, without=topic.id if self._topics_are_documents else None)
+
+    def _fused(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[dict[str, float]]:
+        weights = [signal.weight for signal in self.recipe.signals]
+        for answers in zip(*self._answers(topics, depth, advance), strict=True):
+            yield self.recipe.fusion.fused(list(zip(weights, answers, strict=True)))
+
+    def _answers(self, topics: Sequence[Topic], depth: int, advance: Advance) -> list[Iterator[Answer]]:
+        """What each signal says of each topic; the last signal, which often has the most to do, says how far it is."""
+        asked = Asked(topics, depth, self.recipe.fusion.scale)
+        if self.recipe.needs(Need.candidates):
+            first = list(self._scorers[0].answers(asked, no_progress))
+            asked = Asked(topics, depth, asked.scale, [as_hits(answer, depth) for answer in first])
+            answers: list[Iterator[Answer]] = [iter(first)]
+        else:
+            answers = [self._scorers[0].answers(asked, self._advance_of(0, advance))]
+        return answers + [
+            scorer.answers(asked, self._advance_of(place, advance))
+            for place, scorer in enumerate(self._scorers[1:], start=1)
+        ]
+
+    def _advance_of(self, place: int, advance: Advance) -> Advance:
+        return advance if place == len(self._scorers) - 1 else no_progress
+
+    def _require_other(self, ranking: Ranking) -> None:
+        if ranking.topic_id in ranking.document_ids():
+            raise DataError(
+                f"{self.recipe.query.template.name} retrieves topic {ranking.topic_id} for itself: "
+                "exclude it in the template with must_not"
+            )
 
 
-def _with_votes(
-    topics: Sequence[Topic],
-    answers: Iterator[Hits],
-    recipe: Recipe,
-    depth: int,
-    solved: Solved,
-    topics_are_documents: bool,
-) -> Iterator[Hits]:
-    signal = recipe.neighbours
-    assert signal is not None
-    nearest = signals.searched(solved.index, topics, recipe.examples_body, no_progress)
-    for topic, hits, examples in zip(topics, answers, nearest, strict=True):
-        votes = signals.votes(examples, solved.gold, signal.power, without=topic.id, scale=signal.scale)
-        direct = dict(hits) if signal.scale == "scores" else signals.as_shares(hits)
-        scores = signals.added([(1.0, votes), (signal.direct, direct)])
-        yield signals.ranked(scores, depth, without=topic.id if topics_are_documents else None)
+def as_hits(answer: Answer, depth: int) -> Hits:
+    """A signal's answer as hits: those of an engine as they are, scores in their order."""
+    return answer if isinstance(answer, Hits) else ranked(answer, depth)

@@ -1,144 +1,52 @@
-"""Recipes: the named ways in which a task ranks its documents.
+"""Reads the recipes of a task: the named ways in which it ranks, each a list of signals and one fusion.
 
-They are data, kept as TOML beside the query templates that they refer to.
+They are data, kept as TOML beside the query templates that they refer to:
+
+    [mine]
+    about = "Premises of solved statements that are alike, which vote, and bm25 beside."
+    signals = [
+      { signal = "direct", template = "bm25", weight = 0.8 },
+      { signal = "neighbours", template = "similar", k = 100, power = 3.0 },
+    ]
+    fusion = { by = "sum", scale = "shares" }
+    parameters = { answer = 0.25 }
+
+A signal is known by its kind or, where there are several of a kind, by its `name`. `template`, which by default is that
+of the first direct signal, is what a search asks and what is marked in documents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, MutableMapping
+from copy import deepcopy
 from typing import Any
 
 from searchapp import resources
-from searchapp.digests import digest_json
 from searchapp.errors import DataError, UsageError
-from searchapp.model import Document, Topic
-from searchapp.ranking.templates import Template
+from searchapp.names import meant, refused
+from searchapp.ranking import earlier, fusion
+from searchapp.ranking.fusion import Fusion
+from searchapp.ranking.recipe import Recipe
+from searchapp.ranking.signals import KINDS
+from searchapp.ranking.signals.base import Need, Signal
+from searchapp.ranking.signals.direct import Direct
+from searchapp.ranking.tables import WEIGHT, Place, Table, topic_query
+from searchapp.ranking.templates import TopicQuery
 from searchapp.resources import RecipeBook
 
-
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """The signal of solved topics: `template` finds the nearest `k`, whose answers vote (see `signals.votes`).
-
-    `direct` is the weight of the recipe's own template beside the votes. With the `scale` "shares" both are shares of
-    their greatest, so that every topic's votes weigh the same. With "scores" both are as they come: votes weigh
-    more for a topic that is much like solved ones, or whose neighbours agree.
-    """
-
-    template: Template
-    template_digest: str
-    k: int
-    power: float
-    direct: float
-    scale: str = "shares"
-
-
-@dataclass(frozen=True, slots=True)
-class Labelled:
-    """The signal of labelled documents: each document that the recipe's own template retrieves asks `template`.
-
-    That finds the nearest `k` documents of solved topics, whose grades vote, each with the weight (s / s1) ** `power`;
-    the recipe's own ranking and the one by votes are fused by 1 / (`rank_constant` + rank). See `ranking.labelled`.
-    """
-
-    template: Template
-    template_digest: str
-    k: int
-    power: float
-    rank_constant: float
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """A template over the documents, the values of its parameters (`{{recipe.<name>}}`), and further signals.
-
-    With `baseline` the named method ranks, from the texts alone, and the template says what `search` does.
-    """
-
-    name: str
-    about: str
-    template: Template
-    template_digest: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    neighbours: Neighbours | None = None
-    baseline: str | None = None
-    labelled: Labelled | None = None
-
-    @property
-    def learns(self) -> bool:
-        """Whether it ranks by solved topics."""
-        return self.neighbours is not None or self.labelled is not None
-
-    @property
-    def takes_words(self) -> bool:
-        """Whether it ranks words that a person types as it ranks a topic: by its template and their text alone."""
-        fields = {name for name in self.template.variables if name.startswith("topic.")}
-        return self.baseline is None and not self.learns and fields <= {"topic.id", "topic.text"}
-
-    def body(self, topic: Topic, depth: int) -> dict[str, Any]:
-        """The search body that retrieves the first `depth` documents for a topic."""
-        return self._rendered(self.template, topic, depth)
-
-    def examples_body(self, topic: Topic) -> dict[str, Any]:
-        """The search body that retrieves the solved topics nearest to a topic."""
-        assert self.neighbours is not None, "the recipe has this signal"
-        return self._rendered(self.neighbours.template, topic, self.neighbours.k)
-
-    def labelled_body(self, topic: Topic, document: Document) -> dict[str, Any]:
-        """The search body that retrieves the labelled documents nearest to a document."""
-        assert self.labelled is not None, "the recipe has this signal"
-        return self._rendered(self.labelled.template, topic, self.labelled.k, document)
-
-    def _rendered(
-        self, template: Template, topic: Topic, depth: int, document: Document | None = None
-    ) -> dict[str, Any]:
-        variables = {f"topic.{name}": value for name, value in topic.variables().items()}
-        if document is not None:
-            variables |= {f"document.{name}": value for name, value in document.source().items()}
-        variables |= {f"recipe.{name}": value for name, value in self.parameters.items()}
-        return template.render(variables | {"depth": depth})
-
-    def manifest(self) -> dict[str, Any]:
-        """What a run records of the recipe."""
-        described: dict[str, Any] = {
-            "name": self.name,
-            "template": self.template.name,
-            "template_digest": self.template_digest,
-            "parameters": dict(self.parameters),
-        }
-        if self.baseline is not None:
-            described["baseline"] = self.baseline
-        if self.neighbours is not None:
-            signal = self.neighbours
-            described["neighbours"] = {
-                "template": signal.template.name,
-                "template_digest": signal.template_digest,
-                "k": signal.k,
-                "power": signal.power,
-                "direct": signal.direct,
-                "scale": signal.scale,
-            }
-        if self.labelled is not None:
-            described["labelled"] = {
-                "template": self.labelled.template.name,
-                "template_digest": self.labelled.template_digest,
-                **{name: getattr(self.labelled, name) for name in _LABELLED},
-            }
-        return described
-
-
-BASELINES = ("tfidf",)
-"""Methods for comparison that use no engine; see the modules of these names."""
-
-SCALES = ("shares", "scores")
-"""On what scale votes and the recipe's own template are added, see `Neighbours`."""
-
-_KEYS = {"about", "template", "parameters", "neighbours", "labelled", "baseline"}
-_NEIGHBOURS = {"k": int, "power": float, "direct": float}
-_LABELLED = {"k": int, "power": float, "rank_constant": float}
-_TEXTS = {"about", "template", "baseline"}
-_SIGNALS = {"neighbours": _NEIGHBOURS, "labelled": _LABELLED}
+_TYPES: Mapping[str, tuple[type, str]] = {
+    "about": (str, "text in quotes"),
+    "template": (str, "text in quotes"),
+    "parameters": (Mapping, "a table"),
+    "signals": (list, "a list of tables"),
+    "fusion": (Mapping, "a table"),
+    "neighbours": (Mapping, "a table"),
+    "labelled": (Mapping, "a table"),
+    "baseline": (str, "text in quotes"),
+}
+_SIGNAL = "signal"
+_NAME = "name"
+_BY = "by"
 
 
 def names(task: str | RecipeBook) -> list[str]:
@@ -149,6 +57,8 @@ def names(task: str | RecipeBook) -> list[str]:
 def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
     """A task's recipe, with some of its parameters set to other values.
 
+    What can be set are the parameters of the templates, the numbers of signals and fusion by their key (`k`) or, where
+    several signals have it, with the signal's name before (`neighbours.k`), and the weight of a signal by its name.
     A task that ships with searchapp may be given by its name.
 
     Raises:
@@ -156,46 +66,28 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
         DataError: the recipe or its template is not what it should be.
     """
     book = _book(task)
-    described = book.recipes.get(name)
-    label = f"{book.task}/{name}"
-    if described is None:
-        raise UsageError(f"{book.task} has no recipe {name!r}: choose {' or '.join(names(book))}")
-    unknown = sorted(described.keys() - _KEYS)
-    if unknown or "template" not in described:
-        wrong = f"has the unknown key {unknown[0]!r}" if unknown else "names no template"
-        raise DataError(f"the recipe {label} {wrong}: correct {book.file.name}")
-    for key, value in described.items():
-        if not isinstance(value, str if key in _TEXTS else Mapping):
-            kind = "text in quotes" if key in _TEXTS else "a table"
-            raise DataError(f"the recipe {label}: {key} must be {kind}: correct {book.file.name}")
-    parameters = dict(described.get("parameters", {}))
-    signals = {kind: dict(described.get(kind, {})) for kind in _SIGNALS}
+    written = book.recipes.get(name)
+    if written is None:
+        raise UsageError(f"{book.task} has no recipe {refused(name, names(book))}")
+    place = Place(book, name)
+    _require_types(place, written)
+    described = deepcopy(earlier.brought_up(place, written))
+    tables = _tables(place, described)
     for key, value in (overrides or {}).items():
-        places = [parameters, *(signals[kind] for kind in _SIGNALS if key in _SIGNALS[kind])]
-        where = next((place for place in places if key in place), None)
-        if where is None:
-            own = (signals[kind].keys() & _SIGNALS[kind].keys() for kind in _SIGNALS)
-            known = ", ".join(sorted({*parameters}.union(*own))) or "none"
-            raise UsageError(f"the recipe {label} has no parameter {key!r}: it has {known}")
-        where[key] = value
-    template, digest = _template(book, described["template"])
-    scale = signals["neighbours"].pop("scale", SCALES[0])
-    if scale not in SCALES:
-        raise DataError(f"the recipe {label} has no scale {scale!r}: choose {' or '.join(SCALES)}")
-    neighbours = (
-        Neighbours(**_signal(book, name, "neighbours", signals), scale=scale)
-        if signals["neighbours"]
-        else None
+        _set(place, described, tables, key, value)
+    parameters = described.setdefault("parameters", {})
+    signals = tuple(
+        _signal(place, kind, table, parameters)
+        for kind, table in zip(tables, described["signals"], strict=True)
     )
-    labelled = Labelled(**_signal(book, name, "labelled", signals)) if signals["labelled"] else None
-    used = template.variables.union(*(one.template.variables for one in (neighbours, labelled) if one))
+    query = _query(place, described, signals, parameters)
+    used = query.template.variables.union(*(one.template.variables for it in signals for one in it.queries))
     for key in sorted({f"recipe.{key}" for key in parameters} - used):
-        raise DataError(f"{template.name}: the variable {key} is set, but the template does not use it")
-    baseline = described.get("baseline")
-    if baseline not in (None, *BASELINES):
-        raise DataError(f"the recipe {label} has no baseline {baseline!r}: choose {' or '.join(BASELINES)}")
+        raise DataError(f"{query.template.name}: the variable {key} is set, but the template does not use it")
+    if any(Need.candidates in signal.needs for signal in signals[:1]):
+        raise place.wrong(f"begins with {signals[0].name}, which needs candidates: put a signal before it")
     return Recipe(
-        name, described.get("about", ""), template, digest, parameters, neighbours, baseline, labelled
+        name, described.get("about", ""), query, signals, _fusion(place, described, parameters), parameters
     )
 
 
@@ -217,38 +109,103 @@ def load_for_words(task: str | RecipeBook, name: str) -> Recipe:
     return recipe
 
 
-def _signal(
-    book: RecipeBook, name: str, kind: str, signals: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
-    """The template and the numbers of a signal, as the class of its kind takes them."""
-    label, described, types = f"{book.task}/{name}", signals[kind], _SIGNALS[kind]
-    if described.keys() != {"template", *types}:
-        raise DataError(
-            f"the recipe {label}: `{kind}` must have template, {', '.join(types)}: correct {book.file.name}"
-        )
-    template, digest = _template(book, described["template"])
-    made: dict[str, Any] = {"template": template, "template_digest": digest}
-    for key, type_ in types.items():
-        value = described[key]
-        right = isinstance(value, int) if type_ is int else isinstance(value, int | float)
-        if not right or isinstance(value, bool) or not value >= (1 if key == "k" else 0):
-            raise UsageError(
-                f"the recipe {label}: {key} must be a number that is not negative, not {value!r}"
-            )
-        made[key] = type_(value)
-    return made
+def _require_types(place: Place, written: Mapping[str, Any]) -> None:
+    for key in sorted(written.keys() - _TYPES):
+        raise place.wrong(f"has the unknown key {key!r}{meant(key, _TYPES)}")
+    if "template" not in written and "signals" not in written:
+        raise place.wrong("names no template")
+    for key, value in written.items():
+        type_, kind = _TYPES[key]
+        if not isinstance(value, type_):
+            raise DataError(f"the recipe {place}: {key} must be {kind}: correct {place.book.file.name}")
 
 
-def _template(book: RecipeBook, name: str) -> tuple[Template, str]:
-    if not isinstance(name, str):
-        raise DataError(f"{book.file}: a template must be named by text in quotes, not by {name!r}")
-    body = book.template(name)
-    template = Template(body, f"{book.task}/{name}")
-    if body.get("size") != "{{depth}}":
-        raise DataError(
-            f'{template.name}: a template must have "size": "{{{{depth}}}}", or --depth means nothing'
-        )
-    return template, digest_json(body)
+def _tables(place: Place, described: Mapping[str, Any]) -> dict[str, MutableMapping[str, Any]]:
+    """The tables of the signals by the names of the signals, in their order."""
+    tables: dict[str, MutableMapping[str, Any]] = {}
+    for table in described["signals"]:
+        if not isinstance(table, MutableMapping) or not isinstance(table.get(_SIGNAL), str):
+            raise place.wrong(f"has a signal that does not say which: write {{ {_SIGNAL} = … }}")
+        if table[_SIGNAL] not in KINDS:
+            raise DataError(f"the recipe {place} has no signal {refused(table[_SIGNAL], KINDS)}")
+        name = table.setdefault(_NAME, table[_SIGNAL])
+        if not isinstance(name, str) or not name:
+            raise place.wrong(f"has a signal whose name is {name!r}, and not text in quotes")
+        if name in tables:
+            raise place.wrong(f"has two signals {name}: give each a {_NAME}")
+        tables[name] = table
+    if not tables:
+        raise place.wrong("has no signals")
+    return tables
+
+
+def _set(
+    place: Place,
+    described: dict[str, Any],
+    tables: Mapping[str, MutableMapping[str, Any]],
+    key: str,
+    value: object,
+) -> None:
+    """Set a parameter to a value."""
+    settable = dict(_settable(described, tables))
+    if key not in settable:
+        shared = [full for full in settable if full.endswith(f".{key}")]
+        if shared:
+            raise UsageError(f"the recipe {place} has several parameters {key}: name {' or '.join(shared)}")
+        there = ", ".join(sorted(settable)) or "none"
+        raise UsageError(f"the recipe {place} has no parameter {key!r}{meant(key, settable)}: it has {there}")
+    table, place_in_it = settable[key]
+    table[place_in_it] = value
+
+
+def _settable(
+    described: dict[str, Any], tables: Mapping[str, MutableMapping[str, Any]]
+) -> Iterator[tuple[str, tuple[MutableMapping[str, Any], str]]]:
+    """What can be set, by the name under which it can be, and where it stands."""
+    found: dict[str, list[tuple[str, tuple[MutableMapping[str, Any], str]]]] = {}
+    for key in described.get("parameters", {}):
+        found.setdefault(key, []).append((f"parameters.{key}", (described["parameters"], key)))
+    for name, table in tables.items():
+        for key in table.keys() - {_SIGNAL, _NAME, WEIGHT, "template"}:
+            found.setdefault(key, []).append((f"{name}.{key}", (table, key)))
+        if len(tables) > 1:
+            found.setdefault(name, []).append((f"{name}.{WEIGHT}", (table, WEIGHT)))
+    for key in described.get("fusion", {}).keys() - {_BY, "scale"}:
+        found.setdefault(key, []).append((f"fusion.{key}", (described["fusion"], key)))
+    for key, places in found.items():
+        if len(places) == 1:
+            yield key, places[0][1]
+        else:
+            yield from places
+
+
+def _signal(place: Place, name: str, described: Mapping[str, Any], parameters: Mapping[str, Any]) -> Signal:
+    table = Table(place, name, described, parameters)
+    signal = KINDS[described[_SIGNAL]].read(table)
+    table.finish(_SIGNAL, _NAME)
+    return signal
+
+
+def _query(
+    place: Place, described: Mapping[str, Any], signals: tuple[Signal, ...], parameters: Mapping[str, Any]
+) -> TopicQuery:
+    if "template" in described:
+        return topic_query(place.book, described["template"], parameters)
+    direct = next((signal.query for signal in signals if isinstance(signal, Direct)), None)
+    if direct is None:
+        raise place.wrong("names no template, which says what a search asks, and has no direct signal")
+    return direct
+
+
+def _fusion(place: Place, described: Mapping[str, Any], parameters: Mapping[str, Any]) -> Fusion:
+    written = described.get("fusion", {_BY: fusion.Sum.by})
+    by = written.get(_BY)
+    if by not in fusion.KINDS:
+        raise DataError(f"the recipe {place} has no fusion by {refused(str(by), fusion.KINDS)}")
+    table = Table(place, "fusion", written, parameters)
+    read = fusion.KINDS[by].read(table)
+    table.finish(_BY)
+    return read
 
 
 def _book(task: str | RecipeBook) -> RecipeBook:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from searchapp.engines.base import Explanation, Found, Index
 from searchapp.model import Hit, Topic
-from searchapp.ranking.recipes import Recipe
+from searchapp.ranking import marking
+from searchapp.ranking.recipe import Recipe
 
 Span = tuple[int, int]
-
-# Private-use characters: no text has them, so what is between them is a match and nothing else.
-_OPEN, _CLOSE = "\ue000", "\ue001"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,40 +35,36 @@ def search(
 ) -> list[SearchResult]:
     """The first `size` documents for the words, ranked as the recipe ranks a topic's text.
 
-    `mapping` is the create-index body of the index: all its text fields are highlighted.
+    `mapping` is the create-index body of the index.
     """
-    body = {
-        **recipe.body(Topic("", words), size),
-        "_source": True,
-        "explain": explain,
-        "highlight": _highlight(mapping),
-    }
+    ranking = recipe.body(Topic("", words), size)
+    marks = marking.highlight(index, mapping, ranking.get("query", {}))
+    body = {**ranking, "_source": True, "explain": explain, "highlight": marks}
     return [_result(rank, found) for rank, found in enumerate(index.find(body), start=1)]
 
 
 def seen_by(
-    index: Index, mapping: Mapping[str, Any], recipe: Recipe, topic: Topic, documents: Sequence[str]
+    index: Index, documents: Sequence[str], query: Mapping[str, Any], marks: Mapping[str, Any]
 ) -> dict[str, SearchResult]:
-    """Documents by their ids with what matches a topic in them, also those where nothing does.
+    """Documents by their ids with what matches a query in them, also those where nothing does.
 
-    Ids that the index does not have are missing. The rank of each is that among these documents.
+    `marks` are those of the query, see `marking.highlight`. Ids that the index does not have are missing. The rank of
+    each is that among these documents.
     """
     body = {
         "query": {
             "bool": {
                 "filter": [{"ids": {"values": list(documents)}}],
-                "should": [recipe.body(topic, len(documents))["query"]],
+                "should": [query],
                 "minimum_should_match": 0,
             }
         },
         "size": len(documents),
         "sort": BEST_FIRST,
         "_source": True,
-        "highlight": _highlight(mapping),
+        "highlight": marks,
     }
-    # Fields of word pairs or of whole formulas would mark most of a text: they count only where no word matches.
-    found = [replace(one, highlights=_of_words(one.highlights)) for one in index.find(body)]
-    results = (_result(rank, one) for rank, one in enumerate(found, start=1))
+    results = (_result(rank, found) for rank, found in enumerate(index.find(body), start=1))
     return {result.hit.document_id: result for result in results}
 
 
@@ -109,17 +103,6 @@ def _sources(index: Index, body: Mapping[str, Any]) -> dict[str, Mapping[str, An
     return {one.hit.document_id: one.source for one in found}
 
 
-def _highlight(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """What marks every match in all text fields."""
-    return {
-        "type": "plain",
-        "number_of_fragments": 0,
-        "pre_tags": [_OPEN],
-        "post_tags": [_CLOSE],
-        "fields": {field: {} for field in text_fields(mapping["mappings"]["properties"])},
-    }
-
-
 def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:
     """The full names of the text fields and sub-fields in the `properties` of a mapping.
 
@@ -139,10 +122,11 @@ def unmarked(marked: str) -> tuple[str, list[Span]]:
     """A text without its marks, and the ranges that were marked."""
     spans, parts, length, start = [], [], 0, 0
     for piece in _pieces(marked):
-        if piece == _OPEN:
+        if piece == marking.OPEN:
             start = length
-        elif piece == _CLOSE:
-            spans.append((start, length))
+        elif piece == marking.CLOSE:
+            if length > start:
+                spans.append((start, length))
         else:
             parts.append(piece)
             length += len(piece)
@@ -165,15 +149,13 @@ def union(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _pieces(marked: str) -> Iterator[str]:
-    for is_mark, characters in itertools.groupby(marked, key=lambda character: character in (_OPEN, _CLOSE)):
+    for is_mark, characters in itertools.groupby(
+        marked, key=lambda character: character in (marking.OPEN, marking.CLOSE)
+    ):
         if is_mark:
             yield from characters
         else:
             yield "".join(characters)
-
-
-def _of_words(highlights: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    return {"text": highlights["text"]} if highlights.get("text") else highlights
 
 
 def _result(rank: int, found: Found) -> SearchResult:

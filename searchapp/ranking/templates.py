@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from searchapp.errors import DataError
+from searchapp.model import Document, Topic
+from searchapp.names import meant
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+(?:\.[a-z_][a-z0-9_]*)*)\s*\}\}")
 
@@ -41,7 +44,8 @@ class Template:
         if missing:
             known = ", ".join(sorted(variables))
             raise DataError(
-                f"{self.name}: there is no variable {{{{{missing[0]}}}}}: this task and recipe have {known}"
+                f"{self.name}: there is no variable {{{{{missing[0]}}}}}{meant(missing[0], variables)}: "
+                f"this task and recipe have {known}"
             )
         rendered = _fill(self._body, variables)
         assert isinstance(rendered, dict)
@@ -68,6 +72,27 @@ class Template:
         else:
             return []
         return [name for value, place in children for name in self._placeholders(value, place)]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicQuery:
+    """A template of a recipe with the recipe's parameters; `digest` is that of the template as it is written."""
+
+    template: Template
+    digest: str
+    parameters: Mapping[str, Any]
+
+    def body(self, topic: Topic, depth: int, document: Document | None = None) -> dict[str, Any]:
+        """The search body that retrieves the first `depth` documents for a topic, or for a document that it ranks.
+
+        Raises:
+            DataError: the template names a variable that the topic, the document and the recipe do not have.
+        """
+        variables = {f"topic.{name}": value for name, value in topic.variables().items()}
+        if document is not None:
+            variables |= {f"document.{name}": value for name, value in document.source().items()}
+        variables |= {f"recipe.{name}": value for name, value in self.parameters.items()}
+        return self.template.render(variables | {"depth": depth})
 
 
 def _fill(node: Any, variables: Mapping[str, Any]) -> Any:

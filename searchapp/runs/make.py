@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import searchapp
-from searchapp.digests import data_digests, digest_file, digest_json
-from searchapp.engines.base import Advance, Engine
+from searchapp.digests import data_digests, digest_file
+from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
-from searchapp.indexing import index_examples, open_index, read_examples, require_documents
-from searchapp.model import Example, Ranking, Run, Topic
+from searchapp.indexing import index_examples, lenient_advice, open_index, read_examples, require_documents
+from searchapp.model import Document, Example
 from searchapp.progress import Progress
-from searchapp.ranking.labelled import Labels
-from searchapp.ranking.rank import Solved, rank
-from searchapp.ranking.recipes import Recipe
-from searchapp.ranking.signals import gold_of
-from searchapp.runs import directory
+from searchapp.ranking.rank import Ranker
+from searchapp.ranking.recipe import Recipe
+from searchapp.ranking.signals.base import Inputs, Labels, Solved, gold_of
+from searchapp.runs import directory, learned
 from searchapp.runs.directory import Manifest
 from searchapp.tasks.base import Task
 
@@ -44,10 +43,14 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class MadeRun:
-    """A run that was written; `shortfall` says why it has no official file, if it has none."""
+    """A run that was written; `shortfall` says why it has no official file, if it has none.
+
+    `problems` are those of the topics, `solved_problems` those of the solved ones that the recipe learnt from.
+    """
 
     manifest: Manifest
     problems: Problems
+    solved_problems: Problems
     shortfall: str | None
 
 
@@ -57,7 +60,7 @@ def make_run(
     """Rank every topic of the split and write the run directory `out`, whole or not at all.
 
     Raises:
-        InvalidFiles: the topics have problems, and `request.lenient` is not set.
+        InvalidFiles: topics or solved topics have problems, and `request.lenient` is not set.
         EngineError: the engine failed; nothing was written.
     """
     if request.tag.split() != [request.tag]:
@@ -73,40 +76,19 @@ def make_run(
     with progress.stage("reading topics") as advance:
         topics = task.topics(request.data, request.split, problems)
         advance(len(topics))
-    problems.raise_if_any()
+    problems.raise_if_any(lenient_advice(problems))
     if not topics:
         raise DataError(f"{request.data}: the split {request.split} has no topics to rank")
-    index = open_index(task, engine)
+    index = open_index(task, engine, task.index_of(request.data, request.split))
     require_documents(task, index, request.data)
-    solved = None
-    if request.recipe.neighbours is not None:
-        examples_index, examples = index_examples(
-            task, engine, request.data, request.split, progress, request.judged
-        )
-        solved = Solved(examples_index, gold_of(examples))
-    labels = None
-    if request.recipe.labelled is not None:
-        examples = read_examples(task, request.data, request.split, progress, request.judged)
-        documents = task.documents(request.data, Problems(lenient=True))
-        labels = Labels({document.id: document for document in documents}, gold_of(examples))
+    solved_problems = Problems(lenient=request.lenient)
+    inputs = _inputs(task, engine, index, request, progress, solved_problems)
+    ranker = Ranker(request.recipe, inputs)
     started = time.perf_counter()
     with progress.stage("ranking", len(topics)) as advance:
-        if request.recipe.baseline is not None:
-            run = _by_baseline(task, request, topics, advance)
-        else:
-            run = rank(
-                index,
-                topics,
-                request.recipe,
-                request.depth,
-                request.tag,
-                advance,
-                solved=solved,
-                labels=labels,
-                topics_are_documents=task.topics_are_documents,
-            )
+        run = ranker.rank(topics, request.depth, request.tag, advance)
     seconds = time.perf_counter() - started
-    used = [*task.document_files(request.data), *task.split_files(request.data, request.split)]
+    used = [*task.files_of(request.data, index.info.name), *task.split_files(request.data, request.split)]
     if request.recipe.learns:
         used += task.example_files(request.data, request.split)
     manifest = Manifest(
@@ -118,7 +100,7 @@ def make_run(
             else {}
         ),
         split=request.split,
-        recipe=request.recipe.manifest() | _described(request.judged),
+        recipe=request.recipe.manifest() | learned.described(request.judged),
         depth=request.depth,
         tag=request.tag,
         engine={key: value for key, value in asdict(engine.info()).items() if key != "location"},
@@ -135,26 +117,32 @@ def make_run(
     shortfall = (
         f"{left_out} topics were left out" if left_out else task.official_shortfall(run, ScorerOptions())
     )
-    official = {} if shortfall else task.official_files(run, request.data)
+    official = {} if shortfall else task.official_files(run, request.data, request.split)
     written = directory.write(out, manifest, run, official, overwrite=overwrite)
-    return MadeRun(written, problems, shortfall)
+    return MadeRun(written, problems, solved_problems, shortfall)
 
 
-def _by_baseline(task: Task, request: RunRequest, topics: Sequence[Topic], advance: Advance) -> Run:
-    """The rankings of the recipe's baseline, which sees the documents' texts and nothing of the engine."""
-    from searchapp.ranking.tfidf import TfIdf
+def _inputs(
+    task: Task,
+    engine: Engine,
+    index: Index,
+    request: RunRequest,
+    progress: Progress,
+    solved_problems: Problems,
+) -> Inputs:
+    """What the signals of a recipe may ask for; each is read, or indexed, when it is asked for."""
 
-    vectors = TfIdf(task.documents(request.data, Problems(lenient=True)))
-    rankings = vectors.rank(topics, request.depth, advance, topics_are_documents=task.topics_are_documents)
-    return Run(
-        request.tag,
-        tuple(Ranking(topic.id, hits) for topic, hits in zip(topics, rankings, strict=True)),
-    )
+    def documents() -> Iterable[Document]:
+        return task.documents(request.data, Problems(lenient=True))
 
+    def examples() -> Solved:
+        examples_index, found = index_examples(
+            task, engine, request.data, request.split, progress, request.judged, solved_problems
+        )
+        return Solved(examples_index, gold_of(found))
 
-def _described(judged: Sequence[Example]) -> dict[str, object]:
-    """What a run records of the judged topics that it was made with."""
-    if not judged:
-        return {}
-    grades = {example.topic.id: dict(example.gold) for example in judged}
-    return {"judged": {"topics": len(grades), "digest": digest_json(grades)}}
+    def labels() -> Labels:
+        found = read_examples(task, request.data, request.split, progress, request.judged, solved_problems)
+        return Labels({document.id: document for document in documents()}, gold_of(found))
+
+    return Inputs(index, task.topics_are_documents, examples, labels, documents)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.engines.base import Engine, Index
@@ -11,46 +12,108 @@ from searchapp.formats.problems import Problems
 from searchapp.indexing import open_index
 from searchapp.model import Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.recipes import Recipe
+from searchapp.ranking.recipe import Recipe
+from searchapp.runs import given
 from searchapp.runs.directory import Manifest, read_manifest
-from searchapp.runs.pages import Pages
+from searchapp.runs.known import look_up_documents
+from searchapp.runs.pages import Pages, topics_of
+from searchapp.runs.pooling import TAG as POOL
 from searchapp.runs.rankings import RunRankings
+from searchapp.tasks import data_folder
 from searchapp.tasks.base import Task
 
 
-class Material(Pages):
-    """The topics, rankings and documents of a run; its methods may be called from several threads."""
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What is judged: the rankings of a run directory, or those of a TREC run, which has no manifest.
 
-    def __init__(
-        self, task: Task, index: Index, path: Path, manifest: Manifest, topics: Mapping[str, Topic]
-    ) -> None:
-        super().__init__(task, index, topics, _recipe(task, manifest))
-        self.manifest = manifest
-        self.name = f"{path.resolve().name}@{manifest.digest[:12]}"
-        self.rankings = RunRankings(path)
-        self.is_same_index = index.info.digest == manifest.index_digest
+    `split` is that of the topics, None where nobody has said it. `name` is what the log calls the run. `notes` are
+    sentences that the annotator should know.
+    """
+
+    rankings: RunRankings
+    manifest: Manifest | None
+    split: str | None
+    name: str
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, task: Task, path: Path, split: str | None) -> Ranked:
+        """A run directory, or a TREC run with topics of a split, if it is named.
+
+        Raises:
+            UsageError: there is no run, or it is another task's or split's.
+            DataError: it can't be read.
+        """
+        given.require_there(path)
+        if path.is_dir():
+            manifest = read_manifest(path)
+            for what, wanted, found in (("task", task.name, manifest.task), ("split", split, manifest.split)):
+                if wanted not in (None, found):
+                    raise UsageError(f"{path} is a run of the {what} {found}, not of {wanted}")
+            name = f"{path.resolve().name}@{manifest.digest[:12]}"
+            return cls(RunRankings(path), manifest, manifest.split, name)
+        read = given.read(path)
+        name = f"{path.name}@{read.digest[:12]}"
+        notes = (read.note,) if read.note else ()
+        return cls(RunRankings(path, read.run), None, split, name, notes)
+
+
+class Material(Pages):
+    """The topics, rankings and documents of a run; its methods may be called from several threads.
+
+    `notes` are sentences that the annotator should know, such as that the index is another one than that which was
+    ranked.
+    """
+
+    def __init__(self, task: Task, index: Index, ranked: Ranked, topics: Mapping[str, Topic]) -> None:
+        super().__init__(task, index, topics, _recipe(task, ranked.manifest))
+        self.split = ranked.split
+        self.name = ranked.name
+        self.rankings = ranked.rankings
+        self._is_pool = ranked.manifest is not None and ranked.manifest.recipe.get("name") == POOL
+        self.notes = (*ranked.notes, *_doubts(task, index, ranked, topics))
         self._hits: tuple[str, dict[str, float]] = "", {}
 
     @classmethod
-    def open(cls, task: Task, engine: Engine, path: Path, data: Path | None = None) -> Material:
-        """The material of the run directory `path`; `data` is the folder of its topics, if they were moved.
+    def open(
+        cls,
+        task: Task,
+        engine: Engine,
+        path: Path,
+        data: Path | None = None,
+        *,
+        home: Path | None = None,
+        split: str | None = None,
+    ) -> Material:
+        """The material of a run directory or a TREC run.
+
+        `data` is the folder of the topics, if they are not where a run directory had them, or not with the files of
+        the task in searchapp's folder `home`. `split` is that of the topics, of any split if a TREC run is given
+        without.
 
         Raises:
-            UsageError: there is no run there, or it is another task's.
-            DataError: the topics can't be read.
+            UsageError: there is no run, or it is another task's or split's.
+            DataError: the topics can't be read, or a TREC run ranks none of the task's.
             EngineError: the documents can't be had.
         """
-        manifest = read_manifest(path)
-        if manifest.task != task.name:
-            raise UsageError(f"{path} is a run of the task {manifest.task}, not of {task.name}")
-        folder = data or Path(manifest.data)
-        if not folder.is_dir():
-            raise UsageError(
-                f"there is no folder {folder}, where the run's topics are from: say where with --data"
-            )
-        topics = task.topics(folder, manifest.split, Problems(lenient=True))
-        index = open_index(task, engine)
-        return cls(task, index, path, manifest, {topic.id: topic for topic in topics})
+        ranked = Ranked.of(task, path, split)
+        if ranked.manifest is not None:
+            folder = data or Path(ranked.manifest.data)
+            if not folder.is_dir():
+                raise UsageError(
+                    f"there is no folder {folder}, where the run's topics are from: say where with --data"
+                )
+        else:
+            folder = data_folder(task, home or Path(), data)
+        topics = _topics(task, ranked, folder)
+        name = None if ranked.split is None else task.index_of(folder, ranked.split)
+        return cls(task, open_index(task, engine, name), ranked, topics)
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether the run is a pool, which was made to be judged whole."""
+        return self._is_pool
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -63,6 +126,10 @@ class Material(Pages):
         self._hits = topic_id, dict(hits)
         return hits.document_ids
 
+    def scored(self, topic_id: str, at_most: int | None = None) -> int:
+        """How many documents of a topic's ranking have a score other than 0, or `at_most`: the first ones."""
+        return self.rankings.scored(topic_id, at_most)
+
     def score(self, topic_id: str, document_id: str) -> float | None:
         """The score of a document in a topic's ranking; None if it is not there."""
         if self._hits[0] != topic_id:
@@ -70,9 +137,47 @@ class Material(Pages):
         return self._hits[1].get(document_id)
 
 
-def _recipe(task: Task, manifest: Manifest) -> Recipe:
-    """The recipe of a run, or that of searches where it is no longer as it was: only matches depend on it."""
+def _topics(task: Task, ranked: Ranked, folder: Path) -> dict[str, Topic]:
+    """The topics of a run's split or, for a TREC run without one, those of any split that it ranks."""
+    if ranked.split is not None:
+        found = task.topics(folder, ranked.split, Problems(lenient=True))
+        topics = {topic.id: topic for topic in found}
+    else:
+        topics = topics_of(task, folder, ranked.rankings.topics)
+    if ranked.manifest is None and not any(topic in topics for topic in ranked.rankings.topics):
+        of = f"{task.name} {ranked.split or ''}".rstrip()
+        raise DataError(
+            f"{ranked.rankings.path} ranks no topic of {of} in {folder}: "
+            "name the folder that its topics are in with --data, and their split with --split"
+        )
+    return topics
+
+
+def _doubts(task: Task, index: Index, ranked: Ranked, topics: Mapping[str, Topic]) -> Iterator[str]:
+    """What may be wrong with the topics and documents of a run."""
+    if ranked.manifest is not None:
+        if index.info.digest != ranked.manifest.index_digest:
+            yield "the index is not the one that was ranked: documents may be missing or have changed"
+        return
+    path, rankings = ranked.rankings.path, ranked.rankings
+    unknown = sum(topic not in topics for topic in rankings.topics)
+    if unknown:
+        are = "is" if unknown == 1 else "are"
+        yield f"{unknown:,} of the {len(rankings.topics):,} topics of {path} {are} not among those of {task.name}"
+    firsts = [rankings.ranking(topic).hits.document_ids[0] for topic in rankings.topics]
+    missing = look_up_documents(task, lambda: index, Path(), firsts)
+    if missing.unknown:
+        yield f"{path}: of the first documents of its topics, {missing}: is it a run of {task.name}?"
+
+
+def _recipe(task: Task, manifest: Manifest | None) -> Recipe:
+    """The recipe of a run, or that of searches where it is none of searchapp's, or no longer as it was.
+
+    Only what is marked depends on it.
+    """
     book = task.recipe_book()
+    if manifest is None:
+        return recipes.load(book, task.search_recipe)
     try:
         return recipes.load(book, str(manifest.recipe["name"]), manifest.recipe.get("parameters") or {})
     except (SearchappError, KeyError):

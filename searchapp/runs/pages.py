@@ -14,8 +14,8 @@ from searchapp.engines.base import Index
 from searchapp.errors import SearchappError
 from searchapp.formats.problems import Problems
 from searchapp.model import Topic
-from searchapp.ranking import recipes, search
-from searchapp.ranking.recipes import Recipe
+from searchapp.ranking import marking, recipes, search
+from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.search import Span
 from searchapp.tasks.base import Task
 
@@ -23,10 +23,16 @@ KEPT_SOURCES = 20_000
 KEPT_PAGES = 500
 """Documents that are kept once they were fetched, as they are and with their matches."""
 
+KEPT_QUERIES = 100
+"""Topics whose query is kept, with what it marks."""
+
 REACH = 3
 """How many neighbours a document is shown with on either side, where documents stand in a text."""
 
 _AT_ONCE = 200
+
+Query = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""A query, and the `highlight` of a search body that marks what matches it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,7 @@ class Pages:
         self._lock = threading.Lock()
         self._sources: OrderedDict[str, Mapping[str, Any] | None] = OrderedDict()
         self._pages: OrderedDict[tuple[str, str], Page] = OrderedDict()
+        self._queries: OrderedDict[str, Query] = OrderedDict()
 
     def topic(self, topic_id: str) -> Topic:
         """A topic; without words, if the data does not have it."""
@@ -108,7 +115,7 @@ class Pages:
         unmarked: Mapping[str, Mapping[str, Any]] = {}
         if index is not None:
             if topic.text:
-                seen = search.seen_by(index, self._mapping, self._recipe, topic, documents)
+                seen = search.seen_by(index, documents, *self._query(index, topic))
             without = [document for document in documents if document not in seen]
             unmarked = search.sources(index, without) if without else {}
         for document in documents:
@@ -121,6 +128,14 @@ class Pages:
             _keep(self._pages, (topic_id, document), page, KEPT_PAGES)
             if not page.is_missing:
                 _keep(self._sources, document, {"text": page.text}, KEPT_SOURCES)
+
+    def _query(self, index: Index, topic: Topic) -> Query:
+        """A topic's query and its marks, which are the same for all documents."""
+        if topic.id not in self._queries:
+            query = self._recipe.body(topic, 1)["query"]
+            marks = marking.highlight(index, self._mapping, query)
+            _keep(self._queries, topic.id, (query, marks), KEPT_QUERIES)
+        return self._queries[topic.id]
 
     def _page(self, document: str, source: Mapping[str, Any], matches: tuple[Span, ...]) -> Page:
         fields = tuple((name, value) for name, value in source.items() if name not in ("id", "text"))

@@ -3,41 +3,122 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import searchapp
-from searchapp.errors import DataError
+from searchapp.digests import data_digests, digest_file
+from searchapp.engines.base import Engine
+from searchapp.errors import DataError, UsageError
+from searchapp.formats.problems import Problems
+from searchapp.indexing import open_index
 from searchapp.judging.pool import pool
 from searchapp.model import Hits, Ranking, Run
-from searchapp.runs import directory
+from searchapp.runs import directory, given
 from searchapp.runs.directory import Manifest
+from searchapp.runs.given import GivenRun
+from searchapp.runs.known import LookUp, look_up_documents
+from searchapp.tasks.base import Task
 
 TAG = "pool"
 
 
-def write_pool(runs: Sequence[Path], depth: int, out: Path, *, overwrite: bool = False) -> Manifest:
-    """Write the first `depth` documents of several runs as one run, whole or not at all.
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the runs of a pool are of: the topics that count, and the manifest that theirs is made from.
 
-    The scores say nothing but the order.
+    `name` is what messages call it. `look_up` finds which documents the index does not have, where it is at hand.
+    """
+
+    name: str
+    topics: Collection[str]
+    manifest: Manifest
+    look_up: Callable[[Collection[str]], LookUp] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool that was written; `notes` are sentences on what was made of its runs."""
+
+    manifest: Manifest
+    notes: tuple[str, ...]
+
+
+def scope_of(task: Task, engine: Engine, data: Path, split: str) -> Scope:
+    """What TREC runs of a split are of, which do not say it themselves; as long as the engine is open.
 
     Raises:
+        InvalidFiles: the topics can't be read.
+        EngineError: there is no index of the documents.
+    """
+    problems = Problems(lenient=True)
+    topics = task.topics(data, split, problems)
+    problems.raise_if_any()
+    name = task.index_of(data, split)
+    index = open_index(task, engine, name)
+    info = index.info
+    used = [file for file in (*task.files_of(data, name), *task.split_files(data, split)) if file.is_file()]
+    manifest = Manifest(
+        searchapp=searchapp.__version__,
+        task=task.name,
+        task_file={}
+        if task.file is None
+        else {"path": str(task.file.resolve()), "digest": digest_file(task.file)},
+        split=split,
+        recipe={},
+        depth=0,
+        tag=TAG,
+        engine={key: value for key, value in asdict(engine.info()).items() if key != "location"},
+        data=str(data.resolve()),
+        data_digests=data_digests(data, used),
+        mapping_digest=info.mapping_digest,
+        index_digest=info.digest,
+        topics=0,
+        hits=0,
+        created="",
+        seconds=0.0,
+    )
+    return Scope(
+        f"{task.name} {split}",
+        frozenset(topic.id for topic in topics),
+        manifest,
+        lambda documents: look_up_documents(task, lambda: index, data, documents),
+    )
+
+
+def write_pool(
+    runs: Sequence[Path], depth: int, out: Path, scope: Scope | None = None, *, overwrite: bool = False
+) -> Pool:
+    """Write the first `depth` documents of several runs as one run, whole or not at all.
+
+    The runs are run directories of one task, split and index, and TREC runs. Of a TREC run those topics count that are
+    in the scope: the given one, by default that of the run directories. The scores say nothing but the order.
+
+    Raises:
+        UsageError: there is no run of a name, or only TREC runs without a scope.
         DataError: the runs are not of one task, split and index, or one of them is not what it should be.
     """
     directory.require_writable(out, overwrite=overwrite)
     started = time.perf_counter()
-    stored = [directory.read(path) for path in runs]
-    first = stored[0].manifest
-    for path, one in zip(runs, stored, strict=True):
-        for what in ("task", "split", "index_digest"):
-            if getattr(one.manifest, what) != getattr(first, what):
-                raise DataError(
-                    f"{path} has another {what.replace('_', ' ')} than {runs[0]}: a pool is made of runs that "
-                    "rank the same documents for the same topics"
-                )
-    pooled = pool((one.run for one in stored), depth)
+    read = [given.read(path) for path in runs]
+    scope = _scope(read, scope)
+    notes = [one.note for one in read if one.note]
+    kept = []
+    for one in read:
+        run = one.run if one.manifest is not None else _within(one, scope)
+        if left := len(one.run) - len(run):
+            are = "is" if left == 1 else "are"
+            notes.append(
+                f"{one.path}: {left:,} of {len(one.run):,} topics {are} not of {scope.name}, and left out"
+            )
+        kept.append(run)
+    pooled = pool(kept, depth)
+    if scope.look_up is not None:
+        found = scope.look_up(dict.fromkeys(one for documents in pooled.values() for one in documents))
+        if found.unknown:
+            notes.append(f"{found}: nobody will be able to read them")
     run = Run(
         TAG,
         tuple(
@@ -48,12 +129,12 @@ def write_pool(runs: Sequence[Path], depth: int, out: Path, *, overwrite: bool =
         ),
     )
     manifest = replace(
-        first,
+        scope.manifest,
         searchapp=searchapp.__version__,
         recipe={
             "name": TAG,
             "depth": depth,
-            "runs": [{"tag": one.manifest.tag, "digest": one.manifest.digest} for one in stored],
+            "runs": [{"tag": one.run.tag, "digest": one.digest} for one in read],
         },
         depth=max((len(documents) for documents in pooled.values()), default=0),
         tag=TAG,
@@ -64,4 +145,38 @@ def write_pool(runs: Sequence[Path], depth: int, out: Path, *, overwrite: bool =
         files={},
         digest="",
     )
-    return directory.write(out, manifest, run, {}, overwrite=overwrite)
+    return Pool(directory.write(out, manifest, run, {}, overwrite=overwrite), tuple(notes))
+
+
+def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
+    """The given scope, or that of the run directories, which must be alike and in it."""
+    manifests = [(one.path, one.manifest) for one in runs if one.manifest is not None]
+    if not manifests:
+        if scope is None:
+            raise UsageError(
+                f"{runs[0].path} is a TREC run, which does not say what it is of: name its task with --task and its "
+                "split with --split"
+            )
+        return scope
+    path, first = manifests[0]
+    if scope is not None:
+        path, first = Path(scope.name), scope.manifest
+    for other, manifest in manifests:
+        for what in ("task", "split", "index_digest"):
+            if getattr(manifest, what) != getattr(first, what):
+                raise DataError(
+                    f"{other} has another {what.replace('_', ' ')} than {path}: a pool is made of runs that rank the "
+                    "same documents for the same topics"
+                )
+    if scope is not None:
+        return scope
+    topics = {ranking.topic_id for one in runs if one.manifest is not None for ranking in one.run}
+    return Scope(str(path), topics, first)
+
+
+def _within(one: GivenRun, scope: Scope) -> Run:
+    """A TREC run with the topics of a scope alone."""
+    run = Run(one.run.tag, tuple(ranking for ranking in one.run if ranking.topic_id in scope.topics))
+    if not run.rankings:
+        raise DataError(f"{one.path} ranks no topic of {scope.name}: name a run of the same topics")
+    return run

@@ -7,10 +7,13 @@ file that searchapp writes, so that where each topic begins is found without rea
 from __future__ import annotations
 
 import mmap
+from bisect import bisect_left
+from io import BytesIO
 from pathlib import Path
 
 from searchapp.errors import DataError
-from searchapp.model import Hits, Ranking, float32
+from searchapp.formats import trec
+from searchapp.model import Hits, Ranking, Run, float32
 from searchapp.runs.directory import RANKINGS
 
 _CELLS = 6
@@ -19,22 +22,27 @@ _CELLS = 6
 class RunRankings:
     """The rankings in the run directory `path`; `topics` are their ids in the order of the file.
 
+    With `run` they are those, which were read from another file.
+
     Raises:
         DataError: the file is missing, or is not as searchapp writes it; or, for a topic, when it is asked for.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path / RANKINGS
+    def __init__(self, path: Path, run: Run | None = None) -> None:
+        self.path = path / RANKINGS if run is None else path
+        self._bytes = self._mapped() if run is None else _as_written(run)
+        self._blocks = self._found_blocks()
+        self.topics = tuple(self._blocks)
+
+    def _mapped(self) -> bytes | mmap.mmap:
         try:
             with self.path.open("rb") as file:
                 empty = file.seek(0, 2) == 0
-                self._bytes = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                return b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except FileNotFoundError as error:
             raise DataError(f"{self.path}: there is no such file") from error
         except OSError as error:
             raise DataError(f"{self.path} can't be read: {(error.strerror or str(error)).lower()}") from error
-        self._blocks = self._found_blocks()
-        self.topics = tuple(self._blocks)
 
     def ranking(self, topic_id: str) -> Ranking:
         """A topic's ranking."""
@@ -57,6 +65,36 @@ class RunRankings:
         begin, end = self._blocks[topic_id]
         block = self._bytes[begin:end]
         return block.count(b"\n") + (not block.endswith(b"\n"))
+
+    def scored(self, topic_id: str, at_most: int | None = None) -> int:
+        """How many documents of a topic's ranking have a score other than 0, or `at_most`; few of the lines are read.
+
+        Those without one are all at the end, in the order of their ids: nothing of the topic was found in them.
+
+        Raises:
+            DataError: a line that is read is not as searchapp writes it.
+        """
+        begin, end = self._blocks[topic_id]
+        last = self._bytes.rfind(b"\n", begin, end - 1) + 1 if end > begin else begin
+        lines = self._bytes[begin : self._end_of_lines(begin, end, at_most)].splitlines()
+        if not lines or self._score(topic_id, self._bytes[max(begin, last) : end]) != 0:
+            return len(lines)  # a run whose scores are below 0 has no such end
+        return bisect_left(lines, True, key=lambda line: self._score(topic_id, line) <= 0)
+
+    def _end_of_lines(self, begin: int, end: int, at_most: int | None) -> int:
+        """Where the first lines of a block end, or all of them."""
+        place = begin
+        for _ in range(at_most or 0):
+            place = self._line_after(place)
+            if place >= end:
+                break
+        return end if at_most is None else min(place, end)
+
+    def _score(self, topic_id: str, line: bytes) -> float:
+        try:
+            return float(line.split()[4])
+        except (ValueError, IndexError) as error:
+            raise self._altered(f"a line of topic {topic_id}") from error
 
     def _found_blocks(self) -> dict[str, tuple[int, int]]:
         """From where to where the lines of each topic reach."""
@@ -108,3 +146,10 @@ class RunRankings:
 
     def _altered(self, what: str) -> DataError:
         return DataError(f"{self.path}: {what} is not as searchapp writes it: rank again")
+
+
+def _as_written(run: Run) -> bytes:
+    """A run as a run directory has it."""
+    buffer = BytesIO()
+    trec.write_run(buffer, run)
+    return buffer.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -18,6 +19,9 @@ Writer = Callable[[BinaryIO], object]
 Grades = Mapping[str, Mapping[str, int]]
 """Grades by topic and document."""
 
+JUDGING_DEPTH = 100
+"""How many documents of each ranking people judge where a task says nothing else: as deep as most pools of TREC."""
+
 
 class Task(Protocol):
     """One shared task.
@@ -25,7 +29,8 @@ class Task(Protocol):
     `mapping` names the index mapping of its documents, `examples_mapping` that of its solved topics (None: the
     task has none to learn from). With `topics_are_documents` a topic is itself one of the documents, under the
     same id, and must never be retrieved for itself. `default_recipe` ranks topics, `search_recipe` what a person
-    types. `official_file` describes the organisers' file to people. `measures` are the names, in ir-measures'
+    types. `default_depth` is how many documents a topic's ranking has, `judging_depth` how many of them people judge.
+    `official_file` describes the organisers' file to people. `measures` are the names, in ir-measures'
     notation, of what is reported beside the official figures. `grades` are what the grades 0, 1, ... of a judgment
     mean. `context` names the fields that say in which text a document stands and as which of its parts, where its
     neighbours there help to understand it. `file` is the TOML file of a user's own task, None for a task that ships
@@ -42,6 +47,7 @@ class Task(Protocol):
     default_recipe: str
     search_recipe: str
     default_depth: int
+    judging_depth: int
     official_measure: str
     official_file: str
     measures: tuple[str, ...]
@@ -53,6 +59,16 @@ class Task(Protocol):
     @property
     def index_name(self) -> str:
         """The name of the index of its documents, which no other task has."""
+
+    @property
+    def index_names(self) -> tuple[str, ...]:
+        """The names of all indexes of its documents, where splits are ranked in different ones.
+
+        An index has all documents of those after it. People search the first of them that there is.
+        """
+
+    def index_of(self, data: Path, split: str) -> str:
+        """The name of the index that one of its splits is ranked in."""
 
     @property
     def reference(self) -> str:
@@ -83,6 +99,12 @@ class Task(Protocol):
 
     def document_files(self, data: Path) -> list[Path]:
         """The files that the documents are read from."""
+
+    def documents_of(self, data: Path, index: str, problems: Problems) -> Iterator[Document]:
+        """The documents of one of its indexes."""
+
+    def files_of(self, data: Path, index: str) -> list[Path]:
+        """The files that the documents of one of its indexes are read from."""
 
     def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
         """The topics of a split in the order of their file; what their gold is like does not matter here."""
@@ -131,8 +153,12 @@ class Task(Protocol):
     def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
         """Why no official file can be made of a run, as a clause; None when it can."""
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
-        """What writes each of a run's official files, by the file's name; `data` is the folder the run is of."""
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
+        """What writes each of a run's official files, by the file's name; folder and split are those of the run.
+
+        Raises:
+            DataError: the folder's files, of which the official ones take something, are not there any more.
+        """
 
     def validate_official(
         self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
@@ -140,17 +166,52 @@ class Task(Protocol):
         """Find everything that is wrong with an official file.
 
         Without `data` and `split` only what the file alone shows; a task whose files show nothing alone raises
-        UsageError.
+        UsageError. Where the organisers' format checker lets pass what their scorer stops at, and the file alone is
+        looked at, that is noted.
+
+        Raises:
+            NotScorable: the official scorer can't read the file.
         """
 
 
-class ShippedTask:
+class OneIndex:
+    """What the tasks have in common whose documents are all in one index, whichever split is ranked."""
+
+    @property
+    @abstractmethod
+    def index_name(self) -> str:
+        """The name of the index."""
+
+    @abstractmethod
+    def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
+        """All documents."""
+
+    @abstractmethod
+    def document_files(self, data: Path) -> list[Path]:
+        """The files that the documents are read from."""
+
+    @property
+    def index_names(self) -> tuple[str, ...]:
+        return (self.index_name,)
+
+    def index_of(self, data: Path, split: str) -> str:
+        return self.index_name
+
+    def documents_of(self, data: Path, index: str, problems: Problems) -> Iterator[Document]:
+        return self.documents(data, problems)
+
+    def files_of(self, data: Path, index: str) -> list[Path]:
+        return self.document_files(data)
+
+
+class ShippedTask(OneIndex):
     """What the tasks that ship with searchapp have in common: mapping and recipes are found by their names."""
 
     name: str
     mapping: str
     examples_mapping: str | None
     grades: tuple[str, ...] = ("not relevant", "relevant")
+    judging_depth: int = JUDGING_DEPTH
     context: tuple[str, str] | None = None
     file: Path | None = None
     scorer: Scorer

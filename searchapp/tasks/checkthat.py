@@ -1,8 +1,11 @@
 """Check-worthiness of the sentences of political debates (CheckThat! 2019, task 1).
 
-A topic is a debate, the documents are the lines of all debates, and a topic's ranking holds the lines of its debate
-and no others, the ones most worth a fact check first. What that means is learnt from the labelled debates: of the
-training debates each is ranked by the others, of the test debates each by all training debates.
+A topic is a debate, the documents are the lines of debates, and a topic's ranking holds the lines of its debate and
+no others, the ones most worth a fact check first. What that means is learnt from the labelled debates: of the training
+debates each is ranked by the others, of the test debates each by all training debates.
+
+Scores depend on statistics of all lines in an index. So the training debates have an index of their own, in which
+they are ranked whether there are test debates or not; test debates are ranked among the lines of both.
 """
 
 from __future__ import annotations
@@ -14,17 +17,21 @@ from pathlib import Path
 from searchapp.analysis import AnalysisRegistry
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
-from searchapp.evaluation.checkthat import SUFFIX, CheckThatScorer, line_number
+from searchapp.evaluation.checkthat import CUTOFFS, SUFFIX, CheckThatScorer, line_number
 from searchapp.formats import line_scores
 from searchapp.formats.debates import MOST_LINES, Line, read_debate, write_debate
 from searchapp.formats.ids import unusable
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Ranking, Run, Topic
+from searchapp.names import refused
 from searchapp.tasks.base import Grades, ShippedTask, Writer
 from searchapp.tasks.characteristic import TermCounts
 
 TRAINING = "training"
 """The folder whose debates are the labelled examples."""
+
+WITH_TEST = "checkthat-with-test"
+"""The index of all debates; that of the training debates has the task's name."""
 
 TERMS = 200
 """Characteristic terms, and as many characteristic pairs of terms, that a topic asks for."""
@@ -59,7 +66,7 @@ class CheckThat(ShippedTask):
         found = [path for part in self.splits if (path := data / part / f"{split}{SUFFIX}").is_file()]
         if not found:
             raise UsageError(
-                f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)} or the name of a debate in "
+                f"{self.name} has no split {refused(split, self.splits)} or the name of a debate in "
                 f"{data}, such as 20160926_1pres"
             )
         return found
@@ -67,8 +74,25 @@ class CheckThat(ShippedTask):
     def gold_files(self, data: Path, split: str) -> list[Path]:
         return self.split_files(data, split)
 
+    @property
+    def index_names(self) -> tuple[str, ...]:
+        return WITH_TEST, self.index_name
+
+    def index_of(self, data: Path, split: str) -> str:
+        (part,) = {path.parent.name for path in self.split_files(data, split)[:1]}
+        return self.index_name if part == TRAINING else WITH_TEST
+
+    def files_of(self, data: Path, index: str) -> list[Path]:
+        return self.document_files(data) if index == WITH_TEST else self.split_files(data, TRAINING)
+
+    def documents_of(self, data: Path, index: str, problems: Problems) -> Iterator[Document]:
+        return self._lines(self.files_of(data, index), data, problems)
+
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
-        for path in self.document_files(data):
+        return self._lines(self.document_files(data), data, problems)
+
+    def _lines(self, files: Sequence[Path], data: Path, problems: Problems) -> Iterator[Document]:
+        for path in files:
             if problem := unusable(path.stem):
                 detail = f"rename the file, whose name is the debate's: {problem[1]}"
                 problems.add(path, problem[0], detail=detail, skippable=False)
@@ -169,7 +193,7 @@ class CheckThat(ShippedTask):
                 )
         return None
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
         return {f"{ranking.topic_id}{SUFFIX}": self._writer(ranking, data) for ranking in run}
 
     def _writer(self, ranking: Ranking, data: Path) -> Writer:
@@ -195,7 +219,23 @@ class CheckThat(ShippedTask):
         for failure in line_scores.failures(path):
             detail = f"{failure.advice} (the official checker: {failure.official})"
             problems.add(path.name, failure.kind, f"line {failure.place}", detail)
-        if data is None or split is None or len(problems):
+        if len(problems):
+            return
+        text = line_scores.read_text(path)
+        # The format checker lets pass what the scorer stops at: alone, a file is held to the checker.
+        report = problems.note if data is None or split is None else problems.add
+        for place, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
+            if line.count("\t") != 1:
+                detail = "the official checker lets it pass, but the scorer stops there: remove blank lines and tabs"
+                report(path.name, "stray white space", f"line {place}", detail)
+        found = len(text.split()) // 2
+        if found < CUTOFFS[-1]:
+            detail = (
+                f"{found} lines, and the official scorer stops at a debate of fewer than {CUTOFFS[-1]}: "
+                "evaluate the other debates, or all with --lenient"
+            )
+            report(path.name, "too few lines", detail=detail)
+        if data is None or split is None:
             return
         debates = self.split_files(data, split)
         debate = next((one for one in debates if one.name == path.name), debates[0])
@@ -206,16 +246,10 @@ class CheckThat(ShippedTask):
         unread = Problems()
         expected = sum(1 for _ in read_debate(debate, unread))
         unread.raise_if_any()
-        text = line_scores.read_text(path)
-        found = len(text.split()) // 2
         if found != expected:
             kind = "missing lines" if found < expected else "unknown lines"
             detail = f"{found} lines are scored, and {debate.name} has {expected}: score each of them"
             problems.add(path.name, kind, detail=detail)
-        for place, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
-            if line.count("\t") != 1:
-                detail = "the official checker lets it pass, but the scorer stops there: remove blank lines and tabs"
-                problems.add(path.name, "stray white space", f"line {place}", detail)
 
 
 def _id(path: Path, line: Line) -> str:

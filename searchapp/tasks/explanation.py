@@ -16,7 +16,8 @@ from searchapp.errors import UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats import two_column, worldtree
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Document, Run
+from searchapp.model import Document, Option, Run
+from searchapp.names import refused
 from searchapp.tasks.base import ShippedTask, Writer
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class ExplanationTask(ShippedTask):
     def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
         return None
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
         return {self.official_file: lambda file: two_column.write_two_column(file, run)}
 
     def validate_official(
@@ -137,8 +138,13 @@ class ExplanationTask(ShippedTask):
 
     def _require_split(self, split: str) -> str:
         if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)}")
+            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
         return split
+
+
+def options_of(options: Mapping[str, str], right: str) -> tuple[Option, ...]:
+    """The options of a question by their labels, for people; `right` is the label of the right one."""
+    return tuple(Option(label, text, label == right) for label, text in options.items())
 
 
 def content_words(text: str) -> frozenset[str]:

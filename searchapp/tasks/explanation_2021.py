@@ -1,6 +1,8 @@
 """Explanation regeneration with ratings (TextGraphs-15, 2021): facts ranked by how relevant they are.
 
-Questions and ratings are in one file a split; facts that are not rated are not relevant.
+Questions and ratings are in one file a split; facts that are not rated are not relevant. The options of the questions
+are in tables that come with WorldTree 2.1, `questions/questions.{train,dev,test}.tsv`, and are shown to people where
+these lie beside the ratings.
 """
 
 from __future__ import annotations
@@ -8,14 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from searchapp.evaluation.explanation_2021 import MEASURE, Explanation2021Scorer
-from searchapp.formats import worldtree_ratings
+from searchapp.formats import worldtree, worldtree_ratings
 from searchapp.formats.problems import Problems
 from searchapp.formats.worldtree_ratings import HIGHEST, RatedQuestion
 from searchapp.model import Example, Topic
 from searchapp.tasks.base import Grades, Writer
-from searchapp.tasks.explanation import EXAMPLES, ExplanationTask, content_words
+from searchapp.tasks.explanation import EXAMPLES, ExplanationTask, content_words, options_of
+
+NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Explanation2021(ExplanationTask):
@@ -28,15 +33,19 @@ class Explanation2021(ExplanationTask):
     )
     official_measure = MEASURE
     measures = ("nDCG", "nDCG@10", "AP", "RR", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000")
-    grades = ("unrelated", *(str(grade) for grade in range(1, HIGHEST)), "most critical")
+    grades = ("unrelated", "least relevant", "low", "middle", "high", "very high", "most critical")
+    """The organisers name the ends of their scale only; between them its grades go by their place."""
     scorer = Explanation2021Scorer(content_words)
     folds_questions = False
     needs_every_fact = False
 
     def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
-        return list(map(_topic, worldtree_ratings.read_ratings(self._split_file(data, split), problems)))
+        questions = worldtree_ratings.read_ratings(self._split_file(data, split), problems)
+        options = worldtree.read_options(_options_file(data, split), problems)
+        return [_topic(question, *options.get(question.id, ({}, ""))) for question in questions]
 
     def check_split(self, data: Path, split: str, problems: Problems) -> int:
+        worldtree.read_options(_options_file(data, split), problems)
         known = self._fact_ids(data)
         questions = worldtree_ratings.read_ratings(
             self._split_file(data, split),
@@ -84,10 +93,15 @@ class Explanation2021(ExplanationTask):
         return data / f"wt-expert-ratings.{self._require_split(split)}.json"
 
 
-def _topic(question: RatedQuestion) -> Topic:
-    """Question and right answer as one text, and both apart."""
+def _options_file(data: Path, split: str) -> Path:
+    return data / "questions" / f"questions.{split}.tsv"
+
+
+def _topic(question: RatedQuestion, options: Mapping[str, str] = NONE, right: str = "") -> Topic:
+    """Question and right answer as one text, and both apart; the options are for readers only."""
     fields = {"question": question.text, "answer": question.answer}
-    return Topic(question.id, f"{question.text} {question.answer}", fields)
+    text = f"{question.text} {question.answer}".strip()
+    return Topic(question.id, text, fields, options_of(options, right))
 
 
 TASK = Explanation2021()

@@ -10,12 +10,13 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from searchapp.errors import UsageError
+from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.evaluation.nlps import NEAREST, NlpsScorer
 from searchapp.formats import json_stream, proofwiki, two_column
-from searchapp.formats.problems import Problems
+from searchapp.formats.problems import Problems, shown
 from searchapp.model import Document, Example, Run, Topic
+from searchapp.names import refused
 from searchapp.tasks.base import Grades, ShippedTask, Writer
 
 EXAMPLES = "train"
@@ -50,7 +51,7 @@ class Nlps(ShippedTask):
 
     def _split_file(self, data: Path, split: str) -> Path:
         if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)}")
+            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
         return data / f"{split}_set.json"
 
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
@@ -85,7 +86,7 @@ class Nlps(ShippedTask):
         statements = {
             topic: {
                 "text": texts.get(topic, ""),
-                "premises": [int(premise) for premise, grade in of_topic.items() if grade > 0],
+                "premises": [_number(premise) for premise, grade in of_topic.items() if grade > 0],
             }
             for topic, of_topic in grades.items()
         }
@@ -111,7 +112,7 @@ class Nlps(ShippedTask):
                 )
         return None
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
         return {self.official_file: lambda file: two_column.write_two_column(file, run)}
 
     def validate_official(
@@ -159,6 +160,21 @@ class Nlps(ShippedTask):
         ids = frozenset(id_ for id_, _value in json_stream.read_members(path, problems))
         problems.raise_if_any()
         return ids
+
+
+def _number(premise: str) -> int:
+    """A premise's id as the organisers' gold has it.
+
+    Raises:
+        DataError: it is no premise's.
+    """
+    try:
+        return int(premise)
+    except ValueError as error:
+        raise DataError(
+            f"{shown(premise)} is no premise, whose ids are whole numbers, so that no gold can name it: take the "
+            "judgment on it back, or leave out its annotator"
+        ) from error
 
 
 TASK = Nlps()

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from searchapp import resources
+from searchapp import resources, tasks
+from searchapp.engines.index_settings import canonical
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import Scorer, ScorerOptions
 from searchapp.evaluation.graded import GradedScorer
@@ -18,9 +19,10 @@ from searchapp.formats.graded import GradeLayout, Qrels
 from searchapp.formats.problems import Problems, shown
 from searchapp.formats.texts import read_texts
 from searchapp.model import Document, Example, Run, Topic
+from searchapp.names import refused
 from searchapp.resources import RecipeBook
 from searchapp.tasks import own_file
-from searchapp.tasks.base import Grades, Task, Writer
+from searchapp.tasks.base import Grades, OneIndex, Task, Writer
 from searchapp.tasks.own_file import OwnFile, Topics
 
 RECIPES = "text"
@@ -39,7 +41,7 @@ def load(path: Path) -> Task:
     return OwnTask(own_file.read(path))
 
 
-class OwnTask:
+class OwnTask(OneIndex):
     """A task that a TOML file describes."""
 
     official_file = "run.trec"
@@ -57,6 +59,7 @@ class OwnTask:
         self.default_recipe = described.recipe
         self.search_recipe = described.search_recipe
         self.default_depth = described.depth
+        self.judging_depth = described.judging_depth
         self.official_measure = described.measure
         self.measures = described.measures
         self.grades = described.grades
@@ -66,7 +69,7 @@ class OwnTask:
 
     @property
     def index_name(self) -> str:
-        return f"own-{self.name}"
+        return f"{tasks.OWN}{self.name}"
 
     @property
     def reference(self) -> str:
@@ -91,9 +94,13 @@ class OwnTask:
             known = sorted(file.stem for file in resources.folder("index_mappings").glob("*.json"))
             if self.mapping not in known:
                 raise DataError(
-                    f"{path}: there is no mapping {self.mapping!r}: choose {' or '.join(known)}, or name a .json file"
+                    f"{path}: there is no mapping {refused(self.mapping, known)}, or name a .json file"
                 )
             mapping = resources.index_mapping(self.mapping)
+        try:
+            mapping = canonical(mapping)
+        except DataError as error:
+            raise DataError(f"{path}: the mapping {self.mapping}: {error}") from error
         described = mapping.get("mappings")
         properties = described.get("properties") if isinstance(described, dict) else None
         for name, kind in (("id", "keyword"), ("text", "text")):
@@ -111,7 +118,7 @@ class OwnTask:
         shipped = {
             name: recipe
             for name, recipe in resources.recipes(RECIPES).items()
-            if self._described.examples is not None or "neighbours" not in recipe
+            if self._described.examples is not None or not resources.learns(recipe)
         }
         path = self._described.path
         return RecipeBook(self.name, path, {**shipped, **self._described.recipes}, self._template)
@@ -122,7 +129,7 @@ class OwnTask:
         shipped = sorted(file.stem for file in (resources.folder("query_templates") / RECIPES).glob("*.json"))
         if name not in shipped:
             raise DataError(
-                f"{self._described.path}: there is no template {name!r}: choose {' or '.join(shipped)}, or name a "
+                f"{self._described.path}: there is no template {refused(name, shipped)}, or name a "
                 ".json file of your own"
             )
         body = resources.query_template(RECIPES, name)
@@ -133,8 +140,8 @@ class OwnTask:
 
     def _topics(self, split: str) -> Topics:
         if split not in self._described.topics:
-            known = f"choose {' or '.join(self.splits)}" if self.splits else "its file names no topics"
-            raise UsageError(f"{self.name} has no split {split!r}: {known}")
+            choice = refused(split, self.splits) if self.splits else f"{split!r}: its file names no topics"
+            raise UsageError(f"{self.name} has no split {choice}")
         return self._described.topics[split]
 
     def document_files(self, data: Path) -> list[Path]:
@@ -240,7 +247,7 @@ class OwnTask:
     def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
         return None
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
         return {self.official_file: lambda file: trec.write_run(file, run)}
 
     def validate_official(

@@ -25,6 +25,8 @@ from searchapp.formats import graded, records
 from searchapp.formats.graded import GradeLayout
 from searchapp.formats.problems import Problems
 from searchapp.formats.texts import TextLayout
+from searchapp.names import refused
+from searchapp.tasks.base import JUDGING_DEPTH
 from searchapp.tasks.toml_file import TomlFile, TomlTable
 
 NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
@@ -69,6 +71,7 @@ class OwnFile:
     measures: tuple[str, ...]
     grades: tuple[str, ...]
     depth: int
+    judging_depth: int
     recipe: str
     search_recipe: str
     examples: str | None
@@ -126,8 +129,8 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
     topics = {table.name: _topics(table) for table in root.tables("topics")}
     examples = root.text("examples")
     if examples is not None and examples not in topics:
-        known = " or ".join(topics) or "none is named"
-        root.wrong("unknown split", f"examples names {examples!r}: choose {known}", "examples")
+        choice = refused(examples, topics) if topics else f"{examples!r}: none is named"
+        root.wrong("unknown split", f"examples names {choice}", "examples")
     elif examples is not None and topics[examples].gold is None:
         root.wrong("missing gold", f"the split {examples} can't be solved examples without gold", "examples")
     recipes = {table.name: table.held for table in root.tables("recipes")}
@@ -144,6 +147,7 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
         measures=measures,
         grades=grades,
         depth=root.whole("depth", DEPTH, 1, DEEPEST),
+        judging_depth=root.whole("judging_depth", JUDGING_DEPTH, 1, DEEPEST),
         recipe=root.text("recipe", "bm25") or "",
         search_recipe=root.text("search_recipe", "words") or "",
         examples=examples,
@@ -234,7 +238,7 @@ def _format(table: TomlTable, file: str, known: tuple[str, ...], told: str | Non
     """The format that is stated, else the one that the file's name tells."""
     stated = None if key == "gold" else table.text("format")
     if stated is not None and stated not in known:
-        table.wrong("unknown format", f"{stated!r}: choose {' or '.join(known)}", "format")
+        table.wrong("unknown format", refused(stated, known), "format")
     if stated is None and told is None and file:
         advice = (
             f"gold = {{ file = {file!r}, format = ... }}"

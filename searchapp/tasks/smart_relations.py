@@ -16,10 +16,13 @@ from searchapp.errors import UsageError
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.evaluation.smart_relations import CutOff, RelationScorer
 from searchapp.formats import smart_relations
-from searchapp.formats.problems import Problems, shown
+from searchapp.formats.json_array import official_ids
+from searchapp.formats.problems import Problems
 from searchapp.formats.smart_relations import Question
 from searchapp.model import Document, Example, Run, Topic
+from searchapp.names import refused
 from searchapp.tasks import folds
+from searchapp.tasks.answered import check_answered
 from searchapp.tasks.base import Grades, ShippedTask, Writer
 
 TEST = "test"
@@ -62,7 +65,7 @@ class SmartRelations(ShippedTask):
 
     def _split_file(self, data: Path, split: str) -> Path:
         if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)}")
+            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
         return data / f"{self._files}-{'test-questions' if split == TEST else 'train'}.json"
 
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
@@ -97,7 +100,8 @@ class SmartRelations(ShippedTask):
     def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
         (path,) = self.example_files(data, split)
         for question in self._questions(path, data, problems):
-            if split == TEST or not folds.in_split(split, question.id):
+            solved = bool(question.slots)
+            if solved and (split == TEST or not folds.in_split(split, question.id)):
                 yield Example(_topic(question), _grades(question))
 
     def example_files(self, data: Path, split: str) -> list[Path]:
@@ -109,9 +113,14 @@ class SmartRelations(ShippedTask):
             found = [relation for relation, grade in of_topic.items() if grade > 0]
             return [[relation] for relation in found] if self._slots else found
 
-        gold = [{"id": question, "relations": relations(of_topic)} for question, of_topic in grades.items()]
+        path = self._split_file(data, split)
+        official = official_ids(path)
+        gold = [
+            {"id": official.get(question, question), "relations": relations(of_topic)}
+            for question, of_topic in grades.items()
+        ]
         text = json.dumps(gold, ensure_ascii=False, indent=1) + "\n"
-        return {self._split_file(data, split).name: lambda file: file.write(text.encode())}
+        return {path.name: lambda file: file.write(text.encode())}
 
     def is_masked(self, data: Path, split: str) -> bool:
         if split != TEST:
@@ -130,31 +139,30 @@ class SmartRelations(ShippedTask):
                 )
         return None
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
-        answers = {ranking.topic_id: CUT_OFF.answer(ranking.hits) for ranking in run}
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
+        official = official_ids(self._split_file(data, split))
+        answers = [
+            (official.get(ranking.topic_id, ranking.topic_id), CUT_OFF.answer(ranking.hits))
+            for ranking in run
+        ]
         return {self.official_file: lambda file: smart_relations.write_predictions(file, answers)}
 
     def validate_official(
         self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
     ) -> None:
         if data is None or split is None:
-            for _prediction in smart_relations.read_predictions(path, problems):
-                pass
+            if not list(smart_relations.read_predictions(path, problems)) and not len(problems):
+                problems.add(path, "no prediction", detail="the list is empty", skippable=False)
             return
-        needed = Problems()
-        questions = {topic.id for topic in self.topics(data, split, needed)}
+        needed = Problems(lenient=True)
+        topics = {topic.id for topic in self.topics(data, split, needed)}
         vocabulary = frozenset(document.id for document in self.documents(data, needed))
-        needed.raise_if_any("correct the task's own files first")
-        answered = set()
-        for line, id_, _relations in smart_relations.read_predictions(path, problems, vocabulary):
-            answered.add(id_)
-            if id_ not in questions:
-                detail = f"{shown(id_)} is not in the split {split}"
-                problems.add(path, "unknown question", f"line {line}", detail)
-        if not problems.stopped:  # what was not read is not missing
-            for id_ in sorted(questions - answered):
-                detail = "it has no good prediction and would score 0"
-                problems.add(path, "missing question", f"question {shown(id_)}", detail)
+        needed.raise_if_any()
+        official = official_ids(self._split_file(data, split))
+        questions = {text: id_ for text, id_ in official.items() if folds.in_split(split, text)}
+        given = smart_relations.read_predictions(path, problems, vocabulary)
+        lack = "it has no good prediction and would score 0"
+        check_answered(path, given, questions, topics, split, problems, lack)
 
 
 def _topic(question: Question) -> Topic:

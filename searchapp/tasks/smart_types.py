@@ -16,14 +16,18 @@ from pathlib import Path
 from searchapp.errors import UsageError
 from searchapp.evaluation import smart_types as answers
 from searchapp.evaluation.base import Scorer, ScorerOptions
+from searchapp.files import first_there
 from searchapp.formats import smart_types
-from searchapp.formats.problems import Problems, shown
-from searchapp.formats.smart_types import RESOURCE, Layout, Question
+from searchapp.formats.json_array import OfficialId, official_ids
+from searchapp.formats.problems import Problems
+from searchapp.formats.smart_types import RESOURCE, Question
 from searchapp.model import Document, Example, Run, Topic
+from searchapp.names import refused
 from searchapp.tasks import folds
+from searchapp.tasks.answered import check_answered
 from searchapp.tasks.base import Grades, ShippedTask, Writer
 
-TEST = "test"
+TRAIN, TEST = "train", "test"
 
 OPENINGS: Mapping[str, tuple[str, ...]] = {
     "boolean:boolean": (
@@ -69,7 +73,11 @@ RESOURCE_OPENINGS = {
 
 
 class SmartTypes(ShippedTask):
-    """The task for one knowledge base."""
+    """The task for one knowledge base.
+
+    `files` are the organisers' names, over the years, of the train file and of the test file: the first that is there
+    is read. A byte-order mark may stand in the files with `bom`.
+    """
 
     mapping = "types"
     examples_mapping: str | None = "questions"
@@ -83,13 +91,15 @@ class SmartTypes(ShippedTask):
     official_measure: str
     scorer: Scorer
 
-    def __init__(self, knowledge_base: str, name: str, layout: Layout) -> None:
+    def __init__(
+        self, knowledge_base: str, name: str, files: Mapping[str, tuple[str, ...]], *, bom: bool
+    ) -> None:
         self.name = f"smart-types-{knowledge_base}"
         self.title = f"Answer type prediction for questions over {name} (SMART)"
         self.about = f"For a question, predict the category of its answer and rank the types of {name}."
         self.official_file = f"task1_{knowledge_base}_predictions.json"
-        self._files = f"task1_{knowledge_base}"
-        self._layout = layout
+        self._files = files
+        self._bom = bom
 
     @abstractmethod
     def resource_types(self, data: Path, problems: Problems) -> Iterator[Document]:
@@ -112,8 +122,8 @@ class SmartTypes(ShippedTask):
     def split_file(self, data: Path, split: str) -> Path:
         """The file of a split; the folds are in the train file."""
         if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {split!r}: choose {' or '.join(self.splits)}")
-        return data / f"{self._files}_{TEST if split == TEST else 'train'}.json"
+            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
+        return first_there(data, self._files[TEST if split == TEST else TRAIN])
 
     def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
         for document, meaning in MEANINGS.items():
@@ -134,10 +144,10 @@ class SmartTypes(ShippedTask):
 
     def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
         texts = {topic.id: topic.text for topic in self.topics(data, split, Problems(lenient=True))}
+        official = self._official_ids(data, split)
         gold = [
-            # The scorer tells 7 from "7".
             {
-                "id": int(question) if self._layout.integer_ids else question,
+                "id": official.get(question, question),
                 "question": texts.get(question, question),
                 "category": category,
                 "type": types,
@@ -168,7 +178,13 @@ class SmartTypes(ShippedTask):
         gold: bool = True,
         masked: bool = False,
     ) -> Iterator[Question]:
-        return smart_types.read_questions(path, problems, self._layout, known=known, gold=gold, masked=masked)
+        return smart_types.read_questions(
+            path, problems, bom=self._bom, known=known, gold=gold, masked=masked
+        )
+
+    def _official_ids(self, data: Path, split: str) -> Mapping[str, OfficialId]:
+        """The ids of a split's file as they stand there: the scorer tells 7 from "7"."""
+        return official_ids(self.split_file(data, split), bom=self._bom)
 
     def train_questions(self, data: Path, problems: Problems) -> Iterator[Question]:
         """The questions of the train file with their gold."""
@@ -177,7 +193,8 @@ class SmartTypes(ShippedTask):
     def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
         self.split_file(data, split)  # for its error
         for question in self.train_questions(data, problems):
-            if split == TEST or not folds.in_split(split, question.id):
+            solved = question.category is not None
+            if solved and (split == TEST or not folds.in_split(split, question.id)):
                 yield Example(_topic(question), self.grades_of(data, question))
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float], data: Path) -> Example:
@@ -202,31 +219,31 @@ class SmartTypes(ShippedTask):
                 )
         return None
 
-    def official_files(self, run: Run, data: Path) -> Mapping[str, Writer]:
-        rows = [(ranking.topic_id, *answers.prediction(ranking.hits)) for ranking in run]
-        return {self.official_file: lambda file: smart_types.write_predictions(file, rows, self._layout)}
+    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
+        official = self._official_ids(data, split)
+        rows = [
+            (official.get(ranking.topic_id, ranking.topic_id), *answers.prediction(ranking.hits))
+            for ranking in run
+        ]
+        return {self.official_file: lambda file: smart_types.write_predictions(file, rows)}
 
     def validate_official(
         self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
     ) -> None:
         if data is None or split is None:
-            for _prediction in smart_types.read_predictions(path, problems, self._layout):
-                pass
+            if not list(smart_types.read_predictions(path, problems, bom=self._bom)) and not len(problems):
+                problems.add(path, "no prediction", detail="the list is empty", skippable=False)
             return
-        needed = Problems()
-        questions = {topic.id for topic in self.topics(data, split, needed)}
+        needed = Problems(lenient=True)
+        topics = {topic.id for topic in self.topics(data, split, needed)}
         for _document in self.documents(data, needed):
             pass
-        needed.raise_if_any("correct the task's own files first")
-        answered = set()
-        for given in smart_types.read_predictions(path, problems, self._layout, self.known_types(data)):
-            answered.add(given.id)
-            if given.id not in questions:
-                detail = f"{shown(given.id)} is not in the split {split}"
-                problems.add(path, "unknown question", f"line {given.line}", detail)
-        if not problems.stopped:  # what was not read is not missing
-            for id_ in sorted(questions - answered):
-                problems.add(path, "missing question", f"question {shown(id_)}", "it has no good prediction")
+        needed.raise_if_any()
+        questions = {
+            text: id_ for text, id_ in self._official_ids(data, split).items() if folds.in_split(split, text)
+        }
+        given = smart_types.read_predictions(path, problems, bom=self._bom, known=self.known_types(data))
+        check_answered(path, given, questions, topics, split, problems, "it has no good prediction")
 
 
 def resource_document(type_: str, words: str, ancestors: list[str]) -> Document:

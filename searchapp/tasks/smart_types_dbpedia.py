@@ -10,7 +10,7 @@ from searchapp.evaluation import smart_types as answers
 from searchapp.evaluation.base import Scorer
 from searchapp.evaluation.lenient_ndcg import gains
 from searchapp.evaluation.smart_types_dbpedia import HIERARCHY, MEASURE, SmartTypesDbpediaScorer
-from searchapp.formats import smart_types, type_hierarchy
+from searchapp.formats import type_hierarchy
 from searchapp.formats.problems import Problems
 from searchapp.formats.smart_relations import words_of
 from searchapp.formats.smart_types import RESOURCE, Question
@@ -19,6 +19,16 @@ from searchapp.model import Document
 from searchapp.tasks import folds
 from searchapp.tasks.base import Grades
 from searchapp.tasks.smart_types import SmartTypes, resource_document
+
+FILES = {
+    "train": ("task1_dbpedia_train.json", "smarttask_dbpedia_train.json"),
+    "test": (
+        "task1_dbpedia_test.json",
+        "smarttask_dbpedia_test.json",
+        "smarttask_dbpedia_test_questions.json",
+    ),
+}
+"""The organisers' names of 2021, of 2020, and of 2020 for the test file without gold."""
 
 UNLISTED = frozenset({"dbo:Location"})
 """Types of the organisers' gold that their hierarchy lacks; their scorer drops them."""
@@ -31,7 +41,7 @@ class SmartTypesDbpedia(SmartTypes):
     scorer: Scorer = SmartTypesDbpediaScorer(folds.in_split)
 
     def __init__(self) -> None:
-        super().__init__("dbpedia", "DBpedia", smart_types.DBPEDIA)
+        super().__init__("dbpedia", "DBpedia", FILES, bom=False)
         self._gains = lru_cache(maxsize=None)(_gains)
 
     def gold_files(self, data: Path, split: str) -> list[Path]:

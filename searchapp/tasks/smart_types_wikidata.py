@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 from searchapp.evaluation import smart_types as answers
-from searchapp.evaluation.base import Scorer
+from searchapp.evaluation.base import Scorer, ScorerOptions
 from searchapp.evaluation.smart_types_wikidata import MEASURE, SmartTypesWikidataScorer
 from searchapp.formats import smart_types
 from searchapp.formats.problems import Problems
@@ -20,18 +20,42 @@ from searchapp.model import Document
 from searchapp.tasks import folds
 from searchapp.tasks.smart_types import SmartTypes, resource_document
 
+FILES = {
+    "train": ("task1_wikidata_train.json", "lcquad2_anstype_wikidata_train.json"),
+    "test": (
+        "task1_wikidata_test.json",
+        "lcquad2_anstype_wikidata_test_gold.json",
+        "lcquad2_anstype_wikidata_test.json",
+    ),
+}
+"""The organisers' names of 2021, of 2020, and of 2020 for the test file without gold."""
+
 SINGLE = 0.5
 """The vote of a solved question for a literal or for boolean; its votes for resource types are scattered."""
+
+
+_SCORER = SmartTypesWikidataScorer(folds.in_split)
 
 
 class SmartTypesWikidata(SmartTypes):
     """The task for Wikidata."""
 
     official_measure = MEASURE
-    scorer: Scorer = SmartTypesWikidataScorer(folds.in_split)
+    scorer: Scorer = _SCORER
 
     def __init__(self) -> None:
-        super().__init__("wikidata", "Wikidata", smart_types.WIKIDATA)
+        super().__init__("wikidata", "Wikidata", FILES, bom=True)
+
+    def validate_official(
+        self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
+    ) -> None:
+        super().validate_official(path, data, split, options, problems)
+        if data is None or split is None or problems.stopped or self.is_masked(data, split):
+            return
+        given = list(smart_types.read_predictions(path, Problems(lenient=True), bom=True))
+        for prediction, error in _SCORER.stops(given, self.split_file(data, split), split):
+            detail = f"{error.problem}; the official scorer stops at it ({error.official})"
+            problems.add(path, "part of a label", f"line {prediction.line}", detail)
 
     def document_files(self, data: Path) -> list[Path]:
         return [self.split_file(data, folds.NAMES[0])]

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import UsageError
-from searchapp.formats import graded, records
+from searchapp.formats import graded, records, sniffing
 from searchapp.formats.graded import GradeLayout
 from searchapp.formats.problems import Problems
+from searchapp.formats.records import Unsupported
+from searchapp.formats.sniffing import Header
 from searchapp.tasks import own_file
 
 LOOKED_AT = 100
@@ -30,37 +32,109 @@ DOCUMENTS = ("document", "document_id", "doc_id", "docid", "docno", "corpus-id",
 GRADES = ("grade", "relevance", "rel", "score", "label")
 """How people call such columns; the first that a file has is taken."""
 
+NAMES = frozenset((*IDS, *TEXTS, *TOPICS, *DOCUMENTS, *GRADES))
+
+GOLD_COLUMNS = {
+    2: ("topic", "document"),
+    3: ("topic", "document", "grade"),
+    4: ("topic", "iteration", "document", "grade"),
+}
+"""What the columns of gold without a header line are, by their number; TREC's qrels have four."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a file looks like: its format, its columns or keys, and some records."""
+    """What a file looks like: its format, its columns or keys, and some records.
+
+    `header` says whether the first row of a table names the columns; without one the names are made up. `assumed` is
+    what was found out about it without being told, as a sentence.
+    """
 
     path: Path
     format: str
     columns: tuple[str, ...]
     records: tuple[Mapping[str, Any], ...]
+    header: bool = True
+    assumed: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the columns as the task file must have them; None if the file has them itself."""
+        return None if self.header else self.columns
+
+    @property
+    def told(self) -> str | None:
+        """The format as the task file must have it; None if the file's name tells it."""
+        return None if graded.format_of(self.path) == self.format else self.format
 
 
-def look_at(path: Path, formats: Sequence[str] = tuple(records.FORMATS)) -> Seen:
-    """The columns of a file.
+def look_at(path: Path, *, gold: bool = False, header: bool | None = None) -> Seen:
+    """What a file holds: documents or topics, or the grades of some.
+
+    `header` says whether tables have a header line; None leaves that to what stands in the file.
 
     Raises:
-        UsageError: its name does not tell its format.
-        InvalidFiles: there is none, or its beginning is not what the format promises.
+        UsageError: neither its name nor its content tells its format.
+        InvalidFiles: there is none, it is none that can be read, or its beginning is not what the format promises.
     """
-    told = graded.format_of(path) if graded.TREC in formats else records.format_of(path)
-    if told is None:
-        suffixes = " or ".join(records.FORMATS.values())
-        raise UsageError(f"{path} does not tell its format: give it a name that ends in {suffixes}")
-    if told == graded.TREC:
-        return Seen(path, told, (), ())
     problems = Problems()
-    some = tuple(
-        record.values for record in itertools.islice(records.read_records(path, told, problems), LOOKED_AT)
-    )
+    try:
+        format_ = sniffing.format_in(path, with_qrels=gold)
+        if format_ is None:
+            suffixes = " or ".join(records.FORMATS.values())
+            raise UsageError(f"{path} does not tell its format: give it a name that ends in {suffixes}")
+        if format_ == graded.TREC:
+            return Seen(path, format_, (), ())
+        names, assumed = None, None
+        if format_ in records.SEPARATORS:
+            found, rows = sniffing.header_of(path, format_, NAMES)
+            if not (found.there if header is None else header):
+                names = _made_up(rows, gold=gold)
+            if header is None and rows:
+                assumed = _assumed(path, found, names)
+    except Unsupported as error:
+        problems.add(path, "unsupported file", detail=str(error), skippable=False)
+    except OSError as error:
+        problems.add_unopened(path, error)
+    problems.raise_if_any()
+    assert format_ is not None
+    read = records.read_records(path, format_, problems, columns=names)
+    some = tuple(record.values for record in itertools.islice(read, LOOKED_AT))
     problems.raise_if_any()
     columns = tuple(dict.fromkeys(itertools.chain.from_iterable(some)))
-    return Seen(path, told, columns, some)
+    return Seen(path, format_, columns, some, names is None, assumed)
+
+
+def _assumed(path: Path, found: Header, names: Sequence[str] | None) -> str:
+    if names is None:
+        return (
+            f"{path}: its first line names the columns, as it seems ({found.because}): else say --no-header"
+        )
+    without = f"it has no header line, as it seems ({found.because}): else say --header"
+    return f"{path}: {without}; its columns are called {', '.join(names)}"
+
+
+def _made_up(rows: Sequence[Sequence[str]], *, gold: bool) -> list[str]:
+    """Names for the columns of a table without a header line, by what stands in them."""
+    width = len(rows[0]) if rows else 0
+    if gold and width in GOLD_COLUMNS:
+        return list(GOLD_COLUMNS[width])
+    names = [f"column{place}" for place in range(1, width + 1)]
+    cells = [[row[place] for row in rows if place < len(row)] for place in range(width)]
+    as_ids = [
+        place for place, own in enumerate(cells) if len(set(own)) == len(own) and not any(map(_spaced, own))
+    ]
+    id_ = as_ids[0] if as_ids else 0
+    others = [place for place in range(width) if place != id_]
+    if others:
+        names[max(others, key=lambda place: sum(map(len, cells[place])))] = "text"
+    if names:
+        names[id_] = "id"
+    return names
+
+
+def _spaced(cell: str) -> bool:
+    return cell.split() != [cell]
 
 
 def name_for(path: Path) -> str:
@@ -88,6 +162,11 @@ def text_of(
         raise UsageError(f"{name!r} can't be the name of a task: {problem}")
     if len({one.format for one in documents}) > 1:
         raise UsageError("the files of documents have different formats: give files of one format")
+    if len({one.names for one in documents}) > 1:
+        raise UsageError(
+            "some files of documents have a header line and others none, or other columns: say --header or "
+            "--no-header, or describe them yourself"
+        )
     head = _HEAD.format(name=name, grades=", ".join(map(_quoted, _labels(gold))))
     return head + _documents(target, documents) + _topics(target, topics, gold) + _FOOT
 
@@ -107,6 +186,9 @@ measure = "nDCG@10"
 
 # How many documents are ranked for a topic.
 # depth = 100
+
+# How many of them people judge.
+# judging_depth = 100
 
 # How text is indexed: "text" is made for English. A mapping of your own is a .json file.
 # mapping = "text"
@@ -188,7 +270,8 @@ def _columns(seen: Seen) -> list[str]:
     text = _called(others, TEXTS) or max(others, key=lambda column: _length(seen, column))
     further = [column for column in others if column != text]
     lines = [
-        f"# columns: {', '.join(map(_quoted, seen.columns))}",
+        *([] if seen.told is None else [f"format = {_quoted(seen.told)}"]),
+        _named(seen),
         f"id = {_quoted(id_)}",
         f"text = {_quoted(text)}    # or several of them in a list",
     ]
@@ -202,18 +285,29 @@ def _columns(seen: Seen) -> list[str]:
     return lines
 
 
+def _named(seen: Seen) -> str:
+    """The line with the names of the columns: what the file says itself is a comment."""
+    names = ", ".join(map(_quoted, seen.columns))
+    return f"# columns: {names}" if seen.header else f"columns = [{names}]    # the file has no header line"
+
+
 def _gold(target: Path, gold: Seen) -> str:
     file = _quoted(_relative(gold.path, target))
     layout = _grade_layout(gold)
+    told = "" if gold.told is None else f", format = {_quoted(gold.told)}"
     if layout.format == graded.TREC:
-        return file
-    topic, document, grade = map(_quoted, (layout.topic, layout.document, str(layout.grade)))
-    return f"{{ file = {file}, topic = {topic}, document = {document}, grade = {grade} }}"
+        return f"{{ file = {file}{told} }}" if told else file
+    columns = "" if gold.header else f", columns = [{', '.join(map(_quoted, gold.columns))}]"
+    grade = layout.grade if isinstance(layout.grade, int) else _quoted(layout.grade)
+    topic, document = map(_quoted, (layout.topic, layout.document))
+    return f"{{ file = {file}{told}{columns}, topic = {topic}, document = {document}, grade = {grade} }}"
 
 
 def _grade_layout(gold: Seen) -> GradeLayout:
     if gold.format == graded.TREC:
         return GradeLayout(graded.TREC)
+    if gold.names == GOLD_COLUMNS[2]:
+        return GradeLayout(gold.format, grade=1, columns=gold.names)
     found = [_called(gold.columns, known) for known in (TOPICS, DOCUMENTS, GRADES)]
     missing = [
         noun for noun, column in zip(("topic", "document", "grade"), found, strict=True) if column is None
@@ -224,7 +318,7 @@ def _grade_layout(gold: Seen) -> GradeLayout:
             "describe it yourself"
         )
     topic, document, grade = (column or "" for column in found)
-    return GradeLayout(gold.format, topic, document, grade)
+    return GradeLayout(gold.format, topic, document, grade, gold.names)
 
 
 def _called(columns: Sequence[str], known: Sequence[str]) -> str | None:

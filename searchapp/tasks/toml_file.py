@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.formats.problems import Problems, shown
+from searchapp.names import meant
 
 _HEADER = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?")
 _KEY = re.compile(
@@ -130,7 +131,8 @@ class TomlTable:
             if key not in self._asked:
                 known = ", ".join(self._asked)
                 where = f"[{'.'.join(self._place)}]" if self._place else "the file"
-                self.wrong("unknown key", f"{where} has {shown(key)!r}: there are {known}", key)
+                named = f"{shown(key)!r}{meant(key, self._asked)}"
+                self.wrong("unknown key", f"{where} has {named}: there are {known}", key)
 
     def _value(self, key: str, *, required: bool = False) -> Any:
         if key not in self._asked:

@@ -10,7 +10,7 @@ from typing import TextIO
 from searchapp.errors import SearchappError
 from searchapp.judging.session import Outcome, Session
 from searchapp.judging.shared import waiting_words
-from searchapp.tui.pages import graded
+from searchapp.judging.words import graded
 from searchapp.visible import visible
 
 Ask = Callable[[str], str]
@@ -64,6 +64,13 @@ class Conversation(ABC):
             count = self._session.waiting
             things = "judgment is" if count == 1 else "judgments are"
             self._say(f"NOT SAVED. {count} {things} waiting: {outcome.not_saved}")
+
+    def _agrees(self, question: str) -> bool:
+        """Whether somebody wants something, who does not at the end of the input."""
+        try:
+            return self._ask(f"{question} (y/n) ").strip().lower() in ("y", "yes")
+        except EOFError:
+            return False
 
     def _toggle_maths(self) -> None:
         self._maths = not self._maths

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError
+from searchapp.names import meant
 
 FILE = "settings.toml"
 THEMES = ("dark", "light")
@@ -68,10 +69,22 @@ DOINGS = (
     Doing("document", _MOVE, "Jump to a document by its id", ("i",), "id"),
     Doing("next_pane", _MOVE, "Next pane: topics, ranking, topic, document", ("tab",)),
     Doing("previous_pane", _MOVE, "Previous pane", ("shift+tab",)),
+    Doing(
+        "judged",
+        _MOVE,
+        "List what you have judged, skipped or noted, and go to one of them",
+        ("l", "f6"),
+        "list",
+    ),
+    Doing("zoom", _LOOK, "Only the pane with the focus, and all of them again", ("z", "f4"), "zoom"),
+    Doing("reading", _LOOK, "Hide the lists, and show them again", ("b", "f5")),
+    Doing("wider", _LOOK, "Make the list wider", ("greater_than_sign", "f8")),
+    Doing("narrower", _LOOK, "Make the list narrower", ("less_than_sign", "f7")),
     Doing("scroll_down", _LOOK, "Scroll the document down", ("ctrl+d", "right")),
     Doing("scroll_up", _LOOK, "Scroll the document up", ("ctrl+u", "left")),
     Doing("maths", _LOOK, "LaTeX as Unicode mathematics, or as it is written", ("m",), "maths"),
     Doing("theme", _LOOK, "Dark or light", ("d",), "dark/light"),
+    Doing("copy", _ALL, "Copy the text that is selected with the mouse", ("ctrl+c", "super+c")),
     Doing("help", _ALL, "All keys", ("question_mark", "f1"), "keys"),
     Doing("quit", _ALL, "Leave; everything is saved", ("q", "ctrl+q"), "quit"),
 )
@@ -89,6 +102,8 @@ _NAMES |= {
 _NAMES |= {
     "=": "equals_sign",
     "'": "apostrophe",
+    "<": "less_than_sign",
+    ">": "greater_than_sign",
     "*": "asterisk",
     "#": "number_sign",
     "!": "exclamation_mark",
@@ -183,7 +198,8 @@ def load(home: Path, labels: Sequence[str]) -> JudgeSettings:
     judge = _table(path, described, "judge")
     unknown = sorted(judge.keys() - {"keys", "theme"})
     if unknown:
-        raise DataError(f"{path}: [judge] has no setting {unknown[0]!r}: it has keys and theme")
+        named = f"{unknown[0]!r}{meant(unknown[0], ('keys', 'theme'))}"
+        raise DataError(f"{path}: [judge] has no setting {named}: it has keys and theme")
     theme = judge.get("theme", THEMES[0])
     if theme not in THEMES:
         raise DataError(f"{path}: the theme of [judge] must be {' or '.join(THEMES)}, not {theme!r}")
@@ -202,8 +218,9 @@ def _key_map(path: Path, own: Mapping[str, Any], labels: Sequence[str]) -> KeyMa
     chosen: dict[str, tuple[str, ...]] = {}
     for name, keys in own.items():
         if name not in doings:
+            named = f"{name!r}{meant(name, doings)}"
             raise DataError(
-                f"{path}: [judge.keys] has no action {name!r}: `?` in the judging screen lists them all"
+                f"{path}: [judge.keys] has no action {named}: `?` in the judging screen lists them all"
             )
         listed = keys if isinstance(keys, list) else [keys]
         if not listed or not all(isinstance(key, str) and key for key in listed):

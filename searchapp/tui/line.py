@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from textual import events
 from textual.app import App
+from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from searchapp.visible import visible_line
@@ -25,12 +26,20 @@ class TakesKeys(Protocol):
         """Do what a key stands for; whether it stands for anything."""
 
 
+COPY_KEYS = ("ctrl+c", "super+c")
+"""What copies what is selected in a question or the help."""
+
+
 class OrderedApp(App[None]):
     """An app whose screens get keys in their order."""
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
             screen = self.screen
+            copies = isinstance(screen, ModalScreen) and event.key in COPY_KEYS
+            if copies and (text := screen.get_selected_text()):
+                self.copy_to_clipboard(text)
+                return
             if isinstance(screen, TakesKeys) and screen.take(event):
                 return
         await super().on_event(event)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from searchapp.judging.events import Action, Kind
+from searchapp.judging.events import Kind
 from searchapp.judging.fold import Opinion
 from searchapp.judging.scores import CUT_OFF, Scores
+from searchapp.judging.words import said_of
 from searchapp.model import Topic
 from searchapp.ranking.search import Span
 from searchapp.runs.pages import Page
@@ -20,6 +21,8 @@ LONGEST_FIELD = 400
 """Longer texts in a topic's fields are made for queries, not for people."""
 
 FAINT = "$faint"
+RIGHT = "✓"
+"""What marks the right option of a question."""
 
 
 def readable(text: str, spans: Sequence[Span], maths: bool) -> tuple[str, list[Span]]:
@@ -29,16 +32,39 @@ def readable(text: str, spans: Sequence[Span], maths: bool) -> tuple[str, list[S
 
 
 def topic_page(topic: Topic, maths: bool) -> Content:
-    """A topic with its further fields, such as the options of a question."""
+    """A topic with its further fields, and with the options of a question, of which the right one is marked."""
     text, _spans = readable(topic.text, (), maths)
     text = re.sub(r"\n{2,}", "\n", text)  # so that more of it is in sight
     parts = [Content(text or "The data no longer has this topic's words.")]
+    for name, value in fields_of(topic, maths):
+        parts.append(Content.assemble((f"{_title(name)}  ", FAINT), value))
+    for option in topic.options:
+        shown, _spans = readable(option.text, (), maths)
+        look, mark = ("bold $success", RIGHT) if option.is_right else ("", " ")
+        parts.append(Content.assemble((f"({option.label}) ", FAINT), (f"{mark} {shown}", look)))
+    return Content("\n").join(parts)
+
+
+def fields_of(topic: Topic, maths: bool) -> list[tuple[str, str]]:
+    """The names of a topic's further fields and what they say, as far as people need them beside its text."""
+    right = {option.text for option in topic.options if option.is_right}
+    found = []
     for name, value in topic.fields.items():
         shown = field_text(value)
-        if shown and len(shown) <= LONGEST_FIELD and shown != topic.id and not topic.text.startswith(shown):
-            shown, _spans = readable(shown, (), maths)
-            parts.append(Content.assemble((f"{_title(name)}  ", FAINT), shown))
-    return Content("\n").join(parts)
+        needless = shown == topic.id or topic.text.startswith(shown) or shown in right
+        if shown and len(shown) <= LONGEST_FIELD and not needless:
+            found.append((name, readable(shown, (), maths)[0]))
+    return found
+
+
+def topic_lines(topic: Topic, maths: bool) -> list[str]:
+    """The same for prompts, a line each; the text first."""
+    lines = [readable(topic.text, (), maths)[0]]
+    lines += [f"{name}: {value}" for name, value in fields_of(topic, maths)]
+    for option in topic.options:
+        right = ", the right one" if option.is_right else ""
+        lines.append(f"option {option.label}{right}: {readable(option.text, (), maths)[0]}")
+    return lines
 
 
 def document_page(
@@ -80,22 +106,9 @@ def document_page(
 
 def said(opinion: Opinion, labels: Sequence[str], *, with_kind: bool = True) -> str:
     """What an annotator says of a document, in words; by default also that a model says so."""
-    if opinion.grade is not None:
-        what = graded(opinion.grade, labels)
-    else:
-        what = "skipped" if opinion.action is Action.skip else "can't tell"
+    what = said_of(opinion.action, opinion.grade, labels)
     model = " (a model)" if with_kind and opinion.kind is Kind.model else ""
     return f"{what}{model}{': ' + opinion.note if opinion.note else ''}"
-
-
-def graded(grade: int, labels: Sequence[str]) -> str:
-    """A grade with what it means.
-
-    >>> graded(1, ("not relevant", "relevant")), graded(3, ("0", "1", "2", "3")), graded(7, ())
-    ('1 relevant', '3', '7')
-    """
-    label = labels[grade] if grade < len(labels) else ""
-    return str(grade) if label in ("", str(grade)) else f"{grade} {label}"
 
 
 def scores_line(title: str, scores: Scores | None) -> Content:

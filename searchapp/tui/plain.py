@@ -9,13 +9,17 @@ import re
 from collections.abc import Callable
 from typing import TextIO
 
+from searchapp.errors import UsageError
 from searchapp.judging.desk import Desk
+from searchapp.judging.events import Action
 from searchapp.judging.scores import CUT_OFF, Scores
 from searchapp.judging.session import Outcome
+from searchapp.judging.words import graded
 from searchapp.runs.material import Material
 from searchapp.tui.conversation import Ask, Conversation
-from searchapp.tui.pages import LONGEST_FIELD, field_text, graded, readable, said
+from searchapp.tui.pages import field_text, readable, said, topic_lines
 from searchapp.tui.saving import leave_by_prompts
+from searchapp.tui.telling import beginning, came_in, instead_of, judged_already, standing
 
 HELP = """\
 0, 1, ...        give the document this grade; words behind it are the reason: 1 defines the term
@@ -36,6 +40,8 @@ score            the scores of this topic and of all
 q                leave; everything is saved"""
 
 TOPICS_AT_ONCE = 20
+ON = "G goes to the next topic"
+NO_DOCUMENT = "this topic has no document with a score: --depth all offers those without one too"
 
 
 class Prompts(Conversation):
@@ -56,6 +62,8 @@ class Prompts(Conversation):
         self._sought: list[str] = []
         self._number = desk.topics.index(start) if start else desk.next_unjudged_topic() or 0
         self._place = 0
+        self._rests_on: str | None = None
+        """The document that was just judged, and that is still the one at hand because there is no other to go to."""
 
     @property
     def topic(self) -> str:
@@ -63,7 +71,15 @@ class Prompts(Conversation):
 
     @property
     def document(self) -> str:
-        return self.desk.order(self.topic).documents[self._place]
+        """The document at hand.
+
+        Raises:
+            UsageError: the topic has none.
+        """
+        documents = self.desk.order(self.topic).documents
+        if not documents:
+            raise UsageError(NO_DOCUMENT)
+        return documents[self._place]
 
     def _begin(self) -> None:
         if self.desk.is_blind:
@@ -73,7 +89,8 @@ class Prompts(Conversation):
     # Commands
 
     def _obey(self, line: str) -> bool:
-        self.desk.refresh()  # what others have judged meanwhile
+        if came := came_in(self.desk.refresh(), self.desk.session.author.annotator):
+            self._say(came)
         if line in ("q", "quit", "exit"):
             return not leave_by_prompts(self.desk.session, self._say, self._ask)
         if match := re.fullmatch(r"(\d+)(?:\s+(.*))?", line):
@@ -92,8 +109,8 @@ class Prompts(Conversation):
     def _command(self, word: str, rest: str) -> None:
         simple: dict[str, Callable[[], object]] = {
             "": self._next_unjudged,
-            "s": lambda: self._moved_on(self.desk.skip(self.topic, self.document), "skipped"),
-            "x": lambda: self._moved_on(self.desk.cant_tell(self.topic, self.document, rest), "can't tell"),
+            "s": self._skip,
+            "x": lambda: self._cant_tell(rest),
             "u": lambda: self._again(self.desk.undo(), "undone"),
             "redo": lambda: self._again(self.desk.redo(), "done again"),
             "+": lambda: self._go(self._place + 1),
@@ -119,8 +136,42 @@ class Prompts(Conversation):
         if grade >= len(self.labels):
             self._say(f"there is no grade {grade}. {self._grades()}")
             return
-        outcome = self.desk.grade(self.topic, [self.document], grade, reason)
-        self._moved_on(outcome, graded(grade, self.labels))
+        document, what = self.document, graded(grade, self.labels)
+        if self._may_change(document, what):
+            before = self.desk.opinion(self.topic, document)
+            outcome = self.desk.grade(self.topic, [document], grade, reason)
+            self._moved_on(outcome, instead_of(what, before, self.labels), document)
+
+    def _cant_tell(self, reason: str) -> None:
+        document = self.document
+        if self._may_change(document, "can't tell"):
+            before = self.desk.opinion(self.topic, document)
+            outcome = self.desk.cant_tell(self.topic, document, reason)
+            self._moved_on(outcome, instead_of("can't tell", before, self.labels), document)
+
+    def _skip(self) -> None:
+        document = self.document
+        before = self.desk.opinion(self.topic, document)
+        if before is not None and before.action is not Action.skip:
+            said_before = standing(before, self.labels)
+            if not self._agrees(f"{self._name(document)} has {said_before}. Skip it, which takes that back?"):
+                return
+        elif before is not None and self._rests_on == document:
+            self._say(f"it is skipped already: {ON}")
+            return
+        outcome = self.desk.skip(self.topic, document)
+        self._moved_on(outcome, instead_of("skipped", before, self.labels), document)
+
+    def _may_change(self, document: str, what: str) -> bool:
+        """Whether to say this of a document: after a question, if it was just judged and nothing came after it."""
+        before = self.desk.opinion(self.topic, document)
+        if self._rests_on != document or before is None or before.action is Action.skip:
+            return True
+        was = standing(before, self.labels)
+        if was == what:
+            self._say(f"it has {was} already: {ON}")
+            return False
+        return self._agrees(f"{self._name(document)} has {was}. Change it to {what}?")
 
     def _grade_all(self, first: int, last: int, grade: int) -> None:
         documents = self.desk.order(self.topic).documents[first - 1 : last] if first else ()
@@ -130,25 +181,34 @@ class Prompts(Conversation):
             )
             return
         what = f"{len(documents)} documents {graded(grade, self.labels)}"
-        if self._ask(f"Grade {what}? (y/n) ").strip().lower() in ("y", "yes"):
+        already = judged_already([self.desk.opinion(self.topic, one) for one in documents], self.labels)
+        if self._agrees(f"Grade {what}?{f' {already}.' if already else ''}"):
             self._report(self.desk.grade(self.topic, documents, grade), what)
+
+    def _name(self, document: str) -> str:
+        return beginning(document, self.material.known_text(document), self._maths)
 
     def _note(self, words: str) -> None:
         if not words:
             self._say("write the note behind the n")
         else:
-            self._report(self.desk.note(self.topic, self.document, words), f"{self.document}: a note")
+            document = self.document
+            self._report(self.desk.note(self.topic, document, words), f"a note: {self._name(document)}")
 
-    def _moved_on(self, outcome: Outcome, what: str) -> None:
-        self._report(outcome, f"{self.document}: {what}")
+    def _moved_on(self, outcome: Outcome, what: str, document: str) -> None:
+        self._report(outcome, f"{what}: {self._name(document)}")
         self._next_unjudged()
+        if self.document == document:
+            self._rests_on = document
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
             self._say("there is nothing left of that")
             return
         event = outcome.events[0]
-        self._report(outcome, f"{what}: {event.document_id}")
+        count = len(outcome.events)
+        of = f"{count} documents" if count > 1 else self._name(event.document_id)
+        self._report(outcome, f"{what}: {of}")
         if event.topic_id in self.desk.topics and event.document_id in self.desk.order(event.topic_id).places:
             self._number = self.desk.topics.index(event.topic_id)
             self._go(self.desk.order(event.topic_id).places[event.document_id])
@@ -162,27 +222,32 @@ class Prompts(Conversation):
         self._number = number
         self._place = self.desk.next_unjudged(self.topic) or 0
         self._sought = []
+        self._rests_on = None
         self._read_topic()
-        self._read_document()
+        if self.desk.order(self.topic).documents:
+            self._read_document()
+        else:
+            self._say(NO_DOCUMENT)
 
     def _go(self, place: int) -> None:
         if not 0 <= place < len(self.desk.order(self.topic).documents):
             self._say("there is no such document")
             return
         self._place = place
+        self._rests_on = None
         self._read_document()
 
     def _next_unjudged(self) -> None:
         place = self.desk.next_unjudged(self.topic, self._place)
         if place is None:
-            self._say("all documents of this topic are judged: G goes to the next topic")
+            self._say(f"all documents of this topic are judged: {ON}")
         else:
             self._go(place)
 
     def _next_topic(self) -> None:
         number = self.desk.next_unjudged_topic(self._number)
         if number is None:
-            self._say("every document of every topic is judged")
+            self._say("every document of every topic is judged: q leaves")
         else:
             self._open(number)
 
@@ -233,23 +298,16 @@ class Prompts(Conversation):
         order = self.desk.order(self.topic)
         progress = f"{self.desk.judged(self.topic)} of {len(order.documents)} documents judged"
         self._say(f"\nTopic {self._number + 1} of {len(self.desk.topics)}, {self.topic}, {progress}:")
-        self._say(readable(topic.text, (), self._maths)[0])
-        for name, value in topic.fields.items():
-            shown = field_text(value)
-            if (
-                shown
-                and len(shown) <= LONGEST_FIELD
-                and shown != topic.id
-                and not topic.text.startswith(shown)
-            ):
-                self._say(f"{name}: {readable(shown, (), self._maths)[0]}")
+        for line in topic_lines(topic, self._maths):
+            self._say(line)
 
     def _read_document(self) -> None:
         document = self.document
         page = self.material.page(self.topic, document)
         order = self.desk.order(self.topic)
         where = f"{self._place + 1} of {len(order.documents)}"
-        self._say(f"\nDocument {where}, {document}:")
+        unscored = not self.desk.is_blind and order.ranks[document] > self.material.scored(self.topic)
+        self._say(f"\nDocument {where}, {document}{', which has no score' if unscored else ''}:")
         if page.is_missing:
             self._say("The index does not have it any more: index and rank again.")
         for one in page.before:

@@ -76,10 +76,14 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     # Not laid out anew with the whole screen when its length changes: only its scroll bar depends on that.
     virtual_size = Reactive(Size(0, 0))
 
+    ALLOW_SELECT = False  # a line is clicked to go to it; what it is the beginning of can be selected
+
     def __init__(self, *, id: str) -> None:  # noqa: A002  # Textual's name
         super().__init__(id=id)
         self.count = 0
         self.cursor = 0
+        self.moves = 0
+        """How often the cursor has gone elsewhere, at once when it does: messages on that come later."""
         self._looks: dict[str, Style] = {}
 
     # For subclasses
@@ -97,6 +101,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     def show(self, count: int, cursor: int) -> None:
         """Show another list."""
         self.count = count
+        self.moves += 1
         self.cursor = max(0, min(cursor, count - 1))
         self.virtual_size = Size(self.size.width, count)
         self._keep_in_sight(force=True)
@@ -112,6 +117,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         place = max(0, min(place, self.count - 1))
         if place == self.cursor or not self.count:
             return False
+        self.moves += 1
         old, self.cursor = self.cursor, place
         self.redraw(old)
         self.redraw(place)
@@ -183,6 +189,9 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     def on_resize(self) -> None:
         self.virtual_size = Size(self.size.width, self.count)
         self._keep_in_sight()
+
+    def on_show(self) -> None:
+        self.refresh()  # what changed while nothing of it was in sight was not drawn
 
     def on_click(self, event: events.Click) -> None:
         inside = event.get_content_offset(self)  # None on the border

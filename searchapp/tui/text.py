@@ -6,6 +6,7 @@ from rich.style import Style
 from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.visual import Visual
 
@@ -24,11 +25,20 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._lines: list[Strip] = []
         self._look = Style.null()
 
-    def show(self, text: Content) -> None:
-        """Show a text from its beginning."""
+    def show(self, text: Content, *, anew: bool = True) -> None:
+        """Show a text from its beginning, or where the one in sight was, of which it is only another state."""
+        if anew and self.text_selection is not None:
+            self.screen.clear_selection()  # it was one of the other text
         self.text = text
         self._lay_out()
-        self.scroll_to(y=0, animate=False, force=True, immediate=True)
+        if anew:
+            self.scroll_to(y=0, animate=False, force=True, immediate=True)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        return selection.extract(self.text.plain), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002  # Textual's
+        self._lay_out()
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width

@@ -1,7 +1,7 @@
 """What the judging screen and the adjudicating screen have in common: an annotator's work, each key of which is saved.
 
-A screen says what it shows, what its keys do and whose session it writes into; to be asked before judgments are lost,
-to see whether they are saved, panes, dialogs, looks and signals are here.
+A screen says what it shows, what its keys do and whose session it writes into. What it is made of is in parts of their
+own: the first line in `head`, the panes in `panes`, the way out in `leaving`; keys, questions and looks are here.
 """
 
 from __future__ import annotations
@@ -16,25 +16,29 @@ from pathlib import Path
 from textual import events, on
 from textual.containers import VerticalScroll
 from textual.screen import Screen
-from textual.widget import Widget
+from textual.worker import Worker, WorkerState
 
 from searchapp.errors import SearchappError
-from searchapp.judging.session import Outcome, Session
-from searchapp.judging.shared import waiting_words
+from searchapp.judging.events import Event
+from searchapp.judging.presence import Presence
+from searchapp.judging.session import Session
 from searchapp.tui.bars import Entry, KeyLine
-from searchapp.tui.content import Content, Plain
+from searchapp.tui.clipboard import copy_with_program
 from searchapp.tui.dialogs import Choose, Help, Words
-from searchapp.tui.keys import JudgeSettings, KeyMap
+from searchapp.tui.head import Head
+from searchapp.tui.keys import JudgeSettings, KeyMap, shown_key
+from searchapp.tui.leaving import Leaving
 from searchapp.tui.line import Line, OrderedApp
+from searchapp.tui.panes import Panes
 from searchapp.tui.rows import Rows
-from searchapp.tui.saving import rescue
+from searchapp.tui.telling import came_in, no_such_grade
 from searchapp.tui.themes import DARK, LIGHT
 
 REFRESH_SECONDS = 5.0
 """How often what others have judged is taken in, and what could not be saved is tried again."""
 
 TEAM_SECONDS = 0.5
-"""How often it is looked what has gone to, and come from, the cluster of a team."""
+"""How often it is looked what has gone to, and come from, the cluster of a team, and who else has the log open."""
 
 LOOKS = Path(__file__).with_name("work.tcss")
 """The looks of what screens have in common."""
@@ -45,25 +49,51 @@ class Pane(VerticalScroll, can_focus=True, inherit_bindings=False):
 
 
 class WorkScreen(Screen[None]):
-    """An annotator at work."""
+    """An annotator at work.
 
-    def __init__(self, session: Session, keys: KeyMap, labels: Sequence[str], title: str) -> None:
+    Args:
+        session: what the annotator writes into
+        keys: what keys do
+        labels: the names of the grades
+        title: whose work it is, and on what
+        columns: the panes and their columns, see `Panes`
+        lists: those of them that are lists, the main one first
+        presence: says who else has the log open; None where nobody looks
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        keys: KeyMap,
+        labels: Sequence[str],
+        title: str,
+        columns: Mapping[str, str],
+        lists: Sequence[str],
+        presence: Presence | None = None,
+    ) -> None:
         super().__init__()
         self.session = session
         self.keys = keys
         self.labels = labels
-        self._title = title
-        self._status = Content("")
-        self._told_of_team: tuple[int, str | None] = (0, None)
+        self.head = Head(session, title, presence)
+        self.panes = Panes(self, columns, lists)
+        self.leaving = Leaving(lambda: self.app, session, self.head.draw)
+        self._presence = presence
+        self._main_list = lists[0]
         self._fetched = 0
 
     def on_mount(self) -> None:
         self.begin()
-        self._show_head()
+        self.head.draw()
         self.set_interval(REFRESH_SECONDS, self._every_while)
-        if self.session.courier is not None:
-            self.set_interval(TEAM_SECONDS, self._look_at_team)
+        if self.session.courier is not None or self._presence is not None:
+            self.set_interval(TEAM_SECONDS, self._look_around)
+        if self._presence is not None and self._presence.others:
+            self._ask_about_windows(self._presence)
         gc.freeze()  # what is there by now stays: to look for garbage in it would keep keys waiting
+
+    def on_resize(self) -> None:
+        self.panes.forget_widths()
 
     # What a screen says
 
@@ -75,8 +105,8 @@ class WorkScreen(Screen[None]):
         """Give what the cursor is on a grade, and move on."""
         raise NotImplementedError
 
-    def take_in(self) -> None:
-        """Show what others have written meanwhile."""
+    def take_in(self) -> Sequence[Event]:
+        """Take in and show what was written elsewhere meanwhile; returns these events."""
         raise NotImplementedError
 
     def doings(self) -> Mapping[str, Callable[[], object]]:
@@ -85,10 +115,6 @@ class WorkScreen(Screen[None]):
 
     def leave_line(self, line: Line) -> None:
         """A line for words was left with Escape."""
-        raise NotImplementedError
-
-    def panes(self) -> list[Widget]:
-        """The panes in the order in which they are gone through."""
         raise NotImplementedError
 
     # Keys
@@ -103,7 +129,13 @@ class WorkScreen(Screen[None]):
         name = self.keys.doing(event.key)
         if name is not None:
             self.do(name)
-        return name is not None
+        elif event.key.isdecimal():
+            self.head.tell(no_such_grade(event.key, self.labels), "$warning")
+        else:
+            typed = (event.character or "").strip() if event.is_printable else ""
+            key = typed or shown_key(event.key)
+            self.head.tell(f"{key} does nothing here: {self.keys.shown('help')} lists the keys", "$warning")
+        return True
 
     @on(KeyLine.Pressed)
     def _pressed(self, event: KeyLine.Pressed) -> None:
@@ -118,7 +150,7 @@ class WorkScreen(Screen[None]):
                 else:
                     (self._common() | dict(self.doings()))[name]()
         except SearchappError as error:
-            self._tell(str(error), "$error")
+            self.head.tell(str(error), "$error")
 
     def _common(self) -> dict[str, Callable[[], object]]:
         document = self.query_one("#document")
@@ -129,13 +161,18 @@ class WorkScreen(Screen[None]):
             "page_up": lambda: self._move(-1, by_page=True),
             "first": lambda: self._end(first=True),
             "last": lambda: self._end(first=False),
-            "next_pane": lambda: self._next_pane(1),
-            "previous_pane": lambda: self._next_pane(-1),
+            "next_pane": lambda: self.panes.next(1),
+            "previous_pane": lambda: self.panes.next(-1),
+            "zoom": self.panes.toggle_zoom,
+            "reading": self.panes.toggle_reading,
+            "wider": lambda: self.panes.widen(1),
+            "narrower": lambda: self.panes.widen(-1),
             "scroll_down": lambda: document.scroll_relative(y=document.size.height // 2, animate=False),
             "scroll_up": lambda: document.scroll_relative(y=-(document.size.height // 2), animate=False),
             "theme": self._toggle_look,
+            "copy": self._copy,
             "help": lambda: self.app.push_screen(Help(self.keys)),
-            "quit": self._quit,
+            "quit": self.leaving.leave,
         }
 
     def _grade_entries(self, *others: str) -> list[Entry]:
@@ -153,31 +190,59 @@ class WorkScreen(Screen[None]):
     def _toggle_look(self) -> None:
         self.app.theme = DARK.name if self.app.theme == LIGHT.name else LIGHT.name
 
-    # Panes
+    def _copy(self) -> None:
+        text = self.get_selected_text()
+        if text:
+            self.app.copy_to_clipboard(text)
+        else:
+            self.head.tell(
+                f"select text with the mouse, and {self.keys.shown('copy')} copies it; "
+                f"{self.keys.shown('quit')} leaves"
+            )
+
+    # Moving within a pane
 
     def _move(self, lines: int, by_page: bool = False) -> None:
-        focused = self.focused
+        focused = self.focused or self.query_one(f"#{self._main_list}")
         if isinstance(focused, Rows):
             focused.move(focused.cursor + lines * (focused.page if by_page else 1))
-        elif focused is not None:
+        else:
             focused.scroll_relative(y=lines * (focused.size.height - 1 if by_page else 1), animate=False)
 
     def _end(self, first: bool) -> None:
-        focused = self.focused
+        focused = self.focused or self.query_one(f"#{self._main_list}")
         if isinstance(focused, Rows):
             focused.move(0 if first else focused.count - 1)
-        elif focused is not None:
+        else:
             (focused.scroll_home if first else focused.scroll_end)(animate=False)
-
-    def _next_pane(self, step: int) -> None:
-        seen = [pane for pane in self.panes() if pane.region.area]
-        if seen:
-            here = seen.index(self.focused) if self.focused in seen else 0
-            self.set_focus(seen[(here + step) % len(seen)])
 
     # Questions
 
-    def _ask_grade(self, question: str, others: Mapping[str, Callable[[str], None]]) -> None:
+    def ask(
+        self, question: str, yes: Callable[[], object], *, others: Mapping[str, str] | None = None
+    ) -> None:
+        """Ask whether to do something; `others` are names of doings that can be had instead, and what they mean."""
+        options = [("y", "Yes"), ("n", "No")]
+        elsewhere: dict[str, str] = {}
+        for name, about in (others or {}).items():
+            key = self.keys.first(name)
+            if key and key not in ("y", "n", "escape"):
+                elsewhere[key] = name
+                options.append((key, about))
+
+        def answer(key: str | None) -> None:
+            with self.app.batch_update():
+                try:
+                    if key == "y":
+                        yes()
+                except SearchappError as error:
+                    self.head.tell(str(error), "$error")
+            if key in elsewhere:
+                self.do(elsewhere[key])
+
+        self.app.push_screen(Choose(question, options), answer)
+
+    def ask_grade(self, question: str, others: Mapping[str, Callable[[str], None]]) -> None:
         """Ask for a grade, or for what else can be said with a reason, and then for the reason."""
         acts: dict[str, Callable[[str], None]] = {
             f"grade_{grade}": lambda reason, grade=grade: self.give(grade, reason)  # type: ignore[misc]
@@ -196,118 +261,56 @@ class WorkScreen(Screen[None]):
 
         self.app.push_screen(Choose(question, [(key, about[name]) for key, name in options.items()]), ask)
 
-    def _ask_note(self, document: str, said: str, write: Callable[[str], None]) -> None:
+    def ask_note(self, document: str, said: str, write: Callable[[str], None]) -> None:
         self.app.push_screen(
             Words(f"Note on {document}", said), lambda words: write(words) if words else None
         )
 
-    # What is saved
+    def _ask_about_windows(self, presence: Presence) -> None:
+        """Say that the same annotator has another window open, and ask whether to go on."""
+        where = "; ".join(map(str, presence.others))
+        name = self.session.author.annotator
+        question = (
+            f"{name} judges {self.session.task} in another window already ({where}). "
+            "What is said last holds, in whichever window: each shows what comes from the other."
+        )
+        options = [("g", "Go on in this one too"), ("q", "Leave")]
+        self.app.push_screen(
+            Choose(question, options), lambda key: self.leaving.leave() if key == "q" else None
+        )
+
+    # What happens elsewhere
 
     def _every_while(self) -> None:
         try:
             if not self.session.waiting:
-                self.take_in()
+                came = self.take_in()
+                if came:
+                    self.head.tell(came_in(came, self.session.author.annotator), "$primary")
             elif self.session.save_waiting().is_saved:
-                self._tell("✓ saved  everything that was waiting", "$success")
+                self.head.tell("✓ saved  everything that was waiting", "$success")
             else:
-                self._show_head()
+                self.head.draw()
         except SearchappError as error:
-            self._tell(str(error), "$error")
+            self.head.tell(str(error), "$error")
 
-    def _look_at_team(self) -> None:
-        """Show what others have sent, and how many judgments wait to be sent; the network is the courier's affair."""
+    def _look_around(self) -> None:
+        """Show what others have sent, how many judgments wait to be sent, and which windows are open.
+
+        The network is the courier's affair.
+        """
         courier = self.session.courier
-        assert courier is not None
-        if courier.fetched != self._fetched:
+        if courier is not None and courier.fetched != self._fetched:
             self._fetched = courier.fetched
             self._every_while()
-        if (self.session.unsent, courier.trouble) != self._told_of_team:
-            self._show_head()
+        self.head.look_around()
 
-    def _tell_outcome(self, outcome: Outcome, what: str) -> None:
-        """Say that an action is saved, or that it is not."""
-        if outcome.is_saved:
-            self._tell(f"✓ saved  {what}", "$success")
-        else:
-            self._tell("")
-
-    def _tell(self, words: str, look: str = "$faint", add: bool = False) -> None:
-        said = Content.styled(words, look)
-        self._status = Content("   ").join([self._status, said]) if add else said
-        self._show_head()
-
-    def _show_head(self) -> None:
-        head = self.query_one("#head", Plain)
-        waiting = self.session.waiting
-        head.set_class(bool(waiting), "-waiting")
-        if waiting:
-            why = self.session.not_saved or ""
-            things = "1 judgment is" if waiting == 1 else f"{waiting} judgments are"
-            words = Content.styled(f"▲ {things} NOT SAVED yet, tried again all the time: {why}", "bold")
-            head.update(words, layout=False)
-        else:
-            count, trouble = self._of_team()
-            head.update(
-                Content.assemble((f"{self._title}  ", "bold"), count, self._status, trouble), layout=False
-            )
-
-    def _of_team(self) -> tuple[Content, Content]:
-        """How many judgments wait for the cluster, and why if it does not take them."""
-        courier = self.session.courier
-        unsent, why = self.session.unsent, None if courier is None else courier.trouble
-        self._told_of_team = (unsent, why)
-        if not unsent and why is None:
-            return Content(""), Content("")
-        words = waiting_words(unsent)
-        if why is None:
-            return Content(""), Content.styled(f"  {words}", "$faint")  # it is about to be sent
-        return Content.styled(f"▲ {words}  ", "bold $warning"), Content.styled(f"  {why}", "$faint")
-
-    # Leaving
-
-    def _quit(self) -> None:
-        if self.session.waiting and not self.session.save_waiting().is_saved:
-            self._ask_about_unsaved()
-        else:
-            self.app.exit()
-
-    def _write_and_leave(self) -> None:
-        try:
-            told = rescue(self.session)
-        except SearchappError as error:
-            self._ask_about_unsaved(str(error))
-        else:
-            self.app.exit(message=told)
-
-    def last_words(self) -> str | None:
-        """Save what waits, in a file of its own if need be, when nobody can be asked; what is to be told of that."""
-        if not self.session.waiting or self.session.save_waiting().is_saved:
-            return None
-        try:
-            return rescue(self.session)
-        except SearchappError as error:
-            return str(error)
-
-    def _ask_about_unsaved(self, why: str | None = None) -> None:
-        count = self.session.waiting
-        options = [
-            ("t", "Try again"),
-            ("w", "Write them to a file that `judgments import` takes, and leave"),
-            ("l", "Leave without them: they are lost"),
-        ]
-
-        def answer(key: str | None) -> None:
-            if key == "t":
-                self._quit()
-            elif key == "w":
-                self._write_and_leave()
-            elif key == "l":
-                self.app.exit()
-            self._show_head()
-
-        self.app.push_screen(
-            Choose(f"{count} judgments are not saved: {why or self.session.not_saved}", options), answer
-        )
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Say so when something in the background has failed."""
+        if event.state is WorkerState.ERROR:
+            error = event.worker.error
+            reason = str(error) if isinstance(error, SearchappError) else f"{type(error).__name__}: {error}"
+            self.head.tell(f"{event.worker.name} failed: {reason}", "$error")
 
 
 class WorkApp(OrderedApp):
@@ -335,6 +338,22 @@ class WorkApp(OrderedApp):
                 number = getattr(signal, name)
                 asyncio.get_running_loop().add_signal_handler(number, self._leave, number)
 
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy a text with the system's program for that, or else through the terminal, and say which."""
+
+        def copy() -> None:
+            self.call_from_thread(self._copied, text, copy_with_program(text))
+
+        self.run_worker(copy, "to copy", thread=True, exit_on_error=False, group="copy")
+
+    def _copied(self, text: str, program: str | None) -> None:
+        size = "1 character" if len(text) == 1 else f"{len(text):,} characters"
+        if program is not None:
+            self.work.head.tell(f"copied {size} with {program}", "$success")
+        else:
+            super().copy_to_clipboard(text)
+            self.work.head.tell(f"sent {size} to the terminal's clipboard (OSC 52), if it has one")
+
     def _leave(self, number: int) -> None:
         """The system, or a terminal that was closed, ends the program: leave in order, and with all judgments."""
-        self.exit(return_code=128 + number, message=self.work.last_words())
+        self.exit(return_code=128 + number, message=self.work.leaving.last_words())

@@ -136,6 +136,108 @@ def test_one_debate_and_the_test_debates_are_splits(debates: Cli, tmp_path: Path
     assert debates("export", test, "--out", tmp_path / "island.tsv").code == 0
 
 
+# Which lines count.
+
+
+def test_training_debates_are_ranked_the_same_whether_there_are_test_debates_or_not(
+    cli: Cli, data: Path, tmp_path: Path
+) -> None:
+    made: dict[str, list[Path]] = {}
+    for name in ("with", "without"):
+        if name == "without":
+            shutil.rmtree(data / "test_annotated")
+        assert cli("index", "checkthat", "--data", data).code == 0
+        for recipe in ("bm25", "neighbours"):
+            for split in ("training", "harbour_mayor"):
+                out = tmp_path / f"{name}-{recipe}-{split}"
+                options = ["--data", data, "--split", split, "--recipe", recipe, "--out", out]
+                assert cli("rank", "checkthat", *options).code == 0
+                made.setdefault(name, []).append(out)
+    for one, other in zip(made["with"], made["without"], strict=True):
+        assert (one / "run.trec").read_bytes() == (other / "run.trec").read_bytes() != b""
+        manifests = [json.loads((run / "run.json").read_text()) for run in (one, other)]
+        assert manifests[0]["data_digests"] == manifests[1]["data_digests"]
+        assert manifests[0]["index_digest"] == manifests[1]["index_digest"]
+
+
+def test_there_is_an_index_of_the_training_debates_and_one_of_all(cli: Cli, data: Path) -> None:
+    made = cli("index", "checkthat", "--data", data, "--json").json
+    lines = {
+        part: sum(len(path.read_text().splitlines()) for path in (data / part).iterdir())
+        for part in ("training", "test_annotated")
+    }
+    assert made["documents"] == sum(lines.values())
+    assert [index["documents"] for index in made["indexes"]] == [sum(lines.values()), lines["training"]]
+    assert (made["missing"], made["removed"]) == ([], [])
+    again = cli("index", "checkthat", "--data", data, "--json").json
+    assert not again["built"] and again["indexes"] == made["indexes"]
+
+
+def test_an_index_of_debates_that_the_folder_has_no_more_is_removed(
+    cli: Cli, data: Path, tmp_path: Path
+) -> None:
+    assert cli("index", "checkthat", "--data", data).code == 0
+    shutil.move(data / "test_annotated", tmp_path / "elsewhere")
+    result = cli("index", "checkthat", "--data", data, "--json")
+    assert result.json["removed"] == ["checkthat-with-test"]
+    assert result.json["missing"] == ["test_annotated/*.tsv"]
+    assert "the index checkthat-with-test is removed" in result.stderr
+    assert "has no test_annotated/*.tsv: the split test_annotated can't be ranked" in result.stderr
+    hits = cli("search", "checkthat", "ferry prices", "--json").json["hits"]
+    assert hits and not any(hit["id"].startswith("island_debate") for hit in hits)
+    ranked = cli(
+        "rank", "checkthat", "--data", SAMPLE, "--split", "test_annotated", "--out", tmp_path / "run"
+    )
+    assert ranked.code == 3
+    assert "there is no index checkthat-with-test, which this split needs" in ranked.stderr
+    assert "`searchapp index checkthat`" in ranked.stderr
+
+
+def test_an_index_made_before_holds_other_lines_and_is_refused(offline: Cli, tmp_path: Path) -> None:
+    """Until there were two indexes, the one of the task's name had the lines of all debates."""
+    from contextlib import closing
+
+    from searchapp.digests import DocumentsDigest, digest_json
+    from searchapp.engines import open_engine
+    from searchapp.engines.base import IndexSpec
+    from searchapp.formats.problems import Problems
+    from searchapp.settings import Settings
+    from searchapp.tasks.checkthat import TASK
+
+    seen = DocumentsDigest()
+    documents = list(seen.watch(TASK.documents(SAMPLE, Problems())))
+    mapping = TASK.index_mapping()
+    digest = digest_json({"format": 1, "mapping": mapping, "documents": seen.hexdigest()})
+    with closing(open_engine(Settings(home=tmp_path / "home"))) as engine:
+        engine.build("checkthat", IndexSpec(mapping, seen.count, digest, seen.hexdigest()), documents)
+    assert offline("search", "checkthat", "ferry prices", "--json").json["hits"]
+    for split, code, said in (
+        ("training", 4, "documents that are not the 159 in"),
+        ("test_annotated", 3, "there is no index checkthat-with-test"),
+    ):
+        options = ["--data", SAMPLE, "--split", split, "--out", tmp_path / split]
+        result = offline("rank", "checkthat", *options)
+        assert result.code == code and said in result.stderr
+        assert "`searchapp index checkthat" in result.stderr
+
+
+def test_the_lines_of_every_debate_can_be_judged(offline: Cli, tmp_path: Path) -> None:
+    from contextlib import closing
+
+    from searchapp.engines import open_engine
+    from searchapp.runs.material import Material
+    from searchapp.settings import Settings
+    from searchapp.tasks import load
+
+    assert offline("index", "checkthat", "--data", SAMPLE).code == 0
+    for split, document in (("test_annotated", "island_debate:7"), ("training", "harbour_mayor:3")):
+        run = rank(offline, tmp_path / split, split)
+        with closing(open_engine(Settings(home=tmp_path / "home"))) as engine:
+            material = Material.open(load("checkthat"), engine, run)
+            assert not material.notes
+            assert document in material.ranking(document.partition(":")[0])
+
+
 def test_the_gold_of_a_debate_does_not_change_its_ranking(cli: Cli, data: Path, tmp_path: Path) -> None:
     def ranked(name: str) -> bytes:
         assert cli("index", "checkthat", "--data", data).code == 0
@@ -262,6 +364,70 @@ def test_a_result_file_is_compared_with_its_debate(offline: Cli, tmp_path: Path)
     assert "unknown debate: name the file" in told("".join(rows), "--split", "training", name="other.tsv")
     twice = told("1\t0.5\n3\t0.5\n4\t1e-5\n", "--split", "training")
     assert "line 2: wrong line number" in twice and "line 3: wrong line format" in twice
+
+
+def test_what_the_checker_lets_pass_and_the_scorer_stops_on_is_not_called_valid(
+    offline: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "farm_speech.tsv"
+    rows = [f"{number}\t0.5\n" for number in range(1, 53)]
+    whole, short = "".join(rows), "".join(rows[:49])
+    for text, said in ((f"{whole}\n", "stray white space"), (short, "too few lines: 49 lines")):
+        path.write_text(text)
+        # Alone it is held to the organisers' format checker, whose verdict is the exit code.
+        alone = offline("validate", path, "--task", "checkthat")
+        assert alone.code == 0 and said in alone.stderr and "valid checkthat" not in alone.stderr
+        assert "the organisers' format checker lets it pass, and their scorer stops on it" in alone.stderr
+        described = offline("validate", path, "--task", "checkthat", "--json").json
+        assert (described["valid"], described["problems"], len(described["warnings"])) == (False, [], 1)
+        where = ["--data", SAMPLE, "--split", "farm_speech"]
+        assert offline("validate", path, "--task", "checkthat", *where).code == 4
+    path.write_text(whole)
+    described = offline("validate", path, "--task", "checkthat", "--json").json
+    assert (described["valid"], described["warnings"]) == (True, [])
+
+
+def test_a_folder_of_exported_files_is_scored_as_the_files_are(debates: Cli, tmp_path: Path) -> None:
+    run = rank(debates, tmp_path / "run")
+    out = tmp_path / "predictions"
+    assert debates("export", run, "--out", out).code == 0
+    options = ["--task", "checkthat", "--data", SAMPLE, "--split", "training"]
+    of_run = debates("evaluate", run, "--json", "--per-topic").json
+    files = [out / f"{name}.tsv" for name in TRAINING]
+    of_folder = debates("evaluate", out, *options, "--json", "--per-topic").json
+    assert of_folder["official"] == of_run["official"] and of_folder["measures"] == of_run["measures"]
+    assert of_folder["source"] == ", ".join(map(str, files))
+    # The gold may come in another order: each debate is scored with its own.
+    gold = [SAMPLE / "training" / f"{name}.tsv" for name in reversed(TRAINING)]
+    of_gold = debates("evaluate", out, "--task", "checkthat", "--gold", *gold, "--json").json
+    assert of_gold["official"]["values"] == of_run["official"]["values"]
+    (out / "notes.txt").write_text("what else lies there")
+    shown = debates("evaluate", out, *options, "--by", "debate").stdout
+    lines = shown.splitlines()
+    assert max(map(len, lines)) < 150 and lines[0].endswith("predictions (3 files)")
+    assert f"(3 files): {', '.join(file.name for file in files)}" in shown
+    # One debate too few or too many is what the official scorer refuses.
+    extra = out / "another.tsv"
+    extra.write_text("1\t0.5\n")
+    many = debates("evaluate", out, *options)
+    assert many.code == 4 and "Different number of gold files (3) and pred files (4)" in many.stderr
+    extra.unlink()
+    files[1].unlink()
+    few = debates("evaluate", out, *options)
+    assert few.code == 4 and "predictions: 2 (none of harbour_mayor.tsv), gold files: 3" in few.stderr
+    extra.write_text("1\t0.5\n")
+    unclear = debates("evaluate", out, *options)
+    assert unclear.code == 2 and "has no harbour_mayor.tsv: name its files one by one" in unclear.stderr
+
+
+def test_a_folder_without_a_run_needs_a_task_and_files(offline: Cli, tmp_path: Path) -> None:
+    result = offline("evaluate", tmp_path)
+    assert result.code == 2
+    assert "is no run directory (it has no run.json)" in result.stderr
+    assert "if it has official files, name their task with --task" in result.stderr
+    options = ["--task", "checkthat", "--data", SAMPLE, "--split", "training"]
+    result = offline("evaluate", tmp_path, *options)
+    assert result.code == 2 and "has no official file of checkthat: `searchapp export`" in result.stderr
 
 
 def test_no_judged_gold_is_lost(debates: Cli, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -54,6 +55,21 @@ def test_every_fact_is_ranked_well_for_every_question(
     assert scored["official"]["value"] >= least
     assert scored["warnings"] == [] and scored["official"]["honest"] == {}
     assert scored["topics"] == TOPICS
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_options_of_questions_change_no_byte_of_a_ranking(
+    offline: Cli, recipe: str, data: Path, task: str, tmp_path: Path
+) -> None:
+    whole = rank(offline, task, SAMPLES / task, tmp_path / "whole", "--recipe", recipe)
+    if task == "explanation-2021":
+        shutil.rmtree(data / "questions")
+    else:  # where they are in the text of the question, other wrong ones
+        for path in (data / "questions").glob("*.tsv"):
+            path.write_text(re.sub(r"\(D\) [^\t]*", "(D) vibrates magnetic metal soup", path.read_text()))
+        assert "it becomes salt" not in (data / IN_2019).read_text()
+    other = rank(offline, task, data, tmp_path / "other", "--recipe", recipe)
+    assert (whole / "run.trec").read_bytes() == (other / "run.trec").read_bytes()
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

@@ -8,7 +8,10 @@ import re
 import pytest
 from rich.console import Console
 
-from searchapp.cli.figures import Column, blocks, print_columns
+from searchapp.cli.figures import Column, blocks, headings, print_columns
+from searchapp.evaluation.base import OfficialScore
+from searchapp.evaluation.evaluate import Evaluation
+from searchapp.evaluation.measures import Measures
 
 GROUP = Column(
     "debate",
@@ -59,3 +62,34 @@ def test_a_table_that_is_too_wide_goes_on_below_with_the_groups_again() -> None:
 def test_a_column_wider_than_the_terminal_has_a_table_of_its_own() -> None:
     wide = Column("figure", ["1" * 50])
     assert [len(block) for block, _folded in blocks(GROUP, [wide, wide], 60)] == [1, 1]
+
+
+def evaluation(*paths: str) -> Evaluation:
+    """One of a run, or of several files that make a submission."""
+    files = paths if len(paths) > 1 else ()
+    official, measures = OfficialScore("MAP", {}), Measures({}, {})
+    return Evaluation(", ".join(paths), "t", "dev", 1, official, measures, (), files=files)
+
+
+LONG = "/home/somebody/experiments/2024-05/runs"
+
+
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [
+        ([["runs/dev"]], ["runs/dev"]),
+        ([[f"{LONG}/neighbours"]], ["experiments/2024-05/runs/neighbours"]),
+        ([["x" * 60]], ["x" * 60]),
+        ([[f"{LONG}/a"], [f"{LONG}/b"]], ["a", "b"]),
+        ([["runs/a/best"], ["runs/b/best"]], ["a/best", "b/best"]),
+        ([["runs"], ["runs/a"]], ["runs", "runs/a"]),
+        ([["runs/a"], ["runs/a"]], ["a", "a"]),
+        ([["a"], ["/a"]], ["a", "/a"]),
+        ([[f"{LONG}/{name}.tsv" for name in "abcdefg"]], [f"{LONG} (7 files)"]),
+        ([["p/a.tsv", "p/b.tsv"], ["r"]], ["p (2 files)", "r"]),
+        ([["a.tsv", "b.tsv"]], [". (2 files)"]),
+        ([["runs/a.tsv", "runs/b.tsv"], ["runs/r"]], ["runs (2 files)", "runs/r"]),
+    ],
+)
+def test_headings_are_short_and_tell_runs_apart(sources: list[list[str]], expected: list[str]) -> None:
+    assert headings([evaluation(*some) for some in sources]) == expected

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from searchapp.cli import app
 from searchapp.judging.events import Event
 from searchapp.judging.log import JudgmentLog
+from searchapp.judging.presence import Presence
 from tests.cli.conftest import SAMPLE, Cli
 
 CHECKTHAT = SAMPLE.parent / "checkthat"
@@ -68,6 +69,85 @@ def test_blind_judging_records_its_seed(run: Path, tmp_path: Path) -> None:
     assert second.rank is not None and second.rank <= 5
 
 
+def test_the_first_hundred_documents_with_a_score_are_judged_or_as_many_as_one_wants(
+    offline: Cli, tmp_path: Path
+) -> None:
+    facts = tmp_path / "data" / "facts.jsonl"
+    facts.parent.mkdir()
+    texts = [f"salt {number}" if number < 130 else f"pepper {number}" for number in range(150)]
+    facts.write_text(
+        "".join(json.dumps({"id": f"d{n:03}", "text": text}) + "\n" for n, text in enumerate(texts))
+    )
+    (tmp_path / "data" / "topics.tsv").write_text("id\tquestion\nt1\tsalt\nt2\tnothing at all\n")
+    task = tmp_path / "data" / "own.toml"
+    described = """name = "own"
+depth = 200
+{}
+[documents]
+file = "facts.jsonl"
+[topics.dev]
+file = "topics.tsv"
+text = "question"
+"""
+    task.write_text(described.format(""))
+    run = tmp_path / "run"
+    assert offline("index", task).code == 0
+    assert offline("rank", task, "--split", "dev", "--out", run).code == 0
+
+    def offered(*options: object) -> str:
+        shown = judge(run, *options, typed="q\n", task=str(task)).stdout
+        return str(shown.split("documents judged")[0].split()[-1])
+
+    ranked = sum(line.startswith("t1 ") for line in (run / "run.trec").read_text().splitlines())
+    assert offered() == "100"
+    assert offered("--depth", 110) == "110"
+    assert offered("--depth", 999) == "130"
+    assert offered("--depth", "all") == str(ranked)
+    task.write_text(described.format("judging_depth = 7"))
+    assert offered() == "7"
+    for wrong in ("0", "-1", "some", "1.5"):
+        result = judge(run, "--depth", wrong, typed="", task=str(task))
+        assert result.exit_code == 2 and f"--depth {wrong}: give a number from 1 on, or all" in result.stderr
+
+
+def test_a_pool_is_judged_whole(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    pool = tmp_path / "pool"
+    assert indexed("judgments", "pool", run, "--depth", 60, "--out", pool).code == 0
+    assert "Document 1 of 60" in judge(pool, typed="q\n").stdout
+    assert "Document 1 of 5," in judge(pool, "--depth", 5, typed="q\n").stdout
+
+
+def test_others_are_hidden_until_one_has_judged_unless_one_wants_to_see_them(
+    run: Path, tmp_path: Path
+) -> None:
+    judge(run, "--annotator", "ben", typed="1 by definition\nq\n")
+    assert "ben: " not in judge(run, typed="d\nq\n").stdout
+    assert "ben: 1 relevant: by definition" in judge(run, "--see-others", typed="q\n").stdout
+    assert "ben: 1 relevant: by definition" in judge(run, typed="0\n# 1\n1\nq\n").stdout
+    assert [event.saw_others for event in events(tmp_path)] == [False, False, True]
+    result = judge(run, "--blind", "--see-others", typed="")
+    assert result.exit_code == 2 and "--see-others shows what --blind hides" in result.stderr
+
+
+def test_a_second_window_is_warned_of(run: Path, tmp_path: Path) -> None:
+    log = tmp_path / "home" / "judgments.sqlite"
+    with Presence(log, "nlps", "ann"):
+        result = judge(run, typed="1\nq\n")
+        other = judge(run, "--annotator", "ben", typed="q\n")
+    assert "warning: ann judges nlps in another window already (process " in result.stderr
+    assert "saved. 1 relevant" in result.stdout and "another window" not in other.stderr
+    assert "another window" not in judge(run, typed="q\n").stderr
+
+
+def test_what_was_judged_is_summed_up_at_the_end(run: Path, tmp_path: Path) -> None:
+    told = judge(run, "--depth", 3, typed="1\n0\nx\nn odd\nq\n").stderr.splitlines()
+    assert told[0].startswith("judged 3 documents of 1 topic")
+    assert told[0].endswith(": 1 × 0 not relevant, 1 × 1 relevant, 1 × can't tell, 1 × noted")
+    assert told[1].startswith("27 documents of 9 topics left")
+    assert told[2] == f"every judgment is in {tmp_path / 'home' / 'judgments.sqlite'}"
+    assert judge(run, typed="q\n").stderr.startswith("every judgment is in")
+
+
 def test_a_model_judges_as_a_model(run: Path, tmp_path: Path) -> None:
     judge(
         run,
@@ -95,7 +175,7 @@ def assignment(path: Path, **members: object) -> Path:
 def test_an_assignment_leaves_the_annotators_topics_in_their_order(run: Path, tmp_path: Path) -> None:
     first, *_, last = dict.fromkeys(line.split()[0] for line in (run / "run.trec").read_text().splitlines())
     file = assignment(tmp_path / "a.json", topics={"ann": [last, first]})
-    result = judge(run, "--assignment", file, "--depth", 1, typed="1\n0\nG\n1\nG\nt\n]\nq\n")
+    result = judge(run, "--assignment", file, "--depth", 1, typed="1\n0\ny\nG\n1\nG\nt\n]\nq\n")
     assert result.exit_code == 0, result.stderr
     assert f"Topic 1 of 2, {last}" in result.stdout and f"Topic 2 of 2, {first}" in result.stdout
     assert "every document of every topic is judged" in result.stdout and "2 assigned" in result.stdout
@@ -118,6 +198,7 @@ def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -
     refusals: list[tuple[dict[str, object], list[object], int, str]] = [
         ({"split": "test"}, [], 2, "the assignment is of nlps test, the run of nlps dev"),
         ({"task": "checkthat"}, [], 2, "the assignment is of checkthat dev"),
+        ({"topics": {"anna": ["608"]}}, [], 2, "assigned to ann (did you mean anna?): name one of anna"),
         ({"topics": {"ben": ["608"], "eve": ["608"]}}, [], 2, "assigned to ann: name one of ben, eve"),
         ({"topics": {"ann": ["608", "x1", "x2"]}}, [], 2, "the run lacks 2 of the 3 topics"),
         ({"topics": {"ann": ["608"]}}, ["--topic", "602"], 2, "the topic '602' is assigned to others"),

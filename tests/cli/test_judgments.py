@@ -41,7 +41,7 @@ def test_the_whole_log_goes_out_and_in_without_loss(offline: Cli, log: Path, tmp
     out, again = tmp_path / "all.jsonl", tmp_path / "again.sqlite"
     assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
     first = offline("judgments", "import", TASK, out, "--log", again, "--json")
-    assert first.json == {"file": str(out), "events": 7, "new": 7}
+    assert first.json == {"file": str(out), "events": 7, "new": 7, "import": 1, "undone": 0}
     assert offline("judgments", "import", TASK, out, "--log", again, "--json").json["new"] == 0
     with JudgmentLog(log) as one, JudgmentLog(again) as two:
         assert list(one.events()) == list(two.events())
@@ -84,8 +84,9 @@ def test_qrels_are_imported_once_and_refused_where_they_contradict(
     path = tmp_path / "qrels"
     path.write_text("t1 0 d1 2\nt2 0 d9 1\n")
     arguments = ("judgments", "import", TASK, path, "--format", "qrels", "--annotator", "ann", "--log", log)
-    assert offline(*arguments, "--json").json == {"file": str(path), "events": 2, "new": 1}
-    assert offline(*arguments, "--json").json["new"] == 0
+    told = {"file": str(path), "events": 2, "new": 1, "import": 1, "undone": 0}
+    assert offline(*arguments, "--json").json == told
+    assert offline(*arguments, "--json").json == {**told, "new": 0, "import": None}
     path.write_text("t1 0 d1 0\nt2 0 d8 1\n")
     result = offline(*arguments)
     assert result.code == 4 and "the file says grade 0, ann grade 2 in the log" in result.stderr
@@ -134,6 +135,103 @@ def test_agreement_of_people_and_of_a_model_with_them(offline: Cli, log: Path) -
     assert "no document has grades of several annotators" in alone.stdout and "nan" not in alone.stdout
     refused = offline("judgments", "agreement", TASK, "--log", log, "--annotator", "eve")
     assert refused.code == 2 and "there are ann, ben, bot" in refused.stderr
+
+
+def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli, log: Path) -> None:
+    both = ("--annotator", "ann", "--annotator", "ben")
+    printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
+    assert "whether grades were given in sight of what others say is not known" in printed
+    with JudgmentLog(log) as opened:
+        for name, saw in (("ann", False), ("ben", True)):
+            session = Session(opened, TASK, Author(name))
+            session.grade([Place("t1", "d1", "run", 1, saw), Place("t9", name, "run", 1, saw)], 2)
+            session.grade([Place("t1", "d2", "run", 1, False)], 1)
+    found = offline("judgments", "agreement", TASK, "--log", log, *both, "--json").json["in_sight"]
+    assert found == {
+        "grades": 6,
+        "in_sight": 1,
+        "unknown": 2,
+        "annotators": {
+            "ann": {"grades": 3, "in_sight": 0, "unknown": 1},
+            "ben": {"grades": 3, "in_sight": 1, "unknown": 1},
+        },
+    }
+    printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
+    told = "1 of 4 grades (25.0%) were given in sight of what others say; of 2 more it is not known"
+    assert told in printed and "in sight of others" in printed
+
+
+def test_whether_others_were_in_sight_goes_out_and_in(offline: Cli, tmp_path: Path) -> None:
+    log, out, again = tmp_path / "log.sqlite", tmp_path / "all.jsonl", tmp_path / "again.sqlite"
+    with JudgmentLog(log) as opened:
+        session = Session(opened, TASK, Author("ann"))
+        for saw in (True, False, None):
+            session.grade([Place("t", "d", saw_others=saw)], 1)
+    assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    # An event of which it is not known is what it was for an earlier searchapp.
+    assert [line.get("saw_others", "-") for line in lines] == [True, False, "-"]
+    assert offline("judgments", "import", TASK, out, "--log", again).code == 0
+    with JudgmentLog(log) as one, JudgmentLog(again) as two:
+        assert list(one.events()) == list(two.events())
+    for wrong in ("yes", 1, 0):
+        out.write_text(json.dumps({**lines[0], "id": "new", "saw_others": wrong}))
+        result = offline("judgments", "import", TASK, out, "--log", again)
+        assert result.code == 4 and "must be true or false, or left out" in result.stderr
+
+
+def test_what_was_said_is_listed_and_filtered(offline: Cli, log: Path) -> None:
+    with JudgmentLog(log) as opened:
+        session = Session(opened, TASK, Author("ann"))
+        session.cant_tell(Place("t2", "d1", "run", 4, True), "cut off")
+        session.skip(Place("t2", "d2"))
+        session.note(Place("t2", "d3"), "odd")
+        Session(opened, TASK, Author("kim")).adjudicate(Place("t1", "d2"), 2, "as it says")
+
+    def listed(*options: object) -> list[str]:
+        found = offline("judgments", "list", TASK, "--log", log, "--json", *options).json["judgments"]
+        return [f"{one['annotator']} {one['document_id']} {one['action']} {one['grade']}" for one in found]
+
+    assert len(listed()) == 11
+    assert listed("--annotator", "bot", "--annotator", "kim") == ["bot d2 grade 0", "kim d2 adjudicate 2"]
+    assert listed("--topic", "t2", "--action", "skip", "--action", "note") == [
+        "ann d2 skip None",
+        "ann d3 note None",
+    ]
+    assert listed("--grade", 0) == ["ann d2 grade 0", "bot d2 grade 0"]
+    assert listed("--noted") == ["ann d1 cant_tell None", "ann d3 note None", "kim d2 adjudicate 2"]
+    assert listed("--topic", "nowhere") == []
+    one = offline("judgments", "list", TASK, "--log", log, "--json", "--action", "cant_tell").json[
+        "judgments"
+    ][0]
+    assert (one["words"], one["run"], one["rank"], one["saw_others"], one["topic_id"]) == (
+        "cut off",
+        "run",
+        4,
+        True,
+        "t2",
+    )
+    printed = offline("judgments", "list", TASK, "--log", log)
+    assert "bot (a model)" in printed.stdout and "decided 2 low" in printed.stdout
+    assert "can't tell" in printed.stdout and "11 listed" in printed.stderr
+    for options, told in (
+        (("--grade", 7), "explanation-2021 has the grades 0 to 6, not 7"),
+        (("--annotator", "eve"), "no annotator 'eve' has judged"),
+        (("--action", "fly"), "fly"),
+    ):
+        refused = offline("judgments", "list", TASK, "--log", log, *options)
+        assert refused.code == 2 and told in refused.stderr
+
+
+def test_hostile_text_in_a_list_is_harmless(offline: Cli, tmp_path: Path) -> None:
+    log, hostile = tmp_path / "log.sqlite", "a\x1b]52;c;eA==\a\u202eb\n[red]c"
+    with JudgmentLog(log) as opened:
+        Session(opened, TASK, Author(hostile)).grade([Place(hostile, hostile)], 1, hostile)
+    printed = offline("judgments", "list", TASK, "--log", log).stdout
+    assert "\x1b" not in printed and "\u202e" not in printed and "[red]" in printed
+    assert len(printed.splitlines()) == 2
+    as_json = offline("judgments", "list", TASK, "--log", log, "--json")
+    assert "\x1b" not in as_json.stdout and as_json.json["judgments"][0]["words"] == hostile
 
 
 def refused(offline: Cli, path: Path, log: Path, *more: object) -> str:
@@ -258,11 +356,29 @@ def test_a_decision_ends_a_dispute(offline: Cli, log: Path, tmp_path: Path) -> N
     )
 
 
+def test_an_annotators_own_grades_are_exported_whatever_was_decided(
+    offline: Cli, log: Path, tmp_path: Path
+) -> None:
+    decide = ("--topic", "t1", "--document", "d2", "--grade", 1, "--annotator", "eve", "--log", log)
+    assert offline("judgments", "adjudicate", TASK, *decide).code == 0
+    out = tmp_path / "qrels"
+
+    def grade(*names: str) -> str:
+        named = [word for name in names for word in ("--annotator", name)]
+        options = ("--format", "qrels", "--log", log, "--out", out, "--overwrite", *named)
+        assert offline("judgments", "export", TASK, *options).code == 0
+        return next(row[3] for row in rows(out) if row[2] == "d2")
+
+    assert [grade(), grade("ann"), grade("ben"), grade("ann", "ben"), grade("ann", "ben", "eve")] == [
+        "1", "0", "2", "0", "1",
+    ]  # fmt: skip
+
+
 def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) -> None:
     arguments = ["judgments", "adjudicate", TASK, "--log", str(log), "--annotator", "eve", "--plain"]
     result = CliRunner().invoke(app, arguments, input="1 half of it\n")
     assert result.exit_code == 0, result.stderr
-    assert "1 of 1. Topic t1" in result.stdout and "saved. d2: decided, 1" in result.stdout
+    assert "1 of 1. Topic t1" in result.stdout and "saved. decided 1 least relevant: d2" in result.stdout
     assert "the words of the topics are not at hand" in result.stderr
     assert "the documents are not at hand: " in result.stderr
     assert "1 of 1 disputed documents are decided" in result.stderr
@@ -277,6 +393,7 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
+        (["--between", "an"], "no annotator 'an' (did you mean ann?) has judged explanation-2021: there are"),
         (["--between", "lea"], "no annotator 'lea' has judged explanation-2021: there are ann, ben, bot"),
         (["--grade", 1, "--topic", "t1"], "--grade decides on one document"),
         (

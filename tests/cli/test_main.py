@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from searchapp import __version__
+from searchapp.cli import run
 from tests.cli.conftest import SAMPLE, Cli
 
 COMMANDS = [
@@ -77,6 +79,28 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         (["evaluate", "nowhere"], 2, "nowhere"),
         (["export", "nowhere", "--out", "x"], 2, "nowhere is no run directory"),
         (["nonsense"], 2, "No such command"),
+        (["index", "nlp"], 2, "there is no task 'nlp' (did you mean nlps?): choose nlps or explanation-2019"),
+        (["data", "get", "nlsp"], 2, "known for 'nlsp' (did you mean nlps?): choose nlps or"),
+        (
+            ["search", "nlps", "x", "--recipe", "bm52"],
+            2,
+            "no recipe 'bm52' (did you mean bm25?): choose bm25 or",
+        ),
+        (
+            ["search", "nlps", "x", "--engine", "elastic"],
+            2,
+            "'elastic' (did you mean elasticsearch?): choose",
+        ),
+        (
+            ["analyze", "nlps", "x", "--field", "text.pros"],
+            2,
+            "'text.pros' (did you mean text.prose?): choose",
+        ),
+        (
+            ["analyze", "nlps", "x", "--analyzer", "statment"],
+            2,
+            "'statment' (did you mean statement?): choose",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence_and_an_exit_code(
@@ -104,16 +128,46 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
         assert process.wait(30) == 0
 
 
-def test_starting_up_imports_nothing_heavy() -> None:
+def printed_by(code: str) -> str:
+    """What a program prints on stdout."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout.strip()
+
+
+def test_no_command_imports_anything_heavy_before_it_runs() -> None:
     code = (
-        "import sys; from searchapp.cli import app\n"
+        "import sys; from importlib import import_module; from searchapp.cli.commands import NAMES\n"
+        "for name in NAMES: import_module(f'searchapp.cli.{name}')\n"
         "heavy = {'elasticsearch', 'numpy', 'scipy', 'ir_measures', 'rich.table', 'ijson', 'textual', 'httpx'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    printed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    assert printed_by(code) == "[]"
+
+
+def test_only_the_command_that_is_typed_is_imported() -> None:
+    code = (
+        "import sys; from searchapp.cli import run; from searchapp.cli.commands import NAMES\n"
+        "run(sys.argv[1:] or ['--version'])\n"
+        "run(['validate', '--help'])\n"
+        "print([name for name in NAMES if f'searchapp.cli.{name}' in sys.modules])"
     )
-    assert printed.stdout.strip() == "[]"
+    first, *_help, last = printed_by(code).splitlines()
+    assert first == f"searchapp {__version__}"
+    assert last == "['validate']"
+
+
+def test_the_help_says_task_and_no_type_of_a_flag(offline: Cli) -> None:
+    for command in (["rank"], ["tasks", "show"], ["data", "get"], ["judgments", "export"]):
+        shown = offline(*command, "--help").stdout
+        assert re.search(r"Usage: searchapp|Usage: root", shown)
+        assert re.search(rf"{command[-1]} \[OPTIONS\] TASK\b", shown), shown
+        assert "<bool>" not in shown
+    for command in (["evaluate"], ["validate"], ["export"]):
+        assert re.search(r"--task +TASK ", offline(*command, "--help").stdout)
+    for group in ([], ["tasks"], ["data"], ["runs"], ["judgments"]):
+        assert "<bool>" not in offline(*group, "--help").stdout
 
 
 def test_interrupting_ends_with_130_and_one_line(tmp_path: Path) -> None:
@@ -133,3 +187,84 @@ def test_interrupting_ends_with_130_and_one_line(tmp_path: Path) -> None:
         process.send_signal(2)
         assert process.wait(30) == 130
         assert process.stderr.read() == "searchapp: interrupted\n"
+
+
+TRAIN = "has no split 'trian' (did you mean train?): choose train or"
+
+
+@pytest.mark.parametrize(
+    ("task", "split", "message"),
+    [
+        ("nlps", "trian", TRAIN),
+        ("explanation-2019", "trian", TRAIN),
+        ("explanation-2021", "trian", TRAIN),
+        ("checkthat", "trainin", "has no split 'trainin' (did you mean training?): choose training or"),
+        ("smart-types-dbpedia", "fold9", "has no split 'fold9' (did you mean fold4?): choose "),
+        ("smart-relations-wikidata", "tset", "has no split 'tset' (did you mean test?): choose "),
+    ],
+)
+def test_a_mistyped_split_is_asked_for(
+    offline: Cli, tmp_path: Path, task: str, split: str, message: str
+) -> None:
+    result = offline("rank", task, "--split", split, "--data", SAMPLE.parent / task, "--out", tmp_path / "r")
+    assert result.code == 2
+    assert message in result.stderr
+
+
+def test_a_mistyped_breakdown_is_asked_for(offline: Cli, tmp_path: Path) -> None:
+    sample = SAMPLE.parent / "smart-types-dbpedia"
+    assert offline("index", "smart-types-dbpedia", "--data", sample).code == 0
+    run = tmp_path / "run"
+    ranked = offline("rank", "smart-types-dbpedia", "--split", "fold0", "--data", sample, "--out", run)
+    assert ranked.code == 0, ranked.stderr
+    result = offline("evaluate", run, "--by", "categories")
+    assert result.code == 2
+    assert "has no breakdown 'categories' (did you mean category?): choose category or" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "ndcg@10",
+            "there is no measure 'ndcg@10': did you mean nDCG@10? Otherwise use ir-measures' notation",
+        ),
+        ("Ap(rel=2)", "there is no measure 'Ap(rel=2)': did you mean AP(rel=2)? Otherwise use"),
+        ("quality", "there is no measure 'quality': use ir-measures' notation"),
+        ("nDCG@x", "there is no measure 'nDCG@x': did you mean nDCG? Otherwise use ir-measures' notation"),
+    ],
+)
+def test_a_mistyped_measure_is_asked_for(offline: Cli, tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "d.jsonl").write_text('{"id": "1", "text": "a"}\n')
+    task = tmp_path / "own.toml"
+    task.write_text(
+        f'name = "own"\nmeasure = "{name}"\n[documents]\nfile = "d.jsonl"\n[topics.dev]\nfile = "d.jsonl"\n'
+    )
+    result = offline("index", task)
+    assert result.code == 4
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["judgment"], "no such command 'judgment' (did you mean judgments?): `searchapp --help`"),
+        (["tasks", "shw"], "no such command 'shw' (did you mean show?): `searchapp tasks --help`"),
+        (
+            ["rank", "nlps", "--spli", "dev"],
+            "no such option: --spli (did you mean --split?): `searchapp rank",
+        ),
+        (
+            ["export", "x", "--format", "oficial"],
+            "'oficial' (did you mean official?) is not one of 'official', 'trec', 'jsonl', 'csv': `searchapp export",
+        ),
+        (["rank", "nlps", "--rule", "zzz"], "invalid value for '--rule': 'zzz' is not one of 'majority'"),
+    ],
+)
+def test_a_mistyped_command_option_or_choice_is_asked_for(
+    offline: Cli, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(arguments) == 2
+    told = capfd.readouterr().err
+    assert told.startswith("searchapp: ")
+    assert message in told

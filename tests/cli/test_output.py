@@ -88,8 +88,11 @@ def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     assert cli.run(["indx"]) == 2
-    assert printed(capfd) == "searchapp: no such command 'indx': did you mean 'index'?\n"
+    assert (
+        printed(capfd)
+        == "searchapp: no such command 'indx' (did you mean index?): `searchapp --help` says what there is\n"
+    )
     assert cli.run(["index"]) == 2
     assert (
-        printed(capfd) == "searchapp: missing argument 'task': `searchapp index --help` says what there is\n"
+        printed(capfd) == "searchapp: missing argument 'TASK': `searchapp index --help` says what there is\n"
     )

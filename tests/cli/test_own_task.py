@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -244,3 +245,139 @@ def test_options_of_a_command_stand_behind_its_name(offline: Cli, tmp_path: Path
     assert result.code == 2 and "put the options of show behind its name" in result.stderr
     before = offline("tasks", "--home", tmp_path / "elsewhere", "show", "nlps", "--json")
     assert before.json["data"].startswith(str(tmp_path / "elsewhere"))
+
+
+def test_files_of_ones_own_may_be_compressed_with_gzip(cli: Cli, tmp_path: Path) -> None:
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    files = {
+        "docs.jsonl": "".join(f'{{"id": "d{n}", "text": "soup number {n}"}}\n' for n in range(9)),
+        "topics.tsv": "id\ttext\nq1\tsoup number 3\nq2\tnumber 5\n",
+        "gold.qrels": "q1 0 d3 1\nq2 0 d5 1\n",
+    }
+    figures = []
+    for folder, suffix, name in ((plain, "", "plain"), (packed, ".gz", "packed")):
+        folder.mkdir()
+        for file, content in files.items():
+            data = content.encode()
+            (folder / f"{file}{suffix}").write_bytes(gzip.compress(data) if suffix else data)
+        task = folder / "task.toml"
+        new = cli(
+            "tasks", "new", task, "--name", name, "--documents", folder / f"docs.jsonl{suffix}",
+            "--topics", folder / f"topics.tsv{suffix}", "--gold", folder / f"gold.qrels{suffix}",
+        )  # fmt: skip
+        assert new.code == 0, new.stderr
+        assert cli("index", task).code == 0
+        assert cli("rank", task, "--split", "dev", "--out", folder / "run").code == 0
+        run = folder / "run.trec"
+        assert cli("export", folder / "run", "--format", "trec", "--out", run).code == 0
+        if suffix:
+            run = run.with_suffix(".trec.gz")
+            run.write_bytes(gzip.compress((folder / "run.trec").read_bytes()))
+        assert cli("validate", run, "--task", task, "--split", "dev").code == 0
+        gold = folder / f"gold.qrels{suffix}"
+        for more in (["--split", "dev"], ["--gold", gold]):
+            result = cli("evaluate", run, "--task", task, *more, "--json")
+            assert result.code == 0, result.stderr
+            figures.append(result.json["measures"])
+        by_qrels = cli("evaluate", folder / "run", "--qrels", gold, "--json")
+        assert by_qrels.code == 0, by_qrels.stderr
+        imported = cli(
+            "judgments", "import", task, gold, "--format", "qrels", "--annotator", "ann",
+            "--log", folder / "log.sqlite", "--json",
+        )  # fmt: skip
+        assert imported.json["new"] == 2
+        events = folder / "events.jsonl"
+        assert cli("judgments", "export", task, "--log", folder / "log.sqlite", "--out", events).code == 0
+        events.write_bytes(gzip.compress(events.read_bytes()) if suffix else events.read_bytes())
+        again = cli("judgments", "import", task, events, "--log", folder / "other.sqlite", "--json")
+        assert again.json["new"] == 2
+    assert all(one == figures[0] for one in figures) and len(figures) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("docs.jsonl", gzip.compress(b'{"id": "1", "text": "x"}\n')[:-4], "the gzip file ends too early"),
+        ("docs.jsonl", b"\x1f\x8bnothing of the kind", "the gzip file is damaged"),
+        (
+            "docs.csv",
+            b"PAR1\x15\0\xff",
+            "unsupported file: it is a Parquet file: write its rows as JSONL or CSV",
+        ),
+        ("docs.csv", b"%PDF-1.7\n", "unsupported file: it is a PDF file: extract its text"),
+        ("docs.csv", b"PK\x03\x04\x14\0xl/workbook.xml", "it is an Excel workbook: save its table as CSV"),
+        (
+            "docs.csv",
+            b"PK\x03\x04\x14\0docs.csv",
+            "it is compressed with zip: unpack it, or compress it with gzip",
+        ),
+        (
+            "docs.tsv",
+            "id\ttext\n1\tx\n".encode("utf-16"),
+            "it is UTF-16: save it as UTF-8, for instance with `iconv",
+        ),
+        (
+            "docs.csv",
+            b"id;text\n1;x\n",
+            "its cells are separated by semicolons, not by commas: save it with commas",
+        ),
+        (
+            "docs.csv",
+            b"id\ttext\n1\tx\n",
+            'separated by tabs, not by commas: say format = "tsv" in the task file',
+        ),
+        (
+            "docs.jsonl",
+            b'[{"id": "1"}]\n',
+            "it is a JSON array: write an object a line, for instance with `jq",
+        ),
+        ("docs.jsonl", b'[\n{"id": "1"}\n]\n', "it is a JSON array: write an object a line"),
+    ],
+)
+def test_a_file_that_can_not_be_read_is_told_by_what_it_is(
+    offline: Cli, tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    """When it is indexed; and the same when a task file is to be made for it, as far as that looks at it."""
+    (tmp_path / name).write_bytes(content)
+    task = tmp_path / "task.toml"
+    task.write_text(f'name = "mine"\n[documents]\nfile = "{name}"\n')
+    result = offline("index", task)
+    assert result.code == 4
+    assert message in result.stderr and result.stderr.count("\n") == 1
+    new = offline("tasks", "new", tmp_path / "new.toml", "--documents", tmp_path / name)
+    if "separated by tabs" in message:
+        assert new.code == 0 and 'format = "tsv"' in (tmp_path / "new.toml").read_text()
+    else:
+        assert new.code == 4
+        assert message.partition(", not by")[0] in new.stderr
+        assert not (tmp_path / "new.toml").exists()
+
+
+def test_a_damaged_run_or_gold_file_is_refused_in_a_sentence(offline: Cli, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text('{"id": "1", "text": "x"}\n')
+    (tmp_path / "q.qrels").write_text("1 0 1 1\n")
+    task = tmp_path / "task.toml"
+    task.write_text(
+        'name = "mine"\n[documents]\nfile = "d.jsonl"\n[topics.dev]\nfile = "d.jsonl"\ngold = "q.qrels"\n'
+    )
+    run = tmp_path / "run.gz"
+    run.write_bytes(gzip.compress(b"1 Q0 1 1 1.0 t\n")[:-3])
+    for arguments in (["validate", run, "--task", task], ["evaluate", run, "--task", task, "--split", "dev"]):
+        result = offline(*arguments)
+        assert result.code == 4
+        assert "run.gz: unreadable file: the gzip file ends too early: fetch it again" in result.stderr
+    run.write_bytes(gzip.compress(b"1 0 1 1\n")[:-3])
+    result = offline("evaluate", "--task", task, "--gold", run, tmp_path / "d.jsonl")
+    assert result.code == 4 and "Traceback" not in result.stderr
+
+
+def test_what_was_assumed_of_header_lines_is_said(offline: Cli, tmp_path: Path) -> None:
+    documents, task = tmp_path / "d.tsv", tmp_path / "task.toml"
+    documents.write_text("d1\tfirst soup\nd2\tsecond soup\n")
+    new = offline("tasks", "new", task, "--documents", documents)
+    assert new.code == 0
+    assert f"{documents}: it has no header line, as it seems" in new.stderr
+    assert "2 documents are indexed" in offline("index", task).stderr
+    forced = offline("tasks", "new", task, "--documents", documents, "--header", "--overwrite")
+    assert "header line" not in forced.stderr
+    assert 'id = "d1"' in task.read_text()

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from searchapp.cli import app
+from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from tests.cli.conftest import SAMPLE, Cli
 from tests.server.faults import FaultProxy
@@ -115,6 +116,54 @@ def test_with_the_setting_every_command_exchanges(
     home(tmp_path, "dan", monkeypatch)
     told = judge(run, "dan", "--no-shared", typed="1\nq\n")
     assert "the team has" not in told.stderr
+
+
+def test_only_the_judgments_of_the_task_at_hand_are_sent(
+    run: Path, server: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = home(tmp_path, "ann", monkeypatch)
+    with JudgmentLog(log) as opened:
+        private = Author("ann").event("explanation-2021", "t", "d", Action.grade, grade=1)
+        opened.append([private])
+    told = judge(run, "ann", "--shared", typed="1\n0\nq\n")
+    assert "the team has them in http" in told.stderr and "wait for the cluster" not in told.stdout
+    assert "1 judgment of another task stays here: `searchapp judgments sync` sends all" in told.stderr
+    monkeypatch.setenv("SEARCHAPP_SHARED", "1")
+    assert server("judgments", "stats", "nlps").code == 0
+    with JudgmentLog(home(tmp_path, "ben", monkeypatch)):
+        assert server("judgments", "stats", "nlps", "--json").json["events"] == 2
+    assert server("judgments", "stats", "explanation-2021").code == 4
+    home(tmp_path, "ann", monkeypatch)
+    assert server("judgments", "sync", "--json").json["sent"] == 1
+    home(tmp_path, "ben", monkeypatch)
+    assert server("judgments", "stats", "explanation-2021", "--json").json["events"] == 1
+
+
+def test_an_import_that_is_taken_back_is_taken_back_for_everybody(
+    run: Path, server: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_SHARED", "1")
+    qrels = tmp_path / "ben.qrels"
+    qrels.write_text("608 0 101 1\n")
+    home(tmp_path, "ben", monkeypatch)
+    imported = ("judgments", "import", "nlps", qrels, "--format", "qrels", "--annotator", "ben")
+    assert server(*imported).code == 0
+    home(tmp_path, "eve", monkeypatch)
+
+    def graded() -> int:
+        (found,) = server("judgments", "stats", "nlps", "--json").json["annotators"]
+        return int(found["graded"])
+
+    assert graded() == 1
+    assert (
+        server("judgments", "imports", "nlps", "--json").json["imports"] == []
+    )  # it was made on another machine
+    home(tmp_path, "ben", monkeypatch)
+    assert server("judgments", "retract", "nlps", "--import", 1).code == 0
+    home(tmp_path, "eve", monkeypatch)
+    assert graded() == 0
+    # Who imports the same file elsewhere brings it back as well.
+    assert server(*imported, "--json").json["new"] == 1 and graded() == 1
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,53 @@ def test_everything_wrong_with_an_official_file_is_found(
     assert sum(kind == "missing question" for kind, _where in found) == 4
 
 
+def test_every_part_of_a_label_that_stops_the_script_is_told(offline: Cli, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(SAMPLES / "smart-types-wikidata", tmp_path / "data"))
+    path = data / "task1_wikidata_test.json"
+    questions = json.loads(path.read_text())
+    for question in questions[:3]:
+        question |= {"category": "resource", "type": ["big city", "town"]}
+    path.write_text(json.dumps(questions))
+    types = [["city", "town"], ["town", "city"], ["village", "t"]]
+    answers = [
+        {"id": one["id"], "category": one["category"], "type": types[place] if place < 3 else one["type"]}
+        for place, one in enumerate(questions)
+    ]
+    predicted = tmp_path / "predictions.json"
+    predicted.write_text("[\n" + ",\n".join(map(json.dumps, answers)) + "\n]\n")
+    options = ["--task", "smart-types-wikidata", "--data", data, "--split", "test"]
+    result = offline("validate", predicted, *options, "--json")
+    assert result.code == 4 and not result.json["valid"]
+    found = [(one["kind"], one["where"], one["detail"]) for one in result.json["problems"]]
+    assert [one[:2] for one in found] == [("part of a label", "line 2"), ("part of a label", "line 4")]
+    assert "has the type city" in found[0][2] and "ValueError: 'city' is not in list" in found[0][2]
+    stopped = offline("evaluate", predicted, *options)
+    assert stopped.code == 4 and "'city' is not in list" in stopped.stderr
+    # Without its gold the split has nothing that the file could be a part of.
+    path.write_text(json.dumps([{"id": one["id"], "question": one["question"]} for one in questions]))
+    assert offline("validate", predicted, *options).code == 0
+
+
+def test_what_the_file_alone_shows_needs_no_data(offline: Cli, task: str, tmp_path: Path) -> None:
+    predicted = tmp_path / "predictions.json"
+    good = {"id": 1, "category": "literal", "type": ["date"]}
+    for entries, kind in (
+        ([], "no prediction"),
+        ([{**good, "type": []}], "no type"),
+        ([{**good, "type": None}], "wrong type"),
+        ([{**good, "type": "date"}], "wrong type"),
+        ([{"id": 1, "category": "literal"}], "missing key"),
+        ([{**good, "category": "place"}], "unknown category"),
+        ([good, {**good, "id": "2"}], "wrong type"),
+    ):
+        predicted.write_text(json.dumps(entries))
+        result = offline("validate", predicted, "--task", task, "--json")
+        assert result.code == 4
+        assert [problem["kind"] for problem in result.json["problems"]] == [kind]
+    predicted.write_text(json.dumps([good]))
+    assert offline("validate", predicted, "--task", task).code == 0
+
+
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 from tests.cli.conftest import SAMPLE, Cli
 
 
@@ -16,7 +19,8 @@ def test_a_task_is_told_with_its_data_and_what_is_indexed(cli: Cli) -> None:
 def test_the_tasks_as_json(cli: Cli) -> None:
     cli("index", "nlps", "--data", SAMPLE)
     nlps = next(task for task in cli("tasks", "--json").json["tasks"] if task["task"] == "nlps")
-    assert (nlps["task"], nlps["indexed"], nlps["data_found"]) == ("nlps", 70, False)
+    assert (nlps["task"], nlps["indexed"], nlps["data_found"]) == ("nlps", 70, True)
+    assert (nlps["data"], nlps["data_remembered"]) == (str(SAMPLE), True)
     assert nlps["official"] == {"measure": "MAP@500", "file": "predict.txt"}
 
 
@@ -32,3 +36,76 @@ def test_a_task_says_by_what_its_figures_can_be_broken_down(offline: Cli) -> Non
     assert "--by       (no breakdowns)\n" in offline("tasks", "show", "nlps").stdout
     described = offline("tasks", "show", "explanation-2021", "--json").json
     assert described["breakdowns"] == ["type", "rating", "precision", "overlap"]
+
+
+def test_the_folder_that_was_indexed_is_remembered_for_every_command(cli: Cli, tmp_path: Path) -> None:
+    """README's lines, one after the other."""
+    run = tmp_path / "dev"
+    first = cli("index", "nlps", "--data", SAMPLE)
+    assert first.code == 0
+    assert f"nlps: its files are looked for in {SAMPLE} from now on" in first.stderr
+    again = cli("index", "nlps")
+    assert again.code == 0 and "nothing has changed" in again.stderr
+    assert "looked for" not in cli("index", "nlps", "--data", SAMPLE).stderr
+    assert f"data     {SAMPLE} (remembered from `index --data`)" in cli("tasks").stdout
+    assert cli("search", "nlps", "compact subset").code == 0
+    assert cli("rank", "nlps", "--split", "dev", "--recipe", "neighbours", "--out", run).code == 0
+    evaluated = cli("evaluate", run, "--nearest", 50, "--json")
+    assert evaluated.code == 0, evaluated.stderr
+    official = tmp_path / "predict.txt"
+    assert cli("export", run, "--format", "official", "--nearest", 50, "--out", official).code == 0
+    assert cli("validate", official, "--task", "nlps", "--split", "dev", "--nearest", 50).code == 0
+    figures = cli("evaluate", official, "--task", "nlps", "--split", "dev", "--nearest", 50, "--json")
+    assert figures.json["official"] == evaluated.json["official"]
+    assert cli("judge", "nlps", "--run", run, "--plain", "--annotator", "ann").code == 0
+    assigned = cli(
+        "judgments", "assign", "nlps", "--split", "dev", "--to", "ann=2", "--out", tmp_path / "a.json"
+    )
+    assert assigned.code == 0, assigned.stderr
+    assert "missing file" in cli("data", "verify", "nlps").stderr + cli("data", "verify", "nlps").stdout
+
+
+def test_an_index_that_fails_is_not_remembered(offline: Cli, tmp_path: Path) -> None:
+    assert offline("index", "nlps", "--data", tmp_path).code == 4
+    assert (
+        f"there is no data of nlps in {tmp_path / 'home' / 'data' / 'nlps'}"
+        in offline("index", "nlps").stderr
+    )
+
+
+def test_a_remembered_folder_that_is_gone_is_told_and_can_be_named_anew(offline: Cli, tmp_path: Path) -> None:
+    data, moved = tmp_path / "data", tmp_path / "moved"
+    shutil.copytree(SAMPLE, data)
+    assert offline("index", "nlps", "--data", data).code == 0
+    data.rename(moved)
+    for arguments in (
+        ["index", "nlps"],
+        ["rank", "nlps", "--split", "dev", "--out", tmp_path / "r"],
+        ["validate", SAMPLE / "dev.json", "--task", "nlps", "--split", "dev"],
+    ):
+        result = offline(*arguments)
+        assert result.code == 4
+        assert f"the folder {data}, from which nlps was last indexed, is not there any more" in result.stderr
+    assert f"{data} (not there any more: searchapp index nlps --data DIR)" in offline("tasks").stdout
+    assert offline("search", "nlps", "group").code == 0
+    assert offline("index", "nlps", "--data", moved).code == 0
+    assert offline("rank", "nlps", "--split", "dev", "--out", tmp_path / "r").code == 0
+
+
+def test_what_is_remembered_may_be_damaged_without_harm(offline: Cli, tmp_path: Path) -> None:
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0
+    state = tmp_path / "home" / "folders.json"
+    state.write_text("{")
+    told = "folders.json, which says where the files of the tasks are, is damaged: remove it, and name the folder"
+    listed = offline("tasks")
+    assert listed.code == 0 and listed.stderr.count(told) == 1
+    failed = offline("index", "nlps")
+    assert failed.code == 4 and told in failed.stderr
+    assert offline("rank", "nlps", "--split", "dev", "--data", SAMPLE, "--out", tmp_path / "r").code == 0
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0  # named again, it is written anew
+    assert offline("index", "nlps").code == 0
+    state.unlink()
+    state.mkdir()
+    result = offline("index", "nlps", "--data", SAMPLE)
+    assert result.code == 0
+    assert "the folder must be named with --data again: " in result.stderr

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from searchapp.engines import judgments_address, open_judgments
+from searchapp.engines.elasticsearch import judgments as module
 from searchapp.engines.elasticsearch.judgments import JudgmentIndex
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable, UsageError
 from searchapp.judging import shared
@@ -236,6 +237,51 @@ def test_an_index_of_somebody_else_is_refused(team: Team, alias: bool) -> None:
     assert team.stored() == [] and team.waiting("ann") == 1
 
 
+@pytest.fixture
+def earlier(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Lets an index be made as the first searchapp made it, until the returned function is called."""
+    fields = {name: field for name, field in module._FIELDS.items() if name != "saw_others"}
+    monkeypatch.setattr(module, "_FIELDS", fields)
+    monkeypatch.setattr(module, "_META", {"searchapp": {"holds": "judgments", "format": 1}})
+    monkeypatch.setattr(module, "FORMAT", 1)
+    return monkeypatch.undo
+
+
+def test_an_index_of_an_earlier_searchapp_is_brought_up_to_date(
+    team: Team, earlier: Callable[[], None]
+) -> None:
+    with team.log("ann") as log:
+        log.append([event("before")])
+    assert team.exchange("ann") == Exchanged(sent=1)
+    earlier()
+    seen = [replace(event("seen"), saw_others=True), replace(event("alone"), saw_others=False)]
+    with team.log("ann") as log:
+        log.append(seen)
+    assert team.exchange("ann") == Exchanged(sent=2)
+    assert team.exchange("ben") == Exchanged(fetched=3)
+    assert {one.document_id: one.saw_others for one in team.events("ben")} == {
+        "before": None,
+        "seen": True,
+        "alone": False,
+    }
+    found = team.server.request("GET", f"/{team.prefix}-judgments/_mapping").json()
+    (mapping,) = (index["mappings"] for index in found.values())
+    assert mapping["_meta"]["searchapp"]["format"] == module.FORMAT == 2
+    assert mapping["properties"]["saw_others"] == {"type": "boolean"}
+
+
+def test_an_earlier_searchapp_is_refused_by_a_later_index_and_keeps_its_judgments(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.exchange("ann")
+    monkeypatch.setattr(module, "FORMAT", 1)
+    with team.log("ben") as log:
+        log.append([event("kept")])
+    with pytest.raises(EngineRefused, match="newer searchapp: update searchapp"):
+        team.exchange("ben")
+    assert team.waiting("ben") == 1
+
+
 def test_an_index_that_lost_its_alias_is_told(team: Team) -> None:
     team.exchange("ann")
     name = f"{team.prefix}-judgments"
@@ -399,7 +445,9 @@ def test_an_index_that_takes_no_writes_is_told_and_gets_them_later(team: Team) -
     assert team.exchange("ann") == Exchanged(sent=1)
 
 
-def test_the_rights_that_members_need(secured_node: Node, tmp_path: Path, index_prefix: str) -> None:
+def test_the_rights_that_members_need(
+    secured_node: Node, tmp_path: Path, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = secured_node.server
     member = ["read", "create", "view_index_metadata", "monitor", "maintenance"]
 
@@ -427,5 +475,13 @@ def test_the_rights_that_members_need(secured_node: Node, tmp_path: Path, index_
         assert exchange("ann", member) == Exchanged(sent=3, fetched=1)
         with pytest.raises(EngineRefused):
             exchange("eve", ["read"])
+        monkeypatch.setattr(module, "FORMAT", module.FORMAT + 1)
+        monkeypatch.setattr(module, "_META", {"searchapp": {"holds": "judgments", "format": module.FORMAT}})
+        reader = ["read", "view_index_metadata", "monitor", "maintenance"]
+        with pytest.raises(
+            EngineRefused, match=r"does not allow this user to give .* the fields of this searchapp"
+        ):
+            exchange("eve", reader)
+        assert exchange("ann", member) == Exchanged(sent=1)  # who may write may add a field
     finally:
         server.delete_indices(index_prefix)

@@ -57,3 +57,13 @@ def test_a_file_scores_as_the_run_that_it_holds(tmp_path: Path) -> None:
     path.write_text("q1 Q0 d2\n")
     with pytest.raises(InvalidFiles, match=r"line 1: wrong number of columns"):
         one.read([path])
+
+
+def test_a_file_of_another_system_is_ordered_by_its_scores(tmp_path: Path) -> None:
+    path = tmp_path / "run.trec"
+    path.write_text("q1 Q0 d1 0 4 t\nq2 Q0 d3 0 1 t\nq1 Q0 d2 - 5 t\nq1 Q0 d3 7 4 t\n")
+    one = scorer("AP")
+    assert one.read([path]) == {"q1": ("d2", "d3", "d1"), "q2": ("d3",)}
+    path.write_text("q1 Q0 d1 0 4 t\nq1 Q0 d1 1 3 t\n")
+    with pytest.raises(InvalidFiles, match="duplicate document"):
+        one.read([path])

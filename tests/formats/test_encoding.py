@@ -4,12 +4,15 @@ import bz2
 import gzip
 import io
 import lzma
+import os
+import tarfile
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from searchapp.formats.encoding import remedy
+from searchapp.formats.encoding import BrokenFile, foreign, opened, remedy
 
 
 def zipped(content: bytes) -> bytes:
@@ -30,8 +33,125 @@ def test_a_compressed_file_is_to_be_unpacked(compress: object, method: str, tmp_
     assert remedy(path) == f"unpack the file, which is compressed with {method}"
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfea\0", "Größe".encode("latin-1")])
+@pytest.mark.parametrize("content", [b"", "Größe".encode("latin-1")])
 def test_another_file_is_to_be_saved_anew(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
     assert remedy(path) == "save the file as UTF-8"
+
+
+def test_the_advice_on_an_official_file_says_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes("id\ttext\n".encode("utf-16"))
+    assert remedy(path) == "it is UTF-16: save it as UTF-8, for instance with `iconv -f UTF-16 -t UTF-8`"
+    path.write_bytes(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
+    assert remedy(path) == "name another file: this one is a PDF file"
+
+
+def packed(*names: str) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for name in names:
+            archive.writestr(name, "x")
+    return target.getvalue()
+
+
+def tarred() -> bytes:
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("a"), io.BytesIO())
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "what", "advice"),
+    [
+        (b"PAR1\x15\x04\0", "a Parquet file", "write its rows as JSONL or CSV"),
+        (b"%PDF-1.4\n", "a PDF file", "extract its text"),
+        (packed("[Content_Types].xml", "xl/workbook.xml"), "an Excel workbook", "save its table as CSV"),
+        (packed("[Content_Types].xml", "word/document.xml"), "a Word document", "extract its text"),
+        (packed("docs.jsonl"), "compressed with zip", "unpack it"),
+        (bz2.compress(b"x"), "compressed with bzip2", "unpack it, or compress it with gzip"),
+        (lzma.compress(b"x"), "compressed with xz", "unpack it"),
+        (b"\x28\xb5\x2f\xfd\x04\x00", "compressed with zstd", "unpack it"),
+        (b"SQLite format 3\x00", "an SQLite database", "write its rows"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or Word file", "save its table as CSV"),
+        (b"<!DOCTYPE html><html>", "an HTML page", "extract its text"),
+        (tarred(), "a tar archive", "unpack it"),
+        ("id\ttext\n".encode("utf-16"), "UTF-16", "iconv -f UTF-16 -t UTF-8"),
+        ("id\ttext\n".encode("utf-16-le"), "UTF-16LE", "iconv -f UTF-16LE -t UTF-8"),
+        ("id\ttext\n".encode("utf-16-be"), "UTF-16BE", "iconv -f UTF-16BE -t UTF-8"),
+        ("id\ttext\n".encode("utf-32"), "UTF-32", "iconv -f UTF-32 -t UTF-8"),
+    ],
+)
+def test_a_file_is_known_by_how_it_begins(content: bytes, what: str, advice: str) -> None:
+    found = foreign(content)
+    assert found is not None
+    assert found.what == what
+    assert advice in found.advice
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"id\ttext\n",
+        "\ufeffid\n".encode(),
+        b"a\0b\0",
+        b"PK",
+        b'{"a": "PAR1"}',
+        b"ORCHID\t1\n",
+        b"PAR1 0 d1 1\n",
+        b"BZh9\n" + 2047 * b"\xc3\xa9",  # cut within a character
+    ],
+)
+def test_text_is_not_taken_for_something_else(content: bytes) -> None:
+    assert foreign(content) is None
+
+
+CONTENT = b"".join(b"line %d\n" % number for number in range(5000))
+
+
+@pytest.mark.parametrize("pack", [lambda content: content, gzip.compress], ids=["plain", "gzip"])
+def test_a_file_of_ones_own_is_read_as_what_it_was_before_it_was_packed(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(pack(CONTENT))
+    with opened(path) as file:
+        assert CONTENT.startswith(file.head) and len(file.head) > 1000
+        assert list(file) == CONTENT.splitlines(keepends=True)
+    with opened(path) as file:
+        assert file.read() == CONTENT
+    path.write_bytes(pack(CONTENT[:9]) + pack(CONTENT[9:]))  # as `cat a.gz b.gz` makes it
+    with opened(path) as file:
+        assert b"".join(file) == CONTENT
+
+
+def test_a_pipe_can_be_read(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.write(write, gzip.compress(b"a\nb\n"))
+    os.close(write)
+    with opened(Path(f"/dev/fd/{read}")) as file:
+        assert list(file) == [b"a\n", b"b\n"]
+    os.close(read)
+
+
+def broken() -> Iterator[tuple[str, bytes]]:
+    whole = gzip.compress(CONTENT)
+    yield "cut off", whole[:-1]
+    yield "cut off", whole[: len(whole) // 2]
+    yield "cut off", whole[:5]
+    yield "altered", whole[:200] + bytes([whole[200] ^ 0xFF]) + whole[201:]
+    yield "another checksum", whole[:-8] + b"\0\0\0\0" + whole[-4:]
+    yield "another length", whole[:-4] + b"\0\0\0\0"
+    yield "no gzip behind its first bytes", whole[:2] + b"no gzip at all"
+
+
+@pytest.mark.parametrize("content", [content for _what, content in broken()])
+def test_a_damaged_gzip_file_is_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "file.gz"
+    path.write_bytes(content)
+    with pytest.raises(BrokenFile, match="the gzip file (ends too early|is damaged): fetch it again"):
+        with opened(path) as file:
+            list(file)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from searchapp.formats.json_array import official_ids
 from searchapp.formats.problems import Problems
 from searchapp.formats.smart_relations import (
     Question,
@@ -135,7 +136,7 @@ NO_WHITESPACE = "an id must not be empty or hold whitespace, which run files can
     [
         (7, "line 1: wrong type: the entry is an integer, not an object"),
         ({"question": "Who?", "relations": [["r:a"]]}, "line 1: missing key: id"),
-        (question(4), "line 1: wrong type: id is an integer, not a string"),
+        (question(True), "line 1: wrong type: id is a boolean, not a string or an integer"),
         (
             question("a b"),
             "line 1: unusable id: 'a b': an id must not be empty or hold whitespace, which run files cannot carry",
@@ -148,7 +149,6 @@ NO_WHITESPACE = "an id must not be empty or hold whitespace, which run files can
             question("\ud800"),
             "line 1: lone surrogate: '\\ud800': the id has an escape that is half of a character",
         ),
-        (question(text=None), "line 1: question q: wrong type: question is null, not a string"),
         (question(text=" "), "line 1: question q: blank text: question must say something"),
         (
             question(text="\udfff"),
@@ -157,24 +157,49 @@ NO_WHITESPACE = "an id must not be empty or hold whitespace, which run files can
         ({"id": "q", "relations": [["r:a"]]}, "line 1: question q: missing key: question"),
         ({"id": "q", "question": "Who?"}, "line 1: question q: missing key: relations"),
         (question(relations=None), "line 1: question q: wrong type: relations is null, not a list"),
-        (question(relations=[]), "line 1: question q: no relation: the official scorer needs at least one"),
         (
             question(relations=["r:a"]),
             "line 1: question q: wrong type: a slot is a string, not a list of relations",
         ),
-        (question(relations=[[]]), "line 1: question q: empty slot: a slot must list a relation"),
-        (question(relations=[[1]]), "line 1: question q: wrong type: a relation is an integer, not a string"),
         (question(relations=[["r:z"]]), "line 1: question q: unknown relation: r:z is not in the vocabulary"),
-        (
-            question(relations=[["r:a", "r:a"]]),
-            "line 1: question q: repeated relation: r:a is twice in one slot",
-        ),
+        (question(relations=[[1]]), "line 1: question q: wrong type: a relation is an integer, not a string"),
     ],
 )
 def test_a_question_with_a_problem_is_left_out_and_told(tmp_path: Path, entry: Any, problem: str) -> None:
     path, problems = written(tmp_path, [entry]), Problems()
     assert list(read_questions(path, problems, slots=True, known={"r:a"})) == []
     assert told(problems) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("relations", "kept", "note"),
+    [
+        ([], None, "no gold"),
+        ([["r:a"], []], (("r:a",),), "empty slot"),
+        ([["r:a", "r:a"]], (("r:a",),), "repeated relation"),
+    ],
+)
+def test_gold_that_the_scorer_copes_with_is_noted_and_its_question_kept(
+    tmp_path: Path, relations: Any, kept: object, note: str
+) -> None:
+    path, problems = written(tmp_path, [question(relations=relations)]), Problems()
+    (read,) = read_questions(path, problems, slots=True, known={"r:a"})
+    assert read.slots == kept and not told(problems)
+    assert problems.notes is not None and [one.kind for one in problems.notes.problems] == [note]
+
+
+@pytest.mark.parametrize("text", [None, ""])
+def test_a_question_without_words_is_left_out_and_noted(tmp_path: Path, text: Any) -> None:
+    path, problems = written(tmp_path, [question(text=text), question("r")]), Problems()
+    assert [one.id for one in read_questions(path, problems, slots=True)] == ["r"]
+    assert problems.notes is not None and [one.kind for one in problems.notes.problems] == ["no question"]
+
+
+def test_ids_may_be_integers(tmp_path: Path) -> None:
+    path, problems = written(tmp_path, [question(4), question(5), question("6")]), Problems()
+    assert [one.id for one in read_questions(path, problems, slots=True)] == ["4", "5"]
+    assert told(problems) == ["line 1: wrong type: id is a string, and an integer in the first entry"]
+    assert official_ids(path) == {"4": 4, "5": 5, "6": "6"}
 
 
 def test_repeated_ids_and_keys_are_told(tmp_path: Path) -> None:
@@ -210,16 +235,16 @@ def test_topics_do_not_depend_on_their_gold(tmp_path: Path) -> None:
 
 def test_predictions_are_read_as_they_are_written(tmp_path: Path) -> None:
     file = io.BytesIO()
-    write_predictions(file, {"q1": ["dbo:a", "dbo:a"], "q2": ["dbo:größe"]})
+    write_predictions(file, [(1, ["dbo:a", "dbo:a"]), (2, ["dbo:größe"])])
     path, problems = written(tmp_path, file.getvalue().decode()), Problems()
     assert list(read_predictions(path, problems, {"dbo:a", "dbo:größe"})) == [
-        (2, "q1", ("dbo:a", "dbo:a")),
-        (3, "q2", ("dbo:größe",)),
+        (2, "1", 1, ("dbo:a", "dbo:a")),
+        (3, "2", 2, ("dbo:größe",)),
     ]
     assert not list(problems)
     assert json.loads(file.getvalue()) == [
-        {"id": "q1", "relations": ["dbo:a", "dbo:a"]},
-        {"id": "q2", "relations": ["dbo:größe"]},
+        {"id": 1, "relations": ["dbo:a", "dbo:a"]},
+        {"id": 2, "relations": ["dbo:größe"]},
     ]
 
 

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
+from searchapp.formats.json_array import official_ids
 from searchapp.formats.problems import Problems
 from searchapp.formats.smart_types import (
-    DBPEDIA,
-    WIKIDATA,
-    Layout,
     Prediction,
     Question,
     read_predictions,
@@ -34,10 +32,16 @@ def put(folder: Path, *entries: object, bom: bool = False) -> Path:
     return path
 
 
-def questions(path: Path, layout: Layout = DBPEDIA, **options: Any) -> tuple[list[Question], list[Any]]:
+def questions(path: Path, **options: Any) -> tuple[list[Question], list[Any]]:
+    read, problems, _notes = with_notes(path, **options)
+    return read, problems
+
+
+def with_notes(path: Path, **options: Any) -> tuple[list[Question], list[Any], list[str]]:
     problems = Problems()
-    read = list(read_questions(path, problems, layout, known=KNOWN, **options))
-    return read, [(problem.kind, problem.where, problem.detail) for problem in problems]
+    read = list(read_questions(path, problems, known=KNOWN, **options))
+    notes = [note.kind for note in problems.notes.problems] if problems.notes else []
+    return read, [(problem.kind, problem.where, problem.detail) for problem in problems], notes
 
 
 def test_a_good_entry_is_read(tmp_path: Path) -> None:
@@ -48,29 +52,34 @@ def test_a_good_entry_is_read(tmp_path: Path) -> None:
     )
 
 
-def test_ids_of_wikidata_are_integers_and_a_byte_order_mark_may_stand(tmp_path: Path) -> None:
+def test_ids_are_text_or_integers_and_a_byte_order_mark_may_stand_where_it_is_allowed(tmp_path: Path) -> None:
+    path = put(tmp_path, entry(id=7), entry(id=8), bom=True)
+    assert [question.id for question in questions(path, bom=True)[0]] == ["7", "8"]
+    assert official_ids(path, bom=True) == {"7": 7, "8": 8}
+    assert official_ids(put(tmp_path, entry(id="7"))) == {"7": "7"}
     path = put(tmp_path, entry(id=7), bom=True)
-    assert [question.id for question in questions(path, WIKIDATA)[0]] == ["7"]
     assert [kind for kind, _, _ in questions(path)[1]] == ["byte-order mark"]
 
 
 @pytest.mark.parametrize(
-    ("layout", "id_", "said"),
-    [
-        (DBPEDIA, 7, "id is an integer, not a string"),
-        (WIKIDATA, "7", "id is a string, not an integer"),
-        (WIKIDATA, True, "id is a boolean, not an integer"),
-        (DBPEDIA, None, "id is null, not a string"),
-    ],
+    ("id_", "said"), [(True, "a boolean"), (None, "null"), (7.0, "a fraction"), (["q"], "a list")]
 )
-def test_an_id_of_the_wrong_type_is_told(tmp_path: Path, layout: Layout, id_: Any, said: str) -> None:
-    assert questions(put(tmp_path, entry(id=id_)), layout) == ([], [("wrong type", "line 2", said)])
+def test_an_id_that_is_neither_is_told(tmp_path: Path, id_: Any, said: str) -> None:
+    wrong = [("wrong type", "line 2", f"id is {said}, not a string or an integer")]
+    assert questions(put(tmp_path, entry(id=id_))) == ([], wrong)
+
+
+def test_a_file_has_ids_of_one_type(tmp_path: Path) -> None:
+    read, problems = questions(put(tmp_path, entry(id=7), entry(id="8"), entry(id=9)))
+    assert [question.id for question in read] == ["7", "9"]
+    assert problems == [("wrong type", "line 3", "id is a string, and an integer in the first entry")]
 
 
 def test_what_real_files_hold_is_no_problem(tmp_path: Path) -> None:
     path = put(
         tmp_path,
         entry(id="null", question=None),
+        entry(id="empty", question=""),
         entry(),
         entry(),
         entry(id="q2"),
@@ -98,16 +107,12 @@ def test_what_real_files_hold_is_no_problem(tmp_path: Path) -> None:
         ({"category": 1}, "wrong type", "category is an integer"),
         ({"type": "(none)"}, "missing key", "type"),
         ({"type": "dbo:Person"}, "wrong type", "type is a string, not a list"),
-        ({"type": None}, "wrong type", "type is null"),
         ({"type": ["dbo:Person", 3]}, "wrong type", "a type is an integer"),
         ({"type": [" "]}, "blank type", ""),
-        ({"type": ["dbo:person"]}, "unknown type", "dbo:person is not in the type hierarchy"),
-        ({"type": ["dbo:Person", "dbo:Person"]}, "repeated type", "dbo:Person"),
         ({"type": ["date"]}, "contradiction", "a resource needs a type of the knowledge base"),
         ({"category": "boolean"}, "contradiction", "the type of a boolean is boolean, not dbo:Person"),
         ({"category": "boolean", "type": ["boolean", "date"]}, "contradiction", "not 'boolean, date'"),
         ({"category": "literal"}, "contradiction", "dbo:Person is no literal: date, number, string"),
-        ({"category": "literal", "type": []}, "no type", "literal"),
     ],
 )
 def test_a_wrong_entry_is_told_with_its_line_and_left_out(
@@ -118,6 +123,33 @@ def test_a_wrong_entry_is_told_with_its_line_and_left_out(
     ((found, where, detail),) = problems
     assert found == kind and said in detail
     assert where.startswith("line 3")
+
+
+@pytest.mark.parametrize(
+    ("changes", "kept", "notes"),
+    [
+        ({"category": None, "type": None}, (None, ()), ["no gold"]),
+        ({"category": None}, (None, ()), ["no gold"]),
+        ({"category": "(none)", "type": "(none)"}, (None, ()), ["no gold"]),
+        ({"type": None}, ("resource", ()), []),
+        ({"category": "literal", "type": []}, ("literal", ()), ["no type"]),
+        ({"category": "literal", "type": None}, ("literal", ()), ["no type"]),
+        ({"type": ["dbo:person"]}, ("resource", ("dbo:person",)), ["unknown type"]),
+        (
+            {"type": ["dbo:Person", "dbo:Agent", "dbo:Person"]},
+            ("resource", ("dbo:Person", "dbo:Agent")),
+            ["repeated type"],
+        ),
+    ],
+)
+def test_gold_that_the_scorer_copes_with_is_noted_and_its_question_kept(
+    tmp_path: Path, changes: dict[str, Any], kept: object, notes: list[str]
+) -> None:
+    (question,), problems, noted = with_notes(put(tmp_path, entry(**changes)))
+    assert (question.category, question.types) == kept
+    assert noted == notes and problems == []
+    if question.category is None:
+        assert with_notes(put(tmp_path, entry(**changes)), masked=True)[2] == []
 
 
 def test_an_id_that_comes_again_with_something_else_is_a_problem(tmp_path: Path) -> None:
@@ -142,7 +174,6 @@ def test_masked_gold_may_be_missing_but_not_half_of_it(tmp_path: Path) -> None:
     assert [question.category for question in questions(path, masked=True)[0]] == [None, None, "resource"]
     half = put(tmp_path, {**bare, "category": "resource"})
     assert [kind for kind, _, _ in questions(half, masked=True)[1]] == ["missing key"]
-    assert [kind for kind, _, _ in questions(put(tmp_path, bare))[1]] == ["missing key", "missing key"]
 
 
 def test_without_gold_only_the_question_matters(tmp_path: Path) -> None:
@@ -152,17 +183,20 @@ def test_without_gold_only_the_question_matters(tmp_path: Path) -> None:
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     file = io.BytesIO()
-    answers = [("7", "resource", ["Bien de Interés", 'a "big" isn\'t']), ("8", "boolean", ["boolean"])]
-    write_predictions(file, answers, WIKIDATA)
+    answers: list[tuple[str | int, str, list[str]]] = [
+        (7, "resource", ["Bien de Interés", 'a "big" isn\'t']),
+        (8, "boolean", ["boolean"]),
+    ]
+    write_predictions(file, answers)
     path = tmp_path / "predictions.json"
     path.write_bytes(file.getvalue())
     problems = Problems()
-    assert list(read_predictions(path, problems, WIKIDATA)) == [
-        Prediction(line, id_, category, tuple(types))
+    assert list(read_predictions(path, problems)) == [
+        Prediction(line, str(id_), id_, category, tuple(types))
         for line, (id_, category, types) in enumerate(answers, 2)
     ]
     assert len(problems) == 0
-    assert json.loads(path.read_text())[0]["id"] == 7
+    assert [one["id"] for one in json.loads(path.read_text())] == [7, 8]
 
 
 def test_a_prediction_needs_types_and_an_id_of_its_own(tmp_path: Path) -> None:
@@ -173,11 +207,15 @@ def test_a_prediction_needs_types_and_an_id_of_its_own(tmp_path: Path) -> None:
         entry(id="q2", type=[]),
         entry(id="q3", category="boolean", type=[]),
         entry(id="q4", type=["dbo:Ghost"]),
+        entry(id="q5", type=None),
+        entry(id="q6", type=["dbo:Person", "dbo:Person"]),
     )
     problems = Problems()
-    assert [one.id for one in read_predictions(path, problems, DBPEDIA, KNOWN)] == ["q1", "q3"]
+    assert [one.id for one in read_predictions(path, problems, known=KNOWN)] == ["q1", "q3"]
     assert [(problem.kind, problem.where) for problem in problems] == [
         ("duplicate id", "line 3: question q1"),
         ("no type", "line 4: question q2"),
         ("unknown type", "line 6: question q4"),
+        ("wrong type", "line 7: question q5"),
+        ("repeated type", "line 8: question q6"),
     ]

@@ -1,17 +1,28 @@
 from __future__ import annotations
 
 import io
+import itertools
 import struct
 from pathlib import Path
+from random import Random
 
 import pytest
+import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.errors import DataError, InvalidFiles
 from searchapp.formats.problems import Problems
-from searchapp.formats.trec import read_qrels, read_run, write_qrels, write_run
-from searchapp.model import Hit, Hits, Ranking, Run
+from searchapp.formats.trec import (
+    read_by_score,
+    read_qrels,
+    read_run,
+    reordered,
+    with_distinct_scores,
+    write_qrels,
+    write_run,
+)
+from searchapp.model import Hit, Hits, Ranking, Run, float32
 
 
 def put(folder: Path, content: bytes) -> Path:
@@ -158,3 +169,94 @@ def test_problems_of_qrels(tmp_path: Path) -> None:
         ("grade not an integer", "line 3"),
         ("wrong number of columns", "line 4"),
     ]
+
+
+ANY_RUN = b"""\
+b Q0 d1 0 1.5 other
+a Q0 d2 0 2 other
+a 0 d1 x 3.0e0 other
+b Q0 d3 0 2.5 other
+a Q0 d10 7 2.00000000001 other
+a Q0 d9 7 2 other
+"""
+
+
+def test_any_run_is_ordered_by_its_scores_as_trec_eval_does(tmp_path: Path) -> None:
+    found = read_by_score(put(tmp_path, ANY_RUN))
+    assert [(one.topic_id, one.document_ids()) for one in found.run] == [
+        ("b", ("d3", "d1")),
+        ("a", ("d1", "d9", "d2", "d10")),  # the last three are equal as float32
+    ]
+    assert (found.run.tag, found.tied) == ("other", 1)
+
+
+def test_problems_of_any_run(tmp_path: Path) -> None:
+    content = b"a Q0 d1 0 1 t\na Q0 d1 1 2 t\na Q0 d2 0 high t\na d3 1\n"
+    with pytest.raises(InvalidFiles) as error:
+        read_by_score(put(tmp_path, content))
+    assert [(problem.kind, problem.where) for problem in error.value.problems] == [
+        ("duplicate document", "line 2"),
+        ("score not a finite number", "line 3"),
+        ("wrong number of columns", "line 4"),
+    ]
+    assert "a TREC run has lines `topic Q0 document rank score tag`" in str(error.value)
+    with pytest.raises(InvalidFiles, match="empty file"):
+        read_by_score(put(tmp_path, b""))
+
+
+SCORES = st.one_of(
+    st.sampled_from(
+        [0.0, -0.0, 1.0, 1.0 + 1e-9, 1e-45, 1.1754944e-38, -1.1754944e-38, 3e38, 1e-40, 16777217.0]
+    ),
+    st.floats(-1e30, 1e30, allow_nan=False),
+)
+DOCUMENTS = st.text(st.sampled_from("ab1é😀-"), min_size=1, max_size=4)
+
+
+@given(st.dictionaries(DOCUMENTS, SCORES, min_size=1, max_size=12), st.randoms())
+def test_the_order_is_that_of_trec_eval(
+    tmp_path_factory: pytest.TempPathFactory, scores: dict[str, float], random: Random
+) -> None:
+    lines = [f"t Q0 {document} 0 {score!r} x\n" for document, score in scores.items()]
+    random.shuffle(lines)
+    path = put(tmp_path_factory.mktemp("run"), "".join(lines).encode())
+    (ranking,) = read_by_score(path).run
+    for rank, document in enumerate(ranking.document_ids(), 1):
+        evaluator = pytrec_eval.RelevanceEvaluator({"t": {document: 1}}, {"recip_rank"})
+        assert evaluator.evaluate({"t": scores})["t"]["recip_rank"] == pytest.approx(1 / rank)
+
+
+@given(st.lists(SCORES, min_size=1, max_size=30))
+def test_distinct_scores_keep_the_order_whoever_reads_them(
+    tmp_path_factory: pytest.TempPathFactory, scores: list[float]
+) -> None:
+    scores = [float32(score) for score in scores]
+    documents = [f"d{place:02}" for place in range(len(scores))]
+    run = Run("r", (Ranking("t", Hits(documents, scores)),))
+    path = tmp_path_factory.mktemp("run") / "run.trec"
+    write_run(path, with_distinct_scores(run))
+    written = [line.split() for line in path.read_text().splitlines()]
+    assert [cells[2] for cells in written] == documents
+    doubles = [float(cells[4]) for cells in written]
+    floats = [float32(number) for number in doubles]
+    for numbers in (doubles, floats):
+        assert all(later < earlier for earlier, later in itertools.pairwise(numbers))
+    # No reader takes them for 0 who knows no numbers below the smallest one with all digits, unless they came so.
+    assert all(number == 0 or abs(number) >= 1.17e-38 or number in scores for number in floats)
+    assert read_by_score(path).tied == 0 and reordered(read_run(path)) == 0
+    assert read_by_score(path).run.rankings[0].document_ids() == tuple(documents)
+
+
+def test_scores_that_fall_already_stay_as_they_are() -> None:
+    run = Run("r", (Ranking("t", Hits(["a", "b", "c"], [3.5, 1.0, -2.0])), Ranking("u", Hits([], []))))
+    assert with_distinct_scores(run) == run
+    tied = Run("r", (Ranking("t", Hits(["a", "b", "c", "d"], [2.0, 1.0, 1.0, 0.5])),))
+    (ranking,) = with_distinct_scores(tied)
+    assert ranking.hits.scores == (2.0, 1.0, float32(1 - 2**-24), 0.5)
+    assert (reordered(tied), reordered(run)) == (1, 0)
+
+
+def test_below_the_last_number_there_is_none() -> None:
+    last = -3.4028234663852886e38
+    with pytest.raises(DataError, match="no numbers below its scores"):
+        with_distinct_scores(Run("r", (Ranking("t", Hits(["a", "b"], [last, last])),)))

@@ -133,11 +133,11 @@ def test_options_are_split_from_the_question(asked: str, expected: tuple[str, di
 
 
 def questions(
-    folder: Path, rows: str, known: set[str] | None = None, header: str = QUESTIONS, *, solved: bool = False
+    folder: Path, rows: str, known: set[str] | None = None, header: str = QUESTIONS, **options: bool
 ) -> tuple[list[Question], Problems]:
     problems = Problems()
     path = put(folder, header + rows, "dev.tsv")
-    return list(read_questions(path, problems, known, solved=solved)), problems
+    return list(read_questions(path, problems, known, **options)), problems
 
 
 def test_a_question_has_its_right_answer_and_its_explanation(tmp_path: Path) -> None:
@@ -155,7 +155,6 @@ def test_a_question_has_its_right_answer_and_its_explanation(tmp_path: Path) -> 
     [
         ("Q\tC\tHot? (A) ice (B) fire\tu|NE\n", "unknown answer"),
         ("Q\t\tHot? (A) ice (B) fire\tu|NE\n", "unknown answer"),
-        ("Q\tA\tHot?\tu|NE\n", "no options"),
         ("Q\tA\tHot? (A)(B) fire\tu|NE\n", "no options"),
         ("Q\tA\t(A) ice (B) fire\tu|NE\n", "no options"),
         ("Q\tA\tHot? (A) ice (B) fire\tu\n", "no role"),
@@ -172,6 +171,29 @@ def test_a_broken_question_is_told_with_its_line_and_left_out(tmp_path: Path, ro
     assert [question.id for question in found] == ["P"]
     ((told_kind, where),) = told(problems)
     assert told_kind == kind and where.startswith("line 3")
+
+
+@pytest.mark.parametrize("asked", ["Name what is hot.", "Hot? (A) ice"])
+def test_a_question_without_options_is_noted_and_asked_alone(tmp_path: Path, asked: str) -> None:
+    (question,), problems = questions(tmp_path, f"Q\tfire\t{asked}\tu|NE\n", {"u"})
+    assert (question.text, question.answer, question.gold) == (asked, "", {"u": ("NE",)})
+    assert noted(problems) == [("no options", "line 2: question Q")] and not told(problems)
+
+
+def test_the_columns_of_worldtree_2_are_known(tmp_path: Path) -> None:
+    header = "QuestionID\tAnswerKey\texplanation\tquestion\n"
+    (question,), problems = questions(tmp_path, "Q\tB\tu|NE\tHot? (A) ice (B) fire\n", {"u"}, header)
+    assert (question.id, question.text, question.answer, list(question.gold)) == ("Q", "Hot?", "fire", ["u"])
+    assert explained(tmp_path / "dev.tsv", problems) == {"Q": True}
+    assert not told(problems) and not noted(problems)
+
+
+def test_masked_questions_may_have_no_column_of_explanations(tmp_path: Path) -> None:
+    header, row = "questionID\tAnswerKey\tQuestion\n", "Q\tB\tHot? (A) ice (B) fire\n"
+    (question,), problems = questions(tmp_path, row, {"u"}, header, masked=True)
+    assert question.gold == {} and not told(problems)
+    assert explained(tmp_path / "dev.tsv", problems, masked=True) == {"Q": False}
+    assert told(questions(tmp_path, row, {"u"}, header)[1]) == [("missing column", "line 1")]
 
 
 def test_without_facts_explanations_are_not_looked_at(tmp_path: Path) -> None:

@@ -47,6 +47,18 @@ def test_question_and_answer_may_be_given_apart(tmp_path: Path) -> None:
     assert read(tmp_path, listed(alone))[0] == [RatedQuestion("Q", "Hot?", "fire", {})]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"queryText": "Hot? [ANSWER] "}, {"questionText": "Hot?", "answerText": " ", "queryText": ...}],
+)
+def test_a_question_without_an_answer_is_noted_and_asked_alone(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    found, told, problems = read(tmp_path, listed(question(**changes)))
+    assert found == [RatedQuestion("Q", "Hot?", "", {})] and not told
+    assert problems.notes is not None and [note.kind for note in problems.notes.problems] == ["no answer"]
+
+
 @pytest.mark.parametrize("documents", [..., None, []])
 def test_masked_questions_have_no_ratings(tmp_path: Path, documents: Any) -> None:
     value = listed(question(documents=documents))
@@ -67,7 +79,7 @@ def test_outside_a_masked_file_only_an_empty_list_is_right(tmp_path: Path) -> No
         ({"queryText": ...}, "missing key"),
         ({"queryText": 7}, "wrong type"),
         ({"questionText": "Cold?", "answerText": "fire"}, "contradiction"),
-        ({"questionText": "Hot?", "answerText": " "}, "blank text"),
+        ({"questionText": " ", "answerText": "fire"}, "blank text"),
         ({"questionText": "Hot?"}, "missing key"),
         ({"documents": [{"uuid": "u", "relevance": 7}]}, "rating out of range"),
         ({"documents": [{"uuid": "u", "relevance": -1}]}, "rating out of range"),

@@ -91,13 +91,6 @@ def test_a_seed_shuffles_the_same_way_each_time_and_is_recorded(log: JudgmentLog
     assert own_seed("ann") == own_seed("ann") != own_seed("ben")
 
 
-def test_blind_annotators_learn_nothing_of_others(log: JudgmentLog) -> None:
-    desk(log, "ben").grade("t1", ["a"], 1)
-    assert [one.annotator for one in desk(log).others("t1", "a")] == ["ben"]
-    assert desk(log, seed=1).others("t1", "a") == []
-    assert desk(log, "ben").others("t1", "a") == []
-
-
 def test_notes_and_reasons_are_kept_with_the_document(log: JudgmentLog) -> None:
     mine = desk(log)
     mine.note("t1", "a", "odd")

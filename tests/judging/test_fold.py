@@ -105,6 +105,20 @@ def test_a_decision_comes_before_every_opinion_until_it_is_retracted() -> None:
     assert grades(*opinions, decision, retracted(ANN, decision)) == {"d": 0}
 
 
+def test_of_annotators_by_name_their_own_word_counts_and_only_their_decisions() -> None:
+    opinions = [graded(ANN, 0), graded(BEN, 2), graded(Author("dan"), 2)]
+    decision = Author("kim").event("nlps", "t", "d", Action.adjudicate, grade=1)
+    events = [*opinions, decision]
+    assert grades(*events) == {"d": 1}
+    assert grades(*events, annotators=["ann"]) == {"d": 0}
+    assert grades(*events, annotators=["ann", "ben", "dan"]) == {"d": 2}
+    assert grades(*events, annotators=["ann", "kim"]) == grades(*events, annotators=["kim"]) == {"d": 1}
+    assert judged(View(events), Folding(annotators=["ann", "ben"])).disputed == (("t", "d"),)
+    later = BEN.event("nlps", "t", "d", Action.adjudicate, grade=3)
+    assert grades(*events, later, annotators=["ann", "kim"]) == {"d": 1}
+    assert grades(*events, annotators=["ann", "ben"], rule=Rule.decided) == {}
+
+
 @pytest.mark.parametrize(
     ("given", "majority", "median", "decided"),
     [

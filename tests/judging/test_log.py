@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from threading import Barrier
@@ -59,11 +60,14 @@ def test_what_was_appended_is_read_back_as_it_was(log: JudgmentLog) -> None:
         event("é 𝔸"),
         ANN.event("nlps", "t", "d", Action.note, text='a "note"\nof two lines', run="run", rank=3),
         ANN.event("nlps", "t", "d", Action.retract, refers="x"),
+        replace(event("in sight"), saw_others=True),
+        replace(event("alone"), saw_others=False),
     ]
     assert log.append(events[:1]) == 1
-    assert log.append(events[1:]) == 2
+    assert log.append(events[1:]) == 4
     assert written(log) == events
-    assert [place for place, _ in log.events(after=1)] == [2, 3]
+    assert [one.saw_others for one in written(log)] == [None, None, None, True, False]
+    assert [place for place, _ in log.events(after=1)] == [2, 3, 4, 5]
     assert list(log.events("another")) == []
 
 
@@ -243,12 +247,130 @@ def test_what_is_sent_and_what_came_is_remembered(log: JudgmentLog) -> None:
     assert len(log.unsent(another, another.sent, 9)) == 6 == log.waiting("there")
 
 
-def test_a_log_of_an_earlier_searchapp_goes_on(log: JudgmentLog) -> None:
-    log.append([event()])
-    for statement in ("DROP TABLE arrivals", "DROP TABLE mirrors", "PRAGMA user_version = 1"):
-        log._database.execute(statement)
-    log.close()
-    with JudgmentLog(log.path) as later:
-        assert len(later) == 1 and later.mirror("there", "first").sent == 0
-    with JudgmentLog(log.path) as again:
-        assert again.waiting("there") == 1
+def test_what_was_sent_of_one_task_is_remembered_apart(log: JudgmentLog) -> None:
+    mirror = log.mirror("there", "first")
+    other = replace(event("x"), task="checkthat")
+    log.append([event("a"), other, event("b")])
+    assert [one.document_id for _, one in log.unsent(mirror, 0, 9, "nlps")] == ["a", "b"]
+    assert (log.waiting("there"), log.waiting("there", "nlps"), log.waiting("there", "checkthat")) == (
+        3,
+        2,
+        1,
+    )
+    log.sent(mirror, 3, "nlps")
+    log.sent(mirror, 1, "nlps")  # by a process that is slower
+    assert (log.waiting("there"), log.waiting("there", "nlps")) == (1, 0)
+    assert [one for _, one in log.unsent(mirror, 0, 9)] == [other]
+    log.append([event("c")])
+    assert [one.document_id for _, one in log.unsent(mirror, 0, 9, "nlps")] == ["c"]
+    # What comes from there leaves the other task's waiting.
+    assert log.receive(mirror, [event("d")], 7) == 1
+    assert [one.document_id for _, one in log.unsent(mirror, 0, 9)] == ["x", "c"]
+    log.sent(mirror, 4)
+    assert log.waiting("there") == 0
+    assert log.receive(mirror, [event("e")], 8) == 1 and log.mirror("there", "first").sent == 6
+    # An index that was made again has nothing of all this.
+    again = log.mirror("there", "second")
+    assert len(log.unsent(again, 0, 9, "nlps")) == 5 and log.waiting("there", "nlps") == 5
+
+
+FIRST = """
+CREATE TABLE events (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL, time TEXT NOT NULL, annotator TEXT NOT NULL, kind TEXT NOT NULL, channel TEXT NOT NULL,
+    task TEXT NOT NULL, topic_id TEXT NOT NULL, document_id TEXT NOT NULL, action TEXT NOT NULL, grade INTEGER,
+    text TEXT NOT NULL, run TEXT NOT NULL, rank INTEGER, refers TEXT NOT NULL,
+    UNIQUE (id)
+) STRICT;
+CREATE INDEX events_by_task ON events (task, sequence);
+CREATE TRIGGER never_updated BEFORE UPDATE ON events
+    BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
+CREATE TRIGGER never_deleted BEFORE DELETE ON events
+    BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
+PRAGMA user_version = 1;
+"""
+"""The log as the first searchapp made it."""
+
+SECOND = """
+CREATE TABLE mirrors (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, address TEXT NOT NULL, identity TEXT NOT NULL,
+    sent INTEGER NOT NULL DEFAULT 0, received INTEGER NOT NULL DEFAULT -1, UNIQUE (address, identity)
+) STRICT;
+CREATE TABLE arrivals (sequence INTEGER PRIMARY KEY, mirror INTEGER NOT NULL REFERENCES mirrors (number)) STRICT;
+PRAGMA user_version = 2;
+"""
+"""What the second one added, which could synchronize."""
+
+FOURTH = """
+CREATE TABLE sent_of_tasks (
+    mirror INTEGER NOT NULL REFERENCES mirrors (number), task TEXT NOT NULL, up_to INTEGER NOT NULL,
+    PRIMARY KEY (mirror, task)
+) STRICT;
+CREATE TABLE imports (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, task TEXT NOT NULL, file TEXT NOT NULL,
+    format TEXT NOT NULL, events INTEGER NOT NULL
+) STRICT;
+CREATE TABLE imported (sequence INTEGER PRIMARY KEY, import INTEGER NOT NULL REFERENCES imports (number)) STRICT;
+PRAGMA user_version = 4;
+"""
+"""What the fourth one added, which knows what came with which file."""
+
+OLD_COLUMNS = [name for name in event().to_json() if name != "saw_others"]
+
+
+def old_log(path: Path, *scripts: str) -> sqlite3.Connection:
+    """A log of an earlier searchapp with one event, still open."""
+    database = sqlite3.connect(path, isolation_level=None)
+    for script in scripts:
+        database.executescript(script)
+    database.execute("PRAGMA journal_mode = WAL")
+    write_as_before(database, "old")
+    return database
+
+
+def write_as_before(database: sqlite3.Connection, document: str) -> None:
+    marks = ", ".join("?" * len(OLD_COLUMNS))
+    values = [value for name, value in event(document).to_json().items() if name in OLD_COLUMNS]
+    database.execute(f"INSERT INTO events ({', '.join(OLD_COLUMNS)}) VALUES ({marks})", values)
+
+
+@pytest.mark.parametrize(
+    "scripts", [(FIRST,), (FIRST, SECOND), (FIRST, SECOND, FOURTH)], ids=["first", "second", "fourth"]
+)
+def test_a_log_of_an_earlier_searchapp_goes_on(tmp_path: Path, scripts: tuple[str, ...]) -> None:
+    path = tmp_path / "judgments.sqlite"
+    old_log(path, *scripts).close()
+    with JudgmentLog(path) as log:
+        assert [(one.document_id, one.saw_others) for one in written(log)] == [("old", None)]
+        log.append([replace(event("new"), saw_others=True)])
+        assert log.mirror("there", "first").sent == 0 and log.imports("nlps") == []
+    with JudgmentLog(path) as again:
+        assert [one.saw_others for one in written(again)] == [None, True]
+        assert again.waiting("there") == 2
+        with pytest.raises(sqlite3.IntegrityError, match="never"):
+            again._database.execute("UPDATE events SET saw_others = 0")
+
+
+def test_an_earlier_searchapp_that_is_still_open_writes_on(tmp_path: Path) -> None:
+    path = tmp_path / "judgments.sqlite"
+    old = old_log(path, FIRST, SECOND)
+    with JudgmentLog(path) as log:
+        log.append([replace(event("new"), saw_others=False)])
+        write_as_before(old, "old still")
+        assert [one.saw_others for one in written(log)] == [None, False, None]
+    old.close()
+
+
+def test_several_may_bring_an_earlier_log_up_to_date_at_once(tmp_path: Path) -> None:
+    path, at_once = tmp_path / "judgments.sqlite", 6
+    old_log(path, FIRST).close()
+    together = Barrier(at_once)
+
+    def write(name: int) -> int:
+        together.wait()
+        with JudgmentLog(path) as log:
+            return log.append([event(str(name))])
+
+    with ThreadPoolExecutor(at_once) as threads:
+        assert sum(threads.map(write, range(at_once))) == at_once
+    assert len(sound(path)) == at_once + 1

@@ -9,6 +9,8 @@ from searchapp import resources
 from searchapp.errors import DataError, UsageError
 from searchapp.model import Topic
 from searchapp.ranking import recipes
+from searchapp.ranking.signals import KINDS
+from searchapp.ranking.signals.base import Need
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def test_an_unknown_recipe_is_refused_with_those_that_exist(my_recipes: Path) ->
 
 
 def test_an_unknown_parameter_is_refused(my_recipes: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no parameter 'bost': it has boost"):
+    with pytest.raises(UsageError, match=r"has no parameter 'bost' \(did you mean boost\?\): it has boost"):
         recipes.load("mine", "plain", {"bost": 3})
 
 
@@ -69,7 +71,7 @@ def test_every_shipped_recipe_loads_and_says_what_it_is() -> None:
 
 def test_votes_are_added_on_the_scale_that_the_recipe_names() -> None:
     for task, scale in (("nlps", "shares"), ("explanation-2019", "scores")):
-        assert recipes.load(task, "neighbours").manifest()["neighbours"]["scale"] == scale
+        assert recipes.load(task, "neighbours").manifest()["fusion"] == {"by": "sum", "scale": scale}
 
 
 def test_an_unknown_scale_is_refused(my_recipes: Path) -> None:
@@ -78,3 +80,103 @@ def test_an_unknown_scale_is_refused(my_recipes: Path) -> None:
     (my_recipes / "recipes.toml").write_text(text)
     with pytest.raises(DataError, match=r"has no scale 'ranks': choose shares or scores"):
         recipes.load("mine", "scaled")
+
+
+SIGNALS = """signals = [
+  { signal = "direct", template = "plain", weight = 0.5 },
+  { signal = "neighbours", template = "plain", k = 3, power = 2.0 },
+  { signal = "neighbours", name = "far", template = "plain", k = 30, power = 2.0 },
+]
+parameters = { boost = 1.0 }
+"""
+
+
+def write(folder: Path, text: str) -> None:
+    (folder / "recipes.toml").write_text(f"[x]\n{text}")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "now"),
+    [
+        ("template = 'plain'", "signals = [{ signal = 'direct', template = 'plain' }]"),
+        (
+            "template = 'plain'\nneighbours = { template = 'plain', k = 3, power = 2, direct = 0.5, scale = 'scores' }",
+            "signals = [{ signal = 'direct', template = 'plain', weight = 0.5 }, "
+            "{ signal = 'neighbours', template = 'plain', k = 3, power = 2.0 }]\n"
+            "fusion = { by = 'sum', scale = 'scores' }",
+        ),
+        (
+            "template = 'plain'\nlabelled = { template = 'plain', k = 3, power = 2.0, rank_constant = 60 }",
+            "signals = [{ signal = 'direct', template = 'plain' }, "
+            "{ signal = 'labelled', template = 'plain', k = 3, power = 2.0 }]\n"
+            "fusion = { by = 'ranks', rank_constant = 60.0 }",
+        ),
+        (
+            "template = 'plain'\nbaseline = 'tfidf'",
+            "template = 'plain'\nsignals = [{ signal = 'tfidf' }]",
+        ),
+    ],
+    ids=["direct", "neighbours", "labelled", "baseline"],
+)
+def test_a_recipe_of_the_earlier_form_is_the_same(my_recipes: Path, earlier: str, now: str) -> None:
+    loaded = []
+    for text in (earlier, now):
+        write(my_recipes, f"{text}\nparameters = {{ boost = 1.0 }}\n")
+        loaded.append(recipes.load("mine", "x").manifest())
+    assert loaded[0] == loaded[1]
+
+
+def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my_recipes: Path) -> None:
+    write(my_recipes, SIGNALS)
+    recipe = recipes.load("mine", "x", {"far.k": 7, "direct": 2, "boost": 4, "neighbours.power": 0})
+    direct, near, far = recipe.manifest()["signals"]
+    assert (direct["weight"], near["k"], near["power"], far["k"], far["power"]) == (2.0, 3, 0.0, 7, 2.0)
+    assert recipe.parameters == {"boost": 4}
+    with pytest.raises(UsageError, match=r"several parameters k: name neighbours\.k or far\.k"):
+        recipes.load("mine", "x", {"k": 7})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SIGNALS.replace(', name = "far"', ""), "two signals neighbours: give each a name"),
+        (SIGNALS.replace("neighbours", "neighbors"), "has no signal 'neighbors'"),
+        (SIGNALS.replace("k = 3,", ""), "says no k for 'neighbours'"),
+        (SIGNALS.replace("k = 3,", "k = 3, kk = 3,"), "unknown key 'kk' .*in 'neighbours'"),
+        (SIGNALS.replace("k = 3,", "k = true,"), "k must be a whole number"),
+        (SIGNALS.replace("0.5", "-0.5"), "weight must be a number that is not negative"),
+        (SIGNALS.replace("0.5", "nan"), "weight must be a number that is not negative"),
+        (SIGNALS.replace("power = 2.0", "power = inf"), "power must be a number that is not negative"),
+        (SIGNALS + "fusion = { by = 'max' }", "has no fusion by 'max': choose sum or ranks"),
+        (SIGNALS + "fusion = { by = 'ranks' }", "says no rank_constant for 'fusion'"),
+        (SIGNALS + "fusion = { by = 'sum', scale = 'x' }", "has no scale 'x'"),
+        (SIGNALS + "fusion = { by = 'sum', constant = 1 }", "unknown key 'constant'"),
+        (SIGNALS + "fusion = 'sum'", "fusion must be a table"),
+        (SIGNALS + "baseline = 'tfidf'", "has signals and, of the earlier form, baseline"),
+        ("signals = []", "has no signals"),
+        ("signals = ['direct']", "has a signal that does not say which"),
+        ("signals = [{ signal = 'tfidf' }]", "names no template, which says what a search asks"),
+        (
+            "signals = [{ signal = 'labelled', template = 'plain', k = 1, power = 1 }]\ntemplate = 'plain'",
+            "begins with labelled, which needs candidates",
+        ),
+        (
+            "template = 'plain'\nneighbours = { template = 'plain', k = 1, power = 1, direct = 1 }\n"
+            "labelled = { template = 'plain', k = 1, power = 1, rank_constant = 1 }",
+            "has both labelled and neighbours",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_recipe_is_said(my_recipes: Path, text: str, message: str) -> None:
+    write(my_recipes, text)
+    with pytest.raises((DataError, UsageError), match=message):
+        recipes.load("mine", "x")
+
+
+def test_the_signals_that_need_solved_topics_are_known_to_who_lists_recipes() -> None:
+    needing = {name for name, kind in KINDS.items() if kind.needs & {Need.examples, Need.labels}}
+    assert needing == {*resources.LEARNING}
+
+
+def test_every_kind_of_signal_says_what_it_is_called() -> None:
+    assert all(name == kind.kind for name, kind in KINDS.items())

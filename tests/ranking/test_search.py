@@ -35,6 +35,7 @@ def test_text_fields_are_found_at_every_depth() -> None:
 
 def test_marks_become_ranges_of_the_text() -> None:
     assert unmarked("a \ue000normal\ue001 \ue000subgroup\ue001s") == ("a normal subgroups", [(2, 8), (9, 17)])
+    assert unmarked("$\ue000\ue0015") == ("$5", [])
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)).map(lambda span: tuple(sorted(span)))))

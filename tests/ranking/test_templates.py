@@ -54,6 +54,8 @@ def test_a_missing_variable_is_named_with_those_that_exist() -> None:
     template = Template({"match": {"text": "{{topic.answer}}"}}, "nlps/mine")
     with pytest.raises(DataError, match=r"nlps/mine: there is no variable \{\{topic.answer\}\}.*topic.text"):
         template.render({"topic.text": "x"})
+    with pytest.raises(DataError, match=r"topic.answer\}\} \(did you mean topic.answers\?\): this task"):
+        template.render({"topic.text": "x", "topic.answers": "y"})
 
 
 @pytest.mark.parametrize(

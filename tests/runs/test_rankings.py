@@ -32,6 +32,36 @@ def test_each_ranking_is_that_of_the_whole_file(
         assert read.length(topic) == len(found)
 
 
+@pytest.mark.parametrize(
+    ("scores", "scored"),
+    [
+        ([3.5, 2, 1], 3),
+        ([3.5, 2, 0, 0], 2),
+        ([0.0001, 0], 1),
+        ([0, 0, 0], 0),
+        ([2, 0, -1], 3),  # of a run with scores below 0, one of 0 is a score like others
+        ([-1, -2], 2),
+        ([0, -2], 2),
+        ([1, -0.0], 1),
+    ],
+)
+def test_documents_without_a_score_stand_at_the_end(tmp_path: Path, scores: list[float], scored: int) -> None:
+    lines = [
+        f"t{topic} Q0 d{rank} {rank} {score} x\n" for topic in (1, 2) for rank, score in enumerate(scores, 1)
+    ]
+    (tmp_path / "run.trec").write_text("".join(lines))
+    rankings = RunRankings(tmp_path)
+    assert (rankings.scored("t1"), rankings.scored("t2")) == (scored, scored)
+    for at_most in range(1, 6):
+        assert rankings.scored("t1", at_most) == rankings.scored("t2", at_most) == min(scored, at_most)
+
+
+def test_an_altered_score_is_told(tmp_path: Path) -> None:
+    (tmp_path / "run.trec").write_text("t1 Q0 d1 1 high x\n")
+    with pytest.raises(DataError, match="a line of topic t1"):
+        RunRankings(tmp_path).scored("t1")
+
+
 LINES = [f"t{topic} Q0 d{rank} {rank} {10 - rank} x\n" for topic in (1, 2) for rank in (1, 2, 3)]
 
 

@@ -105,24 +105,29 @@ def test_a_mapping_that_cannot_serve_is_refused(tmp_path: Path, content: str, me
 
 
 def test_an_unknown_mapping_is_refused_with_those_that_exist(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"there is no mapping 'txt': choose .*premises or .*text"):
+    with pytest.raises(
+        DataError, match=r"no mapping 'txt' \(did you mean text\?\): choose .*premises or .*text"
+    ):
         task_of(tmp_path, 'mapping = "txt"\n' + LEAST).index_mapping()
 
 
 def test_a_task_has_the_shipped_recipes_and_its_own(sample: Task, tmp_path: Path) -> None:
     assert recipes.names(sample.recipe_book()) == ["bm25", "half", "neighbours", "words"]
     half = recipes.load(sample.recipe_book(), "half")
-    assert half.template.name == "cooking/half.json"
+    assert half.query.template.name == "cooking/half.json"
     assert half.parameters == {"half": 0.5}
     plain = task_of(tmp_path, LEAST)
     assert recipes.names(plain.recipe_book()) == ["bm25", "words"]  # it has no solved topics to learn from
-    assert recipes.load(plain.recipe_book(), plain.default_recipe).template.name == "mine/bm25"
+    assert recipes.load(plain.recipe_book(), plain.default_recipe).query.template.name == "mine/bm25"
 
 
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
-        ('template = "bm26"', "there is no template 'bm26': choose bm25 or similar or words"),
+        (
+            'template = "bm26"',
+            "there is no template 'bm26' (did you mean bm25?): choose bm25 or similar or words",
+        ),
         ('template = "none.json"', "none.json: there is no such file"),
         ("template = 3", "the recipe mine/own: template must be text in quotes: correct mine.toml"),
         (
@@ -134,7 +139,10 @@ def test_a_task_has_the_shipped_recipes_and_its_own(sample: Task, tmp_path: Path
             "a template must be named by text in quotes, not by 3",
         ),
         ('template = "whole.json"', 'mine/whole.json: a template must have "size": "{{depth}}"'),
-        ('templat = "bm25"', "the recipe mine/own has the unknown key 'templat': correct mine.toml"),
+        (
+            'templat = "bm25"',
+            "mine/own has the unknown key 'templat' (did you mean template?): correct mine.toml",
+        ),
     ],
 )
 def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> None:
@@ -154,7 +162,7 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
         ),
         (
             LEAST + "flie = 1\n",
-            "line 4: unknown key: [documents] has 'flie': there are file, files, format, ",
+            "line 4: unknown key: [documents] has 'flie' (did you mean file?): there are file, files, format, ",
         ),
         ('name = "mine"\n', ": missing key: the file needs documents"),
         ('name = "mine"\n[documents]\n', "line 2: missing key: [documents] needs either file or files"),
@@ -174,7 +182,7 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
         ('grades = ["no"]\n' + LEAST, "line 1: wrong value: grades need at least two labels"),
         (
             'examples = "train"\n' + LEAST,
-            "line 1: unknown split: examples names 'train': choose none is named",
+            "line 1: unknown split: examples names 'train': none is named",
         ),
         (
             "topics_are_documents = 1\n" + LEAST,
@@ -192,7 +200,8 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
         ),
         (
             LEAST + '[topics.a]\nfile = "t.csv"\ngold = { file = "g.csv", rade = "x" }\n',
-            "line 6: unknown key: [topics.a.gold] has 'rade': there are file, format, topic, document, grade, columns",
+            "line 6: unknown key: [topics.a.gold] has 'rade' (did you mean grade?): "
+            "there are file, format, topic, document, grade, columns",
         ),
         ("recipes = 3\n" + LEAST, "line 1: wrong value: recipes must be a table [recipes]"),
         (LEAST + 'x = "\n', "line 4 column 6: not TOML: illegal character '\\n'"),

@@ -7,7 +7,6 @@ import pytest
 
 from searchapp import tasks
 from searchapp.errors import InvalidFiles, UsageError
-from searchapp.formats import graded
 from searchapp.formats.problems import Problems
 from searchapp.tasks import starter
 
@@ -38,7 +37,7 @@ def test_columns_are_filled_in(tmp_path: Path) -> None:
     topics.write_text('{"query_id": 1, "query": "x", "kind": "k"}\n')
     gold.write_text("query-id\tcorpus-id\tscore\n1\td1\t2\n")
     path = tmp_path / "task.toml"
-    seen = [starter.look_at(documents), starter.look_at(topics), starter.look_at(gold, graded.FORMATS)]
+    seen = [starter.look_at(documents), starter.look_at(topics), starter.look_at(gold, gold=True)]
     path.write_text(starter.text_of(path, "mine", seen[:1], seen[1], seen[2]))
     held = tomllib.loads(path.read_text())
     assert held["documents"] == {"file": "data/d.csv", "id": "doc_id", "text": "body"}
@@ -86,3 +85,85 @@ def test_a_file_that_cannot_be_described_is_refused(
 )
 def test_a_file_gives_its_task_a_name(path: str, name: str) -> None:
     assert starter.name_for(Path(path)) == name
+
+
+@pytest.mark.parametrize("name", ["d.tsv", "d.dat"])
+def test_a_table_without_a_header_line_keeps_its_first_line(tmp_path: Path, name: str) -> None:
+    documents, topics, gold = tmp_path / name, tmp_path / "t.csv", tmp_path / "g.tsv"
+    documents.write_text("d1\tfirst things first\nd2\tand then the second\n")
+    topics.write_text('1,"what, first?"\n2,second thoughts\n')
+    gold.write_text("1\td1\t1\n2\td2\t2\n")
+    seen = [starter.look_at(documents), starter.look_at(topics), starter.look_at(gold, gold=True)]
+    assert [one.header for one in seen] == [False, False, False]
+    assert seen[0].assumed == (
+        f"{documents}: it has no header line, as it seems ('d1' looks like what is below it): else say --header; "
+        "its columns are called id, text"
+    )
+    path = tmp_path / "task.toml"
+    path.write_text(starter.text_of(path, "mine", seen[:1], seen[1], seen[2]))
+    task = tasks.load(str(path))
+    problems = Problems()
+    assert [one.id for one in task.documents(tmp_path, problems)] == ["d1", "d2"]
+    assert [one.text for one in task.topics(tmp_path, "dev", problems)] == ["what, first?", "second thoughts"]
+    assert task.check_split(tmp_path, "dev", problems) == 2
+    assert task.gold_grades([gold], tmp_path, "dev") == {"1": {"d1": 1}, "2": {"d2": 2}}
+    assert task.grades == ("not relevant", "relevant, grade 1", "relevant, grade 2")
+    assert not list(problems)
+
+
+def test_what_the_person_says_of_header_lines_holds(tmp_path: Path) -> None:
+    path = tmp_path / "d.tsv"
+    path.write_text("d1\tfirst\nd2\tsecond\n")
+    said = starter.look_at(path, header=True)
+    assert (said.columns, said.assumed) == (("d1", "first"), None)
+    path.write_text("id\ttext\nd2\tsecond\n")
+    said = starter.look_at(path, header=False)
+    assert (said.columns, said.header, said.assumed) == (("id", "text"), False, None)
+    assert len(said.records) == 2
+    assert (starter.look_at(path).assumed or "").endswith("(the first line has 'id'): else say --no-header")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("q1\td1\nq2\td1\n", {"q1": {"d1": 1}, "q2": {"d1": 1}}),
+        ("q1\td1\t2\nq2\td1\t0\n", {"q1": {"d1": 2}, "q2": {"d1": 0}}),
+        ("q1\t0\td1\t2\nq2\t0\td1\t0\n", {"q1": {"d1": 2}, "q2": {"d1": 0}}),
+    ],
+)
+def test_gold_without_a_header_line_is_understood_by_its_columns(
+    tmp_path: Path, content: str, expected: dict[str, dict[str, int]]
+) -> None:
+    (tmp_path / "d.jsonl").write_text('{"id": "d1", "text": "x"}\n')
+    (tmp_path / "t.jsonl").write_text('{"id": "q1", "text": "x"}\n{"id": "q2", "text": "x"}\n')
+    (tmp_path / "g.tsv").write_text(content)
+    path = tmp_path / "task.toml"
+    documents, topics = starter.look_at(tmp_path / "d.jsonl"), starter.look_at(tmp_path / "t.jsonl")
+    gold = starter.look_at(tmp_path / "g.tsv", gold=True)
+    path.write_text(starter.text_of(path, "mine", [documents], topics, gold))
+    assert tasks.load(str(path)).gold_grades([tmp_path / "g.tsv"], tmp_path, "dev") == expected
+
+
+def test_the_format_is_written_where_the_name_does_not_tell_it(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("id\ttext\n1\ta, b\n")
+    (tmp_path / "t.dat").write_text('{"id": "q1", "text": "x"}\n')
+    (tmp_path / "g.dat").write_text("q1 0 1 1\n")
+    path = tmp_path / "task.toml"
+    documents, topics = starter.look_at(tmp_path / "d.csv"), starter.look_at(tmp_path / "t.dat")
+    gold = starter.look_at(tmp_path / "g.dat", gold=True)
+    path.write_text(starter.text_of(path, "mine", [documents], topics, gold))
+    held = tomllib.loads(path.read_text())
+    assert held["documents"] == {"file": "d.csv", "format": "tsv", "id": "id", "text": "text"}
+    assert held["topics"]["dev"]["format"] == "jsonl"
+    assert held["topics"]["dev"]["gold"] == {"file": "g.dat", "format": "trec"}
+    problems = Problems()
+    assert tasks.load(str(path)).check_split(tmp_path, "dev", problems) == 1
+    assert not list(problems)
+
+
+def test_files_of_documents_must_agree_on_their_header_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("id\ttext\n1\ta\n")
+    (tmp_path / "b.tsv").write_text("2\tb\n3\tc\n")
+    seen = [starter.look_at(tmp_path / name) for name in ("a.tsv", "b.tsv")]
+    with pytest.raises(UsageError, match="some files of documents have a header line and others none"):
+        starter.text_of(tmp_path / "task.toml", "mine", seen)

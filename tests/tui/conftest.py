@@ -21,17 +21,20 @@ from searchapp.judging.desk import Desk
 from searchapp.judging.disputes import Adjudication
 from searchapp.judging.events import Action, Author, Event, Kind
 from searchapp.judging.log import JudgmentLog
+from searchapp.judging.presence import Presence
 from searchapp.judging.session import Place, Session
 from searchapp.runs.material import Material
 from searchapp.settings import Settings
 from searchapp.tasks import load
 from searchapp.tui import keys
 from searchapp.tui.adjudicate.app import AdjudicateApp
+from searchapp.tui.content import Plain
 from searchapp.tui.judge.app import JudgeApp
+from searchapp.tui.telling import beginning
 from searchapp.tui.work import WorkApp, WorkScreen
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
-SPLITS = {"nlps": "dev", "explanation-2021": "dev", "checkthat": "training"}
+SPLITS = {"nlps": "dev", "explanation-2019": "dev", "explanation-2021": "dev", "checkthat": "training"}
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,9 @@ class Judging:
         seed: int | None = None,
         depth: int | None = None,
         start: str | None = None,
+        see_others: bool = False,
+        unscored: bool = True,
+        presence: Presence | None = None,
     ) -> JudgeApp:
         path = self._prepared.run(task)
         loaded = load(task)
@@ -92,10 +98,17 @@ class Judging:
         self.material = material
         session = self.session("ann", task)
         self.desk = Desk(
-            session, material.topics, material.ranking, material.rankings.length, material.name, depth, seed
+            session,
+            material.topics,
+            material.ranking,
+            material.rankings.length if unscored else material.scored,
+            material.name,
+            depth,
+            seed,
+            see_others=see_others,
         )
         settings = keys.load(self.home, loaded.grades)
-        return JudgeApp(self.desk, material, settings, f"{task} {SPLITS[task]} · ann", start)
+        return JudgeApp(self.desk, material, settings, f"{task} {SPLITS[task]} · ann", start, presence)
 
     def adjudicating(self, between: tuple[str, ...] | None = None) -> AdjudicateApp:
         """The adjudicating screen after three people and a model have judged two topics of the sample."""
@@ -119,6 +132,10 @@ class Judging:
         self.adjudication = Adjudication(session, between)
         settings = keys.load(self.home, load("nlps").grades)
         return AdjudicateApp(self.adjudication, self.material, settings, "nlps · kim decides")
+
+    def begin(self, document: str) -> str:
+        """How a document is called in what is said of it."""
+        return beginning(document, self.material.texts([document])[0])
 
     def close(self) -> None:
         self._opened.close()
@@ -178,3 +195,9 @@ def text_of(app: WorkApp) -> str:
     """What stands on the screen."""
     lines = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in line) for line in lines)
+
+
+def question(app: WorkApp) -> str:
+    """What is asked; nothing if nothing is."""
+    asked = app.screen.query(".question")
+    return str(asked.first(Plain).render()) if asked else ""

@@ -37,7 +37,8 @@ def test_one_key_decides_saves_and_goes_on_to_the_next_open_one(judging: Judging
         ids = [dispute.document_id for dispute in judging.adjudication.disputes]
         await pilot.press("1")
         assert screen.disputes.cursor == 1
-        assert f"saved  {ids[0]}: decided, 1 relevant" in text_of(app) and "1 of 4 decided" in text_of(app)
+        assert f"saved  decided 1 relevant: {judging.begin(ids[0])}" in text_of(app)
+        assert "1 of 4 decided" in text_of(app)
         assert judging.events()[-1].channel == "interface"
         await pilot.press("down", "0", "0")  # the second one is left open, and comes when the last is decided
         assert screen.disputes.cursor == 1
@@ -260,7 +261,7 @@ def test_prompts_decide_too(judging: Judging) -> None:
     for part in (
         "ann, a person: 1 relevant: by definition",
         "eve, a person: can't tell: needs the whole page",
-        f"saved. {ids[0]}: decided, 1 relevant",
+        f"saved. decided 1 relevant: {judging.begin(ids[0])}",
         "decided by kim: 1 relevant: as it says",
         "your note: odd",
         "there is no grade 9: nothing is written",

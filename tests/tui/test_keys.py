@@ -45,7 +45,7 @@ def test_a_grade_above_9_can_be_given_a_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[judge.keys]\nundone = "z"\n', "no action 'undone'"),
+        ('[judge.keys]\nundone = "z"\n', r"no action 'undone' \(did you mean undo\?\)"),
         ('[judge.keys]\nundo = "z"\nredo = "z"\n', "the key 'z' in .* is that of both 'undo' and 'redo'"),
         ('[judge.keys]\nundo = "s"\n', "gives the key of 'skip' to 'undo'"),
         ("[judge.keys]\nundo = 1\n", "the key of 'undo' .* must be the name of a key"),

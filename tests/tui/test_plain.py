@@ -15,7 +15,12 @@ from tests.tui.conftest import Judging
 
 
 def talk(
-    judging: Judging, *lines: str, task: str = "nlps", seed: int | None = None, depth: int | None = None
+    judging: Judging,
+    *lines: str,
+    task: str = "nlps",
+    seed: int | None = None,
+    depth: int | None = None,
+    see_others: bool = False,
 ) -> str:
     """What is said when these lines are typed; the end of the input follows them."""
     out = io.StringIO()
@@ -28,7 +33,7 @@ def talk(
         except StopIteration:
             raise EOFError from None
 
-    judging.app(task, seed=seed, depth=depth)
+    judging.app(task, seed=seed, depth=depth, see_others=see_others)
     Prompts(judging.desk, judging.material, "title", ask=ask, out=out).converse()
     return out.getvalue()
 
@@ -99,7 +104,8 @@ def test_blind_prompts_hide_scores_and_others(judging: Judging) -> None:
     judging.session("ben").grade([Place(topic, one) for one in judging.desk.order(topic).documents], 1)
     shown = talk(judging, "score", "1", seed=3)
     assert "ben" not in shown and "AP" not in shown and "Blind" in shown
-    assert "ben: 1 relevant" in talk(judging, "d")
+    assert "ben: 1 relevant" not in talk(judging, "d", "+", "-")
+    assert "ben: 1 relevant" in talk(judging, "# 1", "1", "# 1")
 
 
 def test_debates_are_read_with_their_context(judging: Judging) -> None:

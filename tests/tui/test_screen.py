@@ -29,7 +29,7 @@ def test_one_key_grades_saves_and_moves_on(judging: Judging) -> None:
         assert screen.ranking.cursor == 1 and screen.document_id != first
         (event,) = judging.events()
         assert (event.document_id, event.grade, event.rank, event.annotator) == (first, 1, 1, "ann")
-        assert f"saved  {first}: 1 relevant" in text_of(app)
+        assert first is not None and f"saved  1 relevant: {judging.begin(first)}" in text_of(app)
         assert f"Document {screen.document_id}" in text_of(app)
 
     app = judging.app()
@@ -234,7 +234,7 @@ def test_blind_judging_shows_no_ranks_scores_or_others(judging: Judging) -> None
     drive(app, steps)
 
 
-def test_others_grades_are_shown_when_judging_is_not_blind(judging: Judging) -> None:
+def test_others_grades_are_hidden_until_ones_own_is_given(judging: Judging) -> None:
     app = judging.app()
     first = Place(judging.desk.topics[0], judging.desk.order(judging.desk.topics[0]).documents[0])
     judging.session("ben").grade([first], 1, "by definition")
@@ -244,8 +244,36 @@ def test_others_grades_are_shown_when_judging_is_not_blind(judging: Judging) -> 
         screen._every_while()
         await settled(pilot)
         shown = text_of(app)
+        assert "2 judgments of ben and bot came in" in shown
+        assert "by definition" not in shown and "(a model)" not in shown
+        await pilot.press("s", "up", "n", *"odd", "enter")
+        assert "by definition" not in text_of(app)  # neither is an opinion
+        await pilot.press("0", "up")
+        shown = text_of(app)
         assert "ben  1 relevant: by definition" in shown and "bot  0 not relevant (a model)" in shown
+        await pilot.press("1", "up", "u")
+        assert [(one.action.value, one.saw_others) for one in judging.events() if one.annotator == "ann"] == [
+            ("skip", False),
+            ("note", False),
+            ("grade", False),
+            ("grade", True),
+            ("retract", None),
+        ]
 
+    drive(app, steps)
+
+
+def test_others_are_shown_always_to_who_wants_to_see_them(judging: Judging) -> None:
+    judging.app()
+    first = judging.desk.order(judging.desk.topics[0]).documents[0]
+    judging.session("ben").grade([Place(judging.desk.topics[0], first)], 1, "by definition")
+
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        assert "ben  1 relevant: by definition" in text_of(app)
+        await pilot.press("1", "1")
+        assert [one.saw_others for one in judging.events()[1:]] == [True, False]
+
+    app = judging.app(see_others=True)
     drive(app, steps)
 
 

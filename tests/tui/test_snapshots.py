@@ -22,6 +22,9 @@ from searchapp.tui.work import WorkApp, WorkScreen
 from tests.tui.conftest import Judging, drive, settled
 
 FOLDER = Path(__file__).parent / "snapshots"
+DOCS = Path(__file__).parents[2] / "docs" / "images"
+"""Where the pictures are that the documentation shows: they are compared, and written anew, like the others."""
+
 PINNED = re.search(r"(?m)^textual==(.+)$", (Path(__file__).parents[2] / "constraints.txt").read_text())
 
 SCREENS = {
@@ -31,6 +34,7 @@ SCREENS = {
     "topics": ("t", "down"),
     "reason": ("r",),
     "note": ("n", *"seen before"),
+    "judged": ("1", "0", "n", *"odd", "enter", "s", "l", "tab", "shift+tab"),
 }
 DECIDING = {
     "deciding": ("1", "r", "0", *"too general", "enter", "n", *"see 1.2", "enter"),
@@ -49,7 +53,11 @@ sizes = pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["80x24", "16
 @looks
 @sizes
 @pytest.mark.parametrize("name", SCREENS)
-def test_screens_look_as_they_did(judging: Judging, name: str, size: tuple[int, int], look: str) -> None:
+def test_screens_look_as_they_did(
+    judging: Judging, name: str, size: tuple[int, int], look: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "datetime", TickingClock)  # so that pace and order are always the same ones
+    monkeypatch.setattr(TickingClock, "ticks", 0)
     app = judging.app()
     topic = judging.desk.topics[0]
     documents = judging.desk.order(topic).documents
@@ -69,6 +77,25 @@ def test_the_adjudicating_screen_looks_as_it_did(
     compare(judging.adjudicating(("ann", "ben", "bot")), DECIDING[name], name, size, look)
 
 
+@pinned
+def test_the_pictures_of_the_documentation_are_what_is_seen(
+    judging: Judging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "datetime", TickingClock)
+    monkeypatch.setattr(TickingClock, "ticks", 0)
+    app = judging.app(unscored=False)
+    compare(
+        app, ("m", "1", "0", "1", "n", *"see 102", "enter", "s", "x", "1"), "judging", (140, 36), "dark", DOCS
+    )
+
+
+@pinned
+def test_the_picture_of_deciding_is_what_is_seen(judging: Judging, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "datetime", StandingClock)
+    pressed = ("1", "r", "0", *"too general", "enter")
+    compare(judging.adjudicating(("ann", "ben", "bot")), pressed, "adjudicating", (140, 36), "dark", DOCS)
+
+
 class StandingClock(datetime):
     """A clock that tells the same time in every picture."""
 
@@ -77,7 +104,25 @@ class StandingClock(datetime):
         return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
 
 
-def compare(app: WorkApp, pressed: Sequence[str], name: str, size: tuple[int, int], look: str) -> None:
+class TickingClock(datetime):
+    """A clock that goes on eleven seconds each time it is looked at."""
+
+    ticks = 0
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> TickingClock:
+        cls.ticks += 11
+        return cls(2026, 1, 2, 3, cls.ticks // 60 % 60, cls.ticks % 60, tzinfo=tz)
+
+
+def compare(
+    app: WorkApp,
+    pressed: Sequence[str],
+    name: str,
+    size: tuple[int, int],
+    look: str,
+    folder: Path = FOLDER,
+) -> None:
     """Press keys, and compare the picture with the one that is kept."""
 
     async def steps(pilot: Pilot[None], screen: WorkScreen) -> None:
@@ -90,8 +135,14 @@ def compare(app: WorkApp, pressed: Sequence[str], name: str, size: tuple[int, in
     pictures: list[str] = []
     drive(app, steps, size)
     (picture,) = pictures
-    path = FOLDER / f"{name}-{size[0]}x{size[1]}-{look}.svg.gz"
-    if os.environ.get("SEARCHAPP_UPDATE_SNAPSHOTS"):
-        FOLDER.mkdir(exist_ok=True)
+    update = bool(os.environ.get("SEARCHAPP_UPDATE_SNAPSHOTS"))
+    if folder == DOCS:
+        path = folder / f"{name}.svg"
+        if update:
+            path.write_text(picture, encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == picture
+        return
+    path = folder / f"{name}-{size[0]}x{size[1]}-{look}.svg.gz"
+    if update:
         path.write_bytes(gzip.compress(picture.encode(), mtime=0))
     assert gzip.decompress(path.read_bytes()).decode() == picture

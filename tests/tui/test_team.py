@@ -117,10 +117,11 @@ def test_what_others_send_is_shown_as_it_comes(
             log.append([event])
             with closing(open_judgments(settings)) as index:
                 synchronize(log, index)
+        await shows(pilot, lambda: "1 judgment of ben came in" in text_of(app))
         await shows(pilot, lambda: "by definition" in text_of(app))
         assert judging.events() == [event]
 
-    app = judging.app()
+    app = judging.app(see_others=True)
     judging.desk.session.courier = courier
     drive(app, steps)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from searchapp.cli.judgments import adjudicate, agreement, exchange, sharing, sync
+from searchapp.cli.commands import Group
+from searchapp.cli.judgments import adjudicate, agreement, exchange, imports, listing, sharing, sync
 
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    group = typer.Typer(help="Look after judgments.", no_args_is_help=True)
+    group = typer.Typer(cls=Group, help="Look after judgments.", no_args_is_help=True)
     app.add_typer(group, name="judgments")
 
     @group.callback()
@@ -17,7 +18,9 @@ def register(app: typer.Typer) -> None:
         """Look after judgments: share the work, measure agreement, decide, and carry judgments in and out."""
 
     exchange.register(group)
+    imports.register(group)
     agreement.register(group)
+    listing.register(group)
     adjudicate.register(group)
     sharing.register(group)
     sync.register(group)

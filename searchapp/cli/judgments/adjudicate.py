@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from searchapp.cli.common import TaskArgument, command
+from searchapp.cli import complete
+from searchapp.cli.common import DataOption, TaskArgument, command
 from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import say, warn
-from searchapp.errors import EngineError, UsageError
+from searchapp.errors import DataError, EngineError, UsageError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,22 +31,27 @@ def register(group: typer.Typer) -> None:
     def adjudicate(
         settings: Settings,
         task: TaskArgument,
-        annotator: Annotated[str, typer.Option(help="Who decides.", show_default=False)],
+        annotator: Annotated[
+            str, typer.Option(help="Who decides.", show_default=False, autocompletion=complete.annotators)
+        ],
         between: Annotated[
             list[str] | None,
             typer.Option(
                 help="Only between this annotator and others named, a model too; can be given several times. "
                 "All people by default.",
                 show_default=False,
+                autocompletion=complete.annotators,
             ),
         ] = None,
         run: Annotated[
             Path | None,
-            typer.Option(help="Run directory: its topics, and what its recipe matches.", show_default=False),
+            typer.Option(
+                help="Run directory, or TREC run: its topics, and what its recipe matches.",
+                show_default=False,
+                autocompletion=complete.runs,
+            ),
         ] = None,
-        data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
-        ] = None,
+        data: DataOption = None,
         topic: Annotated[
             str | None, typer.Option(help="Decide on this topic only.", show_default=False)
         ] = None,
@@ -71,6 +77,7 @@ def register(group: typer.Typer) -> None:
         """
         from searchapp.judging.disputes import Adjudication
         from searchapp.judging.events import Action, Author, Channel
+        from searchapp.judging.presence import Presence
         from searchapp.judging.session import Session
         from searchapp.tasks import load
 
@@ -81,7 +88,9 @@ def register(group: typer.Typer) -> None:
             raise UsageError("--reason is that of --grade: on the screen and in prompts write it there")
         simple = plain or os.environ.get("TERM") == "dumb"
         simple = simple or grade is not None or not (sys.stdin.isatty() and sys.stdout.isatty())
-        with open_log(settings, log, patience=PATIENCE_SECONDS if grade is None else None) as opened:
+        with open_log(
+            settings, log, loaded.name, patience=PATIENCE_SECONDS if grade is None else None
+        ) as opened:
             _, view = of_task(opened, loaded.name)
             require_known(between, view, loaded.name)
             author = Author(annotator.strip(), channel=Channel.plain if simple else Channel.interface)
@@ -97,17 +106,25 @@ def register(group: typer.Typer) -> None:
                 return
             title = f"{loaded.name} · {author.annotator} decides"
             wanted = {dispute.topic_id for dispute in adjudication.disputes}
-            with _pages(settings, loaded, run, data, wanted) as pages:
+            with (
+                _pages(settings, loaded, run, data, wanted) as pages,
+                Presence(opened.path, loaded.name, author.annotator) as presence,
+            ):
                 if simple:
                     from searchapp.tui.adjudicate.prompts import Prompts
 
+                    for other in presence.others:
+                        warn(
+                            f"{author.annotator} is at {loaded.name} in another window already ({other}): what is "
+                            "said last holds"
+                        )
                     Prompts(adjudication, pages, title).converse()
                 else:
                     from searchapp.tui import keys
                     from searchapp.tui.adjudicate.app import AdjudicateApp
 
                     own = keys.load(settings.home, loaded.grades)
-                    screen = AdjudicateApp(adjudication, pages, own, title)
+                    screen = AdjudicateApp(adjudication, pages, own, title, presence)
                     screen.run()
                     if screen.return_code:
                         raise typer.Exit(screen.return_code)
@@ -151,9 +168,13 @@ def _pages(
 
     with closing(open_engine(settings)) as engine:
         if run is not None:
-            yield Material.open(task, engine, run, data)
+            yield Material.open(task, engine, run, data, home=settings.home)
             return
-        topics = topics_of(task, data_folder(task, settings.home, data), wanted)
+        try:
+            topics = topics_of(task, data_folder(task, settings.home, data), wanted)
+        except DataError as error:
+            warn(str(error))
+            topics = {}
         if not topics:
             warn(
                 "the words of the topics are not at hand: name a run with --run, or their folder with --data"

@@ -16,14 +16,14 @@ from searchapp.cli.judgments.options import (
     open_log,
     require_known,
 )
+from searchapp.cli.judgments.tables import print_table
 from searchapp.cli.output import print_json, stdout_console
 from searchapp.settings import Settings
-from searchapp.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from searchapp.judging.statistics import Agreement, Progress
+    from searchapp.judging.statistics import Agreement, InSight, Progress
 
 
 def register(group: typer.Typer) -> None:
@@ -37,7 +37,7 @@ def register(group: typer.Typer) -> None:
         from searchapp.judging.statistics import progress
 
         task = name_of(task)
-        with open_log(settings, log) as opened:
+        with open_log(settings, log, task) as opened:
             events, view = of_task(opened, task)
         found = progress(events, view)
         if as_json:
@@ -57,12 +57,13 @@ def register(group: typer.Typer) -> None:
         """Show how far annotators agree beyond chance, and where they disagree most.
 
         Kappa is Cohen's, plain and with linear and quadratic weights; alpha is Krippendorff's, ordinal. 1 is
-        perfect agreement, 0 agreement by chance. Models are annotators like others here.
+        perfect agreement, 0 agreement by chance. Models are annotators like others here. A grade that was given in
+        sight of what others say, or changed after it could be seen, is not independent: how many are, is said.
         """
         from searchapp.judging.statistics import agreement as measured
 
         task = name_of(task)
-        with open_log(settings, log) as opened:
+        with open_log(settings, log, task) as opened:
             _, view = of_task(opened, task)
         require_known(annotator, view, task)
         found = measured(view, annotator)
@@ -87,7 +88,7 @@ def _print_progress(found: Sequence[Progress]) -> None:
         )
         for one in found
     )
-    _print_table(names, rows, left=(0, 1, 7))
+    print_table(names, rows, left=(0, 1, 7))
 
 
 def _print_agreement(found: Agreement, worst: int) -> None:
@@ -100,6 +101,13 @@ def _print_agreement(found: Agreement, worst: int) -> None:
     console.print(
         f"alpha {_figure(found.alpha)} (Krippendorff, ordinal) over {found.documents:,} documents with several grades"
     )
+    console.print(_in_sight_words(found.in_sight))
+    if found.in_sight.in_sight or found.in_sight.unknown:
+        console.print()
+        seen = (
+            (name, *map(str, (of.grades, of.in_sight, of.unknown))) for name, of in found.in_sight_by.items()
+        )
+        print_table(("annotator", "grades", "in sight of others", "not known"), seen)
     if found.pairs:
         console.print()
         names = ("annotators", "documents", "kappa", "linear", "quadratic")
@@ -111,32 +119,35 @@ def _print_agreement(found: Agreement, worst: int) -> None:
             )
             for pair in found.pairs
         )
-        _print_table(names, rows)
+        print_table(names, rows)
     if found.topics:
         console.print()
         of_topics = (
             (topic, str(documents), _figure(alpha)) for topic, (documents, alpha) in found.topics.items()
         )
-        _print_table(("topic", "documents", "alpha"), of_topics)
+        print_table(("topic", "documents", "alpha"), of_topics)
     if found.disputed and worst:
         console.print()
         disputed = (
             (topic, document, "  ".join(f"{name}: {grade}" for name, grade in grades.items()))
             for (topic, document), grades in found.disputed[:worst]
         )
-        _print_table(("topic", "document", "grades"), disputed, left=(0, 1, 2))
+        print_table(("topic", "document", "grades"), disputed, left=(0, 1, 2))
 
 
-def _print_table(names: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> None:
-    from rich.table import Table
-    from rich.text import Text
+def _in_sight_words(found: InSight) -> str:
+    """Which share of the grades was given in sight of others.
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for place, name in enumerate(names):
-        table.add_column(name, justify="left" if place in left else "right")
-    for row in rows:
-        table.add_row(*(Text(visible(cell)) for cell in row))
-    stdout_console().print(table)
+    >>> from searchapp.judging.statistics import InSight
+    >>> _in_sight_words(InSight(200, 3, 0))
+    '3 of 200 grades (1.5%) were given in sight of what others say'
+    """
+    known = found.grades - found.unknown
+    if not known:
+        return "whether grades were given in sight of what others say is not known: they are older than its record"
+    share = f"{found.in_sight / known:.1%}"
+    unknown = f"; of {found.unknown:,} more it is not known" if found.unknown else ""
+    return f"{found.in_sight:,} of {known:,} grades ({share}) were given in sight of what others say{unknown}"
 
 
 def _described(task: str, found: Agreement) -> dict[str, object]:
@@ -145,6 +156,10 @@ def _described(task: str, found: Agreement) -> dict[str, object]:
         "annotators": list(found.annotators),
         "documents": found.documents,
         "alpha": found.alpha,
+        "in_sight": {
+            **asdict(found.in_sight),
+            "annotators": {name: asdict(of) for name, of in found.in_sight_by.items()},
+        },
         "pairs": [asdict(pair) for pair in found.pairs],
         "topics": {
             topic: {"documents": documents, "alpha": alpha}

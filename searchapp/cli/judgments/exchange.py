@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.common import JsonOption, TaskArgument, command
 from searchapp.cli.judgments.options import (
     AnnotatorsOption,
@@ -17,13 +19,14 @@ from searchapp.cli.judgments.options import (
     open_log,
     require_known,
 )
-from searchapp.cli.output import print_json, say
+from searchapp.cli.output import print_json, say, warn
 from searchapp.errors import UsageError
 from searchapp.judging.events import Kind
 from searchapp.judging.fold import Rule
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
+    from searchapp.judging.exchange import Incoming
     from searchapp.tasks.base import Grades, Task
 
 
@@ -40,7 +43,10 @@ DataOption = Annotated[
     Path | None, typer.Option(help="official: folder with the task's official files.", show_default=False)
 ]
 SplitOption = Annotated[
-    str | None, typer.Option(help="official: the split that the topics are of.", show_default=False)
+    str | None,
+    typer.Option(
+        help="official: the split that the topics are of.", show_default=False, autocompletion=complete.splits
+    ),
 ]
 
 
@@ -80,7 +86,7 @@ def register(group: typer.Typer) -> None:
 
         loaded = load(task)
         task = loaded.name
-        with open_log(settings, log) as opened:
+        with open_log(settings, log, loaded.name) as opened:
             events, view = of_task(opened, task)
         require_known(annotator, view, task)
         if annotator and format_ is Format.jsonl:
@@ -124,17 +130,42 @@ def register(group: typer.Typer) -> None:
             ),
         ] = Format.jsonl,
         annotator: Annotated[
-            str | None, typer.Option(help="qrels, official: whose grades these are.", show_default=False)
+            str | None,
+            typer.Option(
+                help="qrels, official: whose grades these are.",
+                show_default=False,
+                autocompletion=complete.annotators,
+            ),
         ] = None,
         kind: Annotated[Kind, typer.Option(help="qrels, official: a person's, or a model's.")] = Kind.person,
-        data: DataOption = None,
-        split: SplitOption = None,
+        data: Annotated[
+            Path | None,
+            typer.Option(
+                help="Folder with the task's official files: which topics there are.", show_default=False
+            ),
+        ] = None,
+        split: Annotated[
+            str | None,
+            typer.Option(
+                help="The split that the topics are of; any by default. Official needs it.",
+                show_default=False,
+            ),
+        ] = None,
+        lenient: Annotated[
+            bool,
+            typer.Option(
+                "--lenient",
+                help="Take in judgments on topics and documents that the task does not have, too.",
+            ),
+        ] = False,
         log: LogOption = None,
         as_json: JsonOption = False,
     ) -> None:
         """Take in judgments from a file: all of them or, if one contradicts the log, none.
 
-        What the log has already is no news: to import a file a second time changes nothing.
+        What the log has already is no news: to import a file a second time changes nothing. Topics are looked up in the
+        task's files and documents in its index. What came with a file can be taken back: `judgments imports` lists
+        the files, `judgments retract` takes one back, and to import it again brings it back.
         """
         from searchapp.judging import exchange
         from searchapp.tasks import data_folder, load
@@ -150,20 +181,86 @@ def register(group: typer.Typer) -> None:
             raise UsageError(f"{needs} --annotator")
         loaded = load(task)
         highest = len(loaded.grades) - 1
-        with open_log(settings, log, must_exist=False) as opened:
+        folder = data_folder(loaded, settings.home, data)
+        with open_log(settings, log, loaded.name, must_exist=False) as opened:
             if annotator is None:
-                outcome = exchange.import_jsonl(opened, file, loaded.name, highest)
+                incoming = exchange.incoming_events(opened, file, loaded.name, highest)
             else:
                 if format_ is Format.official:
-                    grades = _of_gold(loaded, file, data_folder(loaded, settings.home, data), split)
+                    grades = _of_gold(loaded, file, folder, split)
                 else:
                     grades = exchange.read_grades(file)
                 now = datetime.now(UTC).isoformat(timespec="microseconds")
                 template = exchange.template(annotator, kind, loaded.name, now)
-                outcome = exchange.import_grades(opened, loaded.name, grades, template, file, highest)
+                incoming = exchange.incoming_grades(opened, grades, template, file, format_.value, highest)
+            _check_ids(settings, loaded, incoming, folder, split, lenient=lenient)
+            made = exchange.take_in(opened, loaded.name, incoming)
         if as_json:
-            print_json({"file": str(file), "events": outcome.events, "new": outcome.new})
-        say(settings, f"{file}: {outcome.events:,} judgments, {outcome.new:,} of them new")
+            print_json(
+                {
+                    "file": str(file),
+                    "events": incoming.judgments,
+                    "new": made.events if made else 0,
+                    "import": made.number if made else None,
+                    "undone": incoming.undone,
+                }
+            )
+        undone = ""
+        if incoming.undone:
+            were, stay = ("was", "stays") if incoming.undone == 1 else ("were", "stay")
+            undone = f"; {incoming.undone:,} {were} undone since, and {stay} so"
+        if made is None:
+            say(settings, f"{file}: {incoming.judgments:,} judgments, none of them new{undone}")
+            return
+        again = shlex.join(["searchapp", "judgments", "retract", task, "--import", str(made.number)])
+        if log is not None:
+            again += f" --log {shlex.quote(str(log))}"
+        say(
+            settings,
+            f"{file}: {incoming.judgments:,} judgments, {made.events:,} of them new{undone}; this is import "
+            f"{made.number}: `{again}` takes it back",
+        )
+
+
+def _check_ids(
+    settings: Settings, task: Task, incoming: Incoming, folder: Path, split: str | None, *, lenient: bool
+) -> None:
+    """Look up the topics and documents that a file brings.
+
+    Raises:
+        DataError: the task does not have some of them, and `lenient` is not set.
+    """
+    from contextlib import ExitStack, closing
+
+    from searchapp.engines import open_engine
+    from searchapp.errors import DataError
+    from searchapp.indexing import open_index
+    from searchapp.runs.known import look_up_documents, look_up_topics
+
+    if not incoming.new:
+        return
+    with ExitStack() as stack:
+        found = [
+            look_up_topics(task, folder, split, dict.fromkeys(event.topic_id for event in incoming.new)),
+            look_up_documents(
+                task,
+                lambda: open_index(task, stack.enter_context(closing(open_engine(settings)))),
+                folder,
+                dict.fromkeys(event.document_id for event in incoming.new),
+            ),
+        ]
+    for one in found:
+        if one.why_not:
+            warn(
+                f"whether {task.name} has the {one.kind} of {incoming.path} could not be checked: {one.why_not}"
+            )
+    unknown = "; ".join(str(one) for one in found if one.unknown)
+    if unknown and not lenient:
+        raise DataError(
+            f"{incoming.path}: {unknown}: name the task that they are of, or take them in all the same with --lenient"
+        )
+    if unknown:
+        warn(f"{incoming.path}: {unknown}")
 
 
 def _of_gold(task: Task, file: Path, data: Path, split: str | None) -> Grades:

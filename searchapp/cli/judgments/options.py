@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.judgments.team import exchanging
+from searchapp.names import meant
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,20 +33,27 @@ AnnotatorsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--annotator",
-        help="Only this annotator, a model too; can be given several times. All people by default.",
+        help="Only what this annotator says, a model too, and decides; can be given several times. All people by "
+        "default, and every decision.",
         show_default=False,
+        autocompletion=complete.annotators,
     ),
 ]
 
 
 @contextmanager
 def open_log(
-    settings: Settings, path: Path | None, *, must_exist: bool = True, patience: float | None = None
+    settings: Settings,
+    path: Path | None,
+    task: str,
+    *,
+    must_exist: bool = True,
+    patience: float | None = None,
 ) -> Iterator[JudgmentLog]:
     """The log in a file, or in searchapp's folder, to be closed at the end; `patience` is that of the log.
 
     When SEARCHAPP_SHARED says that judgments are shared, the one in searchapp's folder takes in what others have
-    written before, and sends what has been written here afterwards.
+    written before, and sends what has been written here of the task afterwards.
 
     Raises:
         DataError: there is none although there must be.
@@ -58,7 +67,7 @@ def open_log(
         raise DataError(f"{path}: there are no judgments yet: `searchapp judge` makes the first")
     with closing(JudgmentLog(path, BUSY_SECONDS if patience is None else patience)) as log:
         if shared:
-            with exchanging(settings, log):
+            with exchanging(settings, log, task):
                 yield log
         else:
             yield log
@@ -101,4 +110,5 @@ def require_known(annotators: Collection[str] | None, view: View, task: str) -> 
     known = view.annotators()
     for name in annotators or ():
         if name not in known:
-            raise UsageError(f"no annotator {name!r} has judged {task}: there are {', '.join(known)}")
+            named = f"{name!r}{meant(name, known)}"
+            raise UsageError(f"no annotator {named} has judged {task}: there are {', '.join(known)}")

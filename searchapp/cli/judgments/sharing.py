@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from searchapp.cli.common import JsonOption, TaskArgument, command
-from searchapp.cli.output import print_json, say
+from searchapp.cli import complete
+from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command, data_of
+from searchapp.cli.output import print_json, say, warn
 from searchapp.errors import UsageError
 from searchapp.settings import Settings
 
@@ -20,19 +22,49 @@ def register(group: typer.Typer) -> None:
     @command(group)
     def pool(
         settings: Settings,
-        runs: Annotated[list[Path], typer.Argument(help="Run directories.", show_default=False)],
+        runs: Annotated[
+            list[Path],
+            typer.Argument(
+                help="Run directories, or TREC runs.", show_default=False, autocompletion=complete.runs
+            ),
+        ],
         out: Annotated[Path, typer.Option(help="Run directory to write.", show_default=False)],
         depth: Annotated[int, typer.Option(min=1, help="Documents that each run gives a topic.")] = 10,
+        task: Annotated[
+            str | None,
+            typer.Option(help="Task of TREC runs, where no run directory says it.", show_default=False),
+        ] = None,
+        split: Annotated[
+            str | None, typer.Option(help="--task: the split of the topics.", show_default=False)
+        ] = None,
+        data: Annotated[
+            Path | None,
+            typer.Option(help="--task: folder with the task's official files.", show_default=False),
+        ] = None,
         overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run.")] = False,
         as_json: JsonOption = False,
     ) -> None:
         """Make a pool of the top of several runs: a run directory that can be judged like any other.
 
-        Documents come in the order of the best rank that a run gives them.
+        Documents come in the order of the best rank that a run gives them. TREC runs are ordered by score, as trec_eval
+        does.
         """
-        from searchapp.runs.pooling import write_pool
+        from searchapp.engines import open_engine
+        from searchapp.runs.pooling import scope_of, write_pool
+        from searchapp.tasks import load
 
-        manifest = write_pool(runs, depth, out, overwrite=overwrite)
+        if (task is None) != (split is None):
+            raise UsageError("name both the task and the split of TREC runs: --task and --split")
+        with ExitStack() as stack:
+            scope = None
+            if task is not None and split is not None:
+                loaded = load(task)
+                engine = stack.enter_context(closing(open_engine(settings)))
+                scope = scope_of(loaded, engine, data_of(settings, loaded, data), split)
+            written = write_pool(runs, depth, out, scope, overwrite=overwrite)
+        manifest = written.manifest
+        for note in written.notes:
+            warn(note)
         if as_json:
             print_json({"run": str(out), "topics": manifest.topics, "documents": manifest.hits})
         say(
@@ -45,7 +77,12 @@ def register(group: typer.Typer) -> None:
     def assign(
         settings: Settings,
         task: TaskArgument,
-        split: Annotated[str, typer.Option(help="Split whose topics are shared out.", show_default=False)],
+        split: Annotated[
+            str,
+            typer.Option(
+                help="Split whose topics are shared out.", show_default=False, autocompletion=complete.splits
+            ),
+        ],
         out: Annotated[
             Path, typer.Option(help="File to write, for `judge --assignment`.", show_default=False)
         ],
@@ -58,9 +95,7 @@ def register(group: typer.Typer) -> None:
                 show_default=False,
             ),
         ],
-        data: Annotated[
-            Path | None, typer.Option(help="Folder with the task's official files.", show_default=False)
-        ] = None,
+        data: DataOption = None,
         overlap: Annotated[
             float, typer.Option(min=0, max=1, help="Share of each quota that several people judge.")
         ] = 0.2,

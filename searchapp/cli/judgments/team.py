@@ -30,8 +30,8 @@ SharedOption = Annotated[
 ]
 
 
-def exchange(settings: Settings, log: JudgmentLog) -> Exchanged:
-    """Send what the cluster does not have, and fetch what the log does not have.
+def exchange(settings: Settings, log: JudgmentLog, task: str | None = None) -> Exchanged:
+    """Send what the cluster does not have, of one task if it is named, and fetch what the log does not have.
 
     Raises:
         UsageError: the engine is no cluster.
@@ -45,20 +45,20 @@ def exchange(settings: Settings, log: JudgmentLog) -> Exchanged:
     address = judgments_address(settings)
     try:
         with closing(open_judgments(settings, timeout=TIMEOUT_SECONDS)) as index:
-            return synchronize(log, index)
+            return synchronize(log, index, task)
     except EngineError as error:
-        waiting = log.waiting(address)
+        waiting = log.waiting(address, task)
         things = "1 judgment waits" if waiting == 1 else f"{waiting:,} judgments wait"
         kept = f"{things} in {log.path}: `searchapp judgments sync` sends what waits"
         raise type(error)(f"{error}; {kept}") from error
 
 
-def exchange_if_possible(settings: Settings, log: JudgmentLog) -> bool:
+def exchange_if_possible(settings: Settings, log: JudgmentLog, task: str) -> bool:
     """The same, with a warning when it is not possible: what is there can be worked with all the same."""
     from searchapp.errors import DataError, EngineError
 
     try:
-        exchange(settings, log)
+        exchange(settings, log, task)
     except (EngineError, DataError) as error:
         warn(str(error))
         return False
@@ -66,8 +66,10 @@ def exchange_if_possible(settings: Settings, log: JudgmentLog) -> bool:
 
 
 @contextmanager
-def team(settings: Settings, log: JudgmentLog, shared: bool | None) -> Iterator[Courier | None]:
-    """Exchange judgments before, while and after somebody judges; None when they are not shared.
+def team(settings: Settings, log: JudgmentLog, task: str, shared: bool | None) -> Iterator[Courier | None]:
+    """Exchange judgments before, while and after somebody judges a task; None when they are not shared.
+
+    Judgments of other tasks stay where they are: nobody has asked to send them.
 
     Raises:
         UsageError: they are to be shared, and the engine is no cluster.
@@ -79,22 +81,29 @@ def team(settings: Settings, log: JudgmentLog, shared: bool | None) -> Iterator[
         yield None
         return
     address = judgments_address(settings)
-    exchange_if_possible(settings, log)
+    exchange_if_possible(settings, log, task)
     courier = Courier(
-        log.path, lambda: open_judgments(settings, attempts=1, timeout=TIMEOUT_SECONDS), address
+        log.path, lambda: open_judgments(settings, attempts=1, timeout=TIMEOUT_SECONDS), address, task
     )
     courier.start()
     try:
         yield courier
     finally:
         courier.stop(LEAVING_SECONDS)
-        if not log.waiting(address) or exchange_if_possible(settings, log):
+        if not log.waiting(address, task) or exchange_if_possible(settings, log, task):
             say(settings, f"the team has them in {address}")
+        if others := log.waiting(address) - log.waiting(address, task):
+            things = (
+                "1 judgment of another task stays"
+                if others == 1
+                else f"{others:,} judgments of other tasks stay"
+            )
+            say(settings, f"{things} here: `searchapp judgments sync` sends all")
 
 
 @contextmanager
-def exchanging(settings: Settings, log: JudgmentLog) -> Iterator[None]:
-    """Exchange judgments before a command, and what it writes after it, when SEARCHAPP_SHARED says so.
+def exchanging(settings: Settings, log: JudgmentLog, task: str) -> Iterator[None]:
+    """Exchange judgments of a task before a command, and what it writes after it, when SEARCHAPP_SHARED says so.
 
     Raises:
         UsageError: the engine is no cluster.
@@ -102,8 +111,8 @@ def exchanging(settings: Settings, log: JudgmentLog) -> Iterator[None]:
     from searchapp.engines import judgments_address
 
     address = judgments_address(settings)
-    exchange_if_possible(settings, log)
-    before = log.waiting(address)
+    exchange_if_possible(settings, log, task)
+    before = log.waiting(address, task)
     yield
-    if log.waiting(address) > before:
-        exchange_if_possible(settings, log)
+    if log.waiting(address, task) > before:
+        exchange_if_possible(settings, log, task)

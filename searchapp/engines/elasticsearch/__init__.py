@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from searchapp.engines.base import Advance, EngineInfo, IndexInfo, IndexSpec, no_progress
+from searchapp.engines.base import Advance, EngineInfo, IndexInfo, IndexSpec, StoredVersion, no_progress
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
-from searchapp.engines.elasticsearch.versions import Versions
+from searchapp.engines.elasticsearch.versions import Versions, all_stored
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
 from searchapp.settings import Settings
@@ -49,6 +49,9 @@ class ElasticsearchEngine:
         serving = self._versions(name).serving()
         return serving.info if serving else None
 
+    def stored(self) -> list[StoredVersion]:
+        return all_stored(self._connection, self._prefix)
+
     def build(
         self, name: str, spec: IndexSpec, documents: Iterable[Document], advance: Advance = no_progress
     ) -> IndexInfo:
@@ -66,6 +69,7 @@ class ElasticsearchEngine:
     def remove(self, name: str) -> None:
         versions = self._versions(name)
         versions.serving()  # refuses a name that is not ours
+        versions.require_nobody_builds()
         for version in versions.all():
             versions.delete(version.info.version)
 

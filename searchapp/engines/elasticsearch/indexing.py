@@ -22,6 +22,7 @@ from searchapp.engines.elasticsearch.connection import (
     reason,
 )
 from searchapp.engines.elasticsearch.versions import Versions, building_alias
+from searchapp.engines.index_settings import canonical
 from searchapp.errors import EngineError, EngineRefused
 from searchapp.model import Document
 
@@ -65,11 +66,11 @@ def build(
 
 
 def _create(connection: Connection, versions: Versions, spec: IndexSpec) -> str:
-    body: dict[str, Any] = copy.deepcopy(dict(spec.mapping))
+    body: dict[str, Any] = copy.deepcopy(canonical(spec.mapping))
     mapping_digest = digest_json(spec.mapping)
     body["mappings"].setdefault("_meta", {})["searchapp"] = versions.meta(spec, mapping_digest)
-    body.setdefault("settings", {})["index"] = {
-        **body.get("settings", {}).get("index", {}),
+    body["settings"] = {
+        **body.get("settings", {}),
         "number_of_shards": spec.shards,
         "auto_expand_replicas": "0-1",
         "refresh_interval": "-1",  # nobody searches it yet

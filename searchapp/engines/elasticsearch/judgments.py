@@ -30,7 +30,9 @@ from searchapp.judging.events import Event
 from searchapp.judging.shared import Page, State
 from searchapp.settings import Settings
 
-FORMAT = 1
+FORMAT = 2
+OLDEST = 1
+"""The formats that are brought up to date: each later one has only more fields."""
 EVENTS_AT_ONCE = 1000
 BATCH_BYTES = 5 * 1024 * 1024
 READY_SECONDS = 5.0
@@ -54,7 +56,10 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "run": _KEYWORD,
     "rank": _NUMBER,
     "refers": _KEYWORD,
+    "saw_others": {"type": "boolean"},
 }
+
+_META = {"searchapp": {"holds": "judgments", "format": FORMAT}}
 
 
 def address_of(settings: Settings) -> str:
@@ -245,7 +250,7 @@ class JudgmentIndex:
                     settings={"number_of_shards": 1, "auto_expand_replicas": "0-1"},
                     mappings={
                         "dynamic": "strict",
-                        "_meta": {"searchapp": {"holds": "judgments", "format": FORMAT}},
+                        "_meta": _META,
                         "properties": _FIELDS,
                     },
                     aliases={self._alias: {}},
@@ -268,8 +273,18 @@ class JudgmentIndex:
                 f"{self._connection.url} has an index or alias {self._alias} that searchapp did not make: "
                 "choose another prefix with SEARCHAPP_INDEX_PREFIX, or remove it yourself"
             )
-        if meta.get("format") != FORMAT:
+        made_as = meta.get("format")
+        if made_as in range(OLDEST, FORMAT):
+            self._bring_up_to_date()
+        elif made_as != FORMAT:
             raise EngineRefused(f"{self.address} was made by a newer searchapp: update searchapp")
+
+    def _bring_up_to_date(self) -> None:
+        """Give an index of an earlier searchapp the fields that it lacks; its events stay as they are."""
+        self._connection.call(
+            f"give {self._alias} the fields of this searchapp",
+            lambda: self._client.indices.put_mapping(index=self._alias, properties=_FIELDS, meta=_META),
+        )
 
 
 def _actions(by_id: Mapping[str, Event]) -> Iterator[dict[str, Any]]:

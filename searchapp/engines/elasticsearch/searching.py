@@ -8,7 +8,16 @@ from typing import Any, TypeVar
 
 import tenacity
 
-from searchapp.engines.base import BEYOND_FLOAT32, Advance, Body, Explanation, Found, IndexInfo, no_progress
+from searchapp.engines.base import (
+    BEYOND_FLOAT32,
+    Advance,
+    Body,
+    Explanation,
+    Found,
+    IndexInfo,
+    Terms,
+    no_progress,
+)
 from searchapp.engines.elasticsearch.connection import (
     ATTEMPTS,
     FIRST_WAIT_SECONDS,
@@ -24,6 +33,8 @@ from searchapp.model import AnalysisStep, Hit, Hits, Token, float32
 BATCH_BODIES = 64
 BATCH_BYTES = 1024 * 1024
 BATCH_HITS = 100_000
+TERMS_AT_ONCE = 1000
+"""Terms that one request counts documents for."""
 DEFAULT_HITS = 10
 """What Elasticsearch gives for a body without `size`."""
 
@@ -82,16 +93,31 @@ class ElasticsearchIndex:
             advance(len(batch))
 
     def find(self, body: Body) -> list[Found]:
+        return [_found(hit) for hit in self._search_what_serves(body)["hits"]["hits"]]
+
+    def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
+        wanted = [(field, term) for field, some in terms.items() for term in some]
+        found: dict[str, dict[str, int]] = {field: {} for field in terms}
+        for start in range(0, len(wanted), TERMS_AT_ONCE):
+            some = wanted[start : start + TERMS_AT_ONCE]
+            filters = [{"term": {field: {"value": term}}} for field, term in some]
+            aggregation = {"filters": {"filters": filters}}
+            body = {"size": 0, "track_total_hits": False, "aggs": {"terms": aggregation}}
+            buckets = self._search_what_serves(body)["aggregations"]["terms"]["buckets"]
+            for (field, term), bucket in zip(some, buckets, strict=True):
+                found[field][term] = bucket["doc_count"]
+        return found
+
+    def _search_what_serves(self, body: Body) -> Mapping[str, Any]:
+        """The response to one search, which may as well be answered by a version that serves since a moment ago."""
         try:
-            response = self._search(body)
+            return self._search(body)
         except Replaced:
-            # One search alone may as well be answered by the version that serves now.
             serving = self._versions.serving()
             if serving is None:
                 raise
             self._info = serving.info
-            response = self._search(body)
-        return [_found(hit) for hit in response["hits"]["hits"]]
+            return self._search(body)
 
     def _search(self, body: Body) -> Mapping[str, Any]:
         response: Mapping[str, Any] = self._on_this_version(

@@ -19,9 +19,9 @@ from typing import Any
 
 import psutil
 
-from searchapp.engines.base import IndexInfo, IndexSpec
+from searchapp.engines.base import IndexInfo, IndexSpec, State, StoredVersion
 from searchapp.engines.elasticsearch.connection import Connection
-from searchapp.errors import EngineRefused
+from searchapp.errors import EngineError, EngineRefused
 
 ABANDONED_AFTER = timedelta(hours=24)
 """A version built on another machine, where we can't look for its process, is a leftover after this time."""
@@ -135,6 +135,20 @@ class Versions:
             removed.append(version.info.version)
         return removed
 
+    def require_nobody_builds(self) -> None:
+        """Make sure that no other process is building this index.
+
+        Raises:
+            EngineRefused: one is, or may be, on another machine.
+        """
+        for version in self.all():
+            if version.is_being_built():
+                where = "" if version.builder.is_here() else f" on {version.builder.host}"
+                raise EngineRefused(
+                    f"process {version.builder.pid}{where} is building {version.info.version} at this moment: "
+                    "wait until it is done"
+                )
+
     def delete(self, index: str) -> None:
         """Delete a version; one that is already gone is no error."""
         client = self._client.options(ignore_status=404)
@@ -144,6 +158,7 @@ class Versions:
         """What goes into `_meta.searchapp` of a version that this process builds."""
         return {
             "alias": self.alias,
+            "name": self.name,
             "digest": spec.digest,
             "mapping_digest": mapping_digest,
             "documents_digest": spec.documents_digest,
@@ -154,13 +169,18 @@ class Versions:
             "builder": asdict(Builder.this_process()),
         }
 
+    def stored(self, index: str, described: Mapping[str, Any], bytes_: int | None) -> StoredVersion | None:
+        """An index as one of these versions; None when it is none, or of an index with another prefix."""
+        version = self._version(index, described)
+        name = _made_by_searchapp(described).get("name")
+        if version is None or name not in (None, self.name):
+            return None
+        state = State.building if version.is_being_built() else State.leftover
+        state = State.serves if version.serves else state
+        return StoredVersion(self.name, index, state, version.info, bytes_, says_name=name is not None)
+
     def _get(self, pattern: str) -> Mapping[str, Any]:
-        client = self._client.options(ignore_status=404)
-        answer = self._connection.call(
-            f"look up {pattern}",
-            lambda: client.indices.get(index=pattern, features=["aliases", "mappings"]),
-        )
-        return {} if answer.meta.status == 404 else answer.body
+        return _indexes(self._connection, pattern)
 
     def _number(self, index: str) -> int | None:
         match = re.fullmatch(re.escape(self.alias) + r"-(\d{6,})", index)
@@ -168,7 +188,7 @@ class Versions:
 
     def _version(self, index: str, described: Mapping[str, Any]) -> Version | None:
         """The record of an index, None when searchapp has not made it for this alias."""
-        meta = described["mappings"].get("_meta", {}).get("searchapp", {})
+        meta = _made_by_searchapp(described)
         if self._number(index) is None or meta.get("alias") != self.alias:
             return None
         try:
@@ -188,3 +208,46 @@ class Versions:
             return None  # somebody has edited it: then it is not ours any more
         aliases = described["aliases"]
         return Version(info, self.alias in aliases, building_alias(index) not in aliases, builder)
+
+
+def all_stored(connection: Connection, prefix: str) -> list[StoredVersion]:
+    """Every version of every index whose name begins with a prefix, as far as searchapp has made it."""
+    pattern = f"{prefix}-*"
+    indexes = _indexes(connection, pattern)
+    sizes = _sizes(connection, pattern) if indexes else {}
+    found = []
+    for index, described in sorted(indexes.items()):
+        alias = re.sub(r"-\d{6,}$", "", index)
+        versions = Versions(connection, alias.removeprefix(f"{prefix}-"), alias)
+        found.append(versions.stored(index, described, sizes.get(index)))
+    return [version for version in found if version is not None]
+
+
+def _indexes(connection: Connection, pattern: str) -> Mapping[str, Any]:
+    client = connection.client.options(ignore_status=404)
+    answer = connection.call(
+        f"look up {pattern}",
+        lambda: client.indices.get(index=pattern, features=["aliases", "mappings"]),
+    )
+    return {} if answer.meta.status == 404 else answer.body
+
+
+def _made_by_searchapp(described: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What searchapp has written into the mapping of an index when it made it; nothing in that of others."""
+    meta = described["mappings"].get("_meta", {}).get("searchapp", {})
+    return meta if isinstance(meta, Mapping) else {}
+
+
+def _sizes(connection: Connection, pattern: str) -> dict[str, int]:
+    """The bytes that indexes take on disk; nothing for a user who may not ask for that."""
+    client = connection.client.options(ignore_status=404)
+    try:
+        answer = connection.call(
+            f"ask for the sizes of {pattern}", lambda: client.indices.stats(index=pattern, metric="store")
+        )
+        return {
+            index: int(described["total"]["store"]["size_in_bytes"])
+            for index, described in answer.body.get("indices", {}).items()
+        }
+    except (EngineError, KeyError, TypeError, ValueError):
+        return {}

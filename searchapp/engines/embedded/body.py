@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from searchapp.engines.base import Body
+from searchapp.engines.embedded.highlight import HIGHLIGHT_QUERY
 from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.nodes import MatchAll, Query
 from searchapp.engines.embedded.queries.parse import Parser
@@ -65,10 +66,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a search body asks for: `query` is rewritten for scoring, `as_written` says what to highlight."""
+    """What a search body asks for: `query` is rewritten for scoring, `marked` says what to highlight."""
 
     query: Query
-    as_written: Query
+    marked: Query
     frame: Frame
 
 
@@ -86,7 +87,10 @@ class BodyReader:
             EngineRefused: it makes no sense, or has something that the embedded engine does not support.
         """
         query = self._parser.read(body["query"]) if "query" in body else MatchAll()
-        return Request(query=rewrite(query), as_written=query, frame=self._frame(body))
+        frame = self._frame(body)
+        # That of one field is refused where the fields are read.
+        marked = frame.highlight.get(HIGHLIGHT_QUERY) if isinstance(frame.highlight, Mapping) else None
+        return Request(rewrite(query), query if marked is None else self._parser.query(marked), frame)
 
     def _frame(self, body: Body) -> Frame:
         rest = {key: value for key, value in body.items() if key != "query"}

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from searchapp import __version__
 from searchapp.digests import digest_json
-from searchapp.engines.base import Advance, EngineInfo, IndexInfo, IndexSpec, no_progress
+from searchapp.engines.base import (
+    Advance,
+    EngineInfo,
+    IndexInfo,
+    IndexSpec,
+    State,
+    StoredVersion,
+    no_progress,
+)
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.refusals import unsupported
 from searchapp.engines.embedded.schema import Analyzers, Schema
@@ -21,9 +29,8 @@ from searchapp.engines.embedded.storage.writer import IndexWriter
 from searchapp.errors import DataError, EngineRefused, SearchappError
 from searchapp.model import Document
 from searchapp.progress import Progress
-from searchapp.settings import Settings
+from searchapp.settings import INDEXES, Settings
 
-FOLDER = "indexes"
 ATTEMPTS = 5
 """How often a version may disappear, replaced by a newer one, while it is being opened."""
 
@@ -34,7 +41,7 @@ class EmbeddedEngine:
     """An `Engine` whose index `name` is the folder `<home>/indexes/<prefix>-<name>`."""
 
     def __init__(self, home: Path, prefix: str, analyzers: MakeAnalyzers | None = None) -> None:
-        self._folder = home / FOLDER
+        self._folder = home / INDEXES
         self._prefix = prefix
         self._analyzers = analyzers or _analyzers
         self._open: list[EmbeddedIndex] = []
@@ -60,6 +67,15 @@ class EmbeddedEngine:
         start = f"{self._prefix}-"
         folders = self._folder.glob(f"{glob.escape(start)}*") if self._folder.is_dir() else ()
         return sorted(folder.name.removeprefix(start) for folder in folders if (folder / CURRENT).exists())
+
+    def stored(self) -> list[StoredVersion]:
+        start = f"{self._prefix}-"
+        folders = sorted(self._folder.glob(f"{glob.escape(start)}*")) if self._folder.is_dir() else []
+        return [
+            version
+            for folder in folders
+            for version in _stored(folder.name.removeprefix(start), Versions(folder))
+        ]
 
     def verify(self, name: str, progress: Progress) -> IndexInfo | None:
         """Read every file of the version that serves and compare it with its digest; None if none serves.
@@ -142,6 +158,33 @@ class EmbeddedEngine:
 
     def _versions(self, name: str) -> Versions:
         return Versions(self._folder / f"{self._prefix}-{name}")
+
+
+def _stored(name: str, versions: Versions) -> Iterator[StoredVersion]:
+    """The versions of an index; none if the folder is not that of an index, or of one with another prefix."""
+    try:
+        serving = versions.serving()
+    except EngineRefused:
+        return
+    except DataError:
+        serving = None
+    for folder in versions.all():
+        try:
+            info = Manifest.read(folder).info
+        except (DataError, EngineRefused):
+            info = None
+        if info is not None and info.name != name:
+            return
+        if folder == serving:
+            state = State.unreadable if info is None else State.serves
+        else:
+            state = State.building if versions.is_being_built() else State.leftover
+        try:
+            size = sum(file.stat().st_size for file in folder.iterdir())
+        except FileNotFoundError:
+            continue  # removed a moment ago
+        version = f"{versions.folder.name}-{folder.name}"
+        yield StoredVersion(name, version, state, info, size, says_name=info is not None)
 
 
 def _info(name: str, version: str, spec: IndexSpec) -> IndexInfo:

@@ -24,6 +24,9 @@ from searchapp.model import Token
 LARGEST_GROUP = 50
 """Overlapping tokens that a group takes in; it ignores further ones."""
 
+HIGHLIGHT_QUERY = "highlight_query"
+"""What says in `highlight` that another query than the body's is marked."""
+
 _OPTIONS = {"type", "number_of_fragments", "pre_tags", "post_tags"}
 
 
@@ -60,13 +63,13 @@ class Highlighter:
 
     @classmethod
     def of(cls, described: Any, query: Query, schema: Schema, analyzers: Analyzers) -> Highlighter:
-        """Read the `highlight` of a search body.
+        """Read the `highlight` of a search body, all but what it marks, which is `query`.
 
         Raises:
             EngineRefused: it asks for another highlighter, for fragments, or for something else.
         """
         described = parameters.mapping(described, "`highlight`")
-        known_only(described, {*_OPTIONS, "fields", "require_field_match"}, "`highlight`")
+        known_only(described, {*_OPTIONS, HIGHLIGHT_QUERY, "fields", "require_field_match"}, "`highlight`")
         if "number_of_fragments" in described:
             parameters.integer(described["number_of_fragments"], "`number_of_fragments` of `highlight`")
         if described.get("require_field_match", True) is not True:

@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from searchapp.engines.base import Advance, Body, Found, IndexInfo, no_progress
+from searchapp.engines.base import Advance, Body, Found, IndexInfo, Terms, no_progress
 from searchapp.engines.embedded import topk, workers
 from searchapp.engines.embedded.body import BodyReader, Request
 from searchapp.engines.embedded.explain import Explainer
@@ -79,7 +79,7 @@ class EmbeddedIndex:
             explainer = Explainer(self._reader, self._scorer) if frame.explain else None
             highlighter = None
             if frame.highlight is not None:
-                highlighter = Highlighter.of(frame.highlight, request.as_written, schema, self._analyzers)
+                highlighter = Highlighter.of(frame.highlight, request.marked, schema, self._analyzers)
             documents, scores = self._best(request)
             hits = self._hits(documents, scores)
             sources = self._reader.sources.sources(documents.tolist())
@@ -99,6 +99,14 @@ class EmbeddedIndex:
         if analyzer is not None:
             return self._analyzers.analyzer(analyzer).steps(text)
         return self._analyzer_of(field).steps(text)
+
+    def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
+        fields = {name: field for name, field in self._reader.fields.items() if not field.field.is_number}
+        with self._damage_told():
+            return {
+                name: {term: fields[name].document_frequency(term) if name in fields else 0 for term in some}
+                for name, some in terms.items()
+            }
 
     def close(self) -> None:
         self._reader.close()

@@ -14,6 +14,8 @@ from searchapp.engines.embedded import names
 from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.similarity import BM25, DEFAULT_B, DEFAULT_K1
+from searchapp.engines.index_settings import canonical
+from searchapp.errors import DataError
 from searchapp.model import AnalysisStep, Token
 
 TEXT = "text"
@@ -21,6 +23,9 @@ KEYWORD = "keyword"
 INTEGERS = {"long": 63, "integer": 31, "short": 15, "byte": 7}
 """Bits that the absolute value of a number of the type may have."""
 FLOATS = ("double", "float")
+
+_WITHOUT_EFFECT = ("number_of_replicas", "auto_expand_replicas", "refresh_interval")
+"""Settings of a server's indexes that no ranking depends on."""
 
 NOT_INDEXED = {"type": "object", "enabled": False}
 """A property whose value, whatever it is, is kept with the document and never looked at."""
@@ -109,8 +114,13 @@ class Schema:
             EngineRefused: it has something that the embedded engine does not support, or that makes no sense.
         """
         known_only(mapping, {"settings", "mappings"}, "a mapping")
-        settings = _object(mapping, "settings")
-        known_only(settings, {"analysis", "similarity"}, "the settings of an index")
+        try:
+            settings = _object(canonical(mapping), "settings")
+        except DataError as error:
+            raise invalid(str(error)) from error
+        one_shard = {"number_of_shards"} if str(settings.get("number_of_shards")) == "1" else set()
+        known = {"analysis", "similarity", *_WITHOUT_EFFECT, *one_shard}
+        known_only(settings, known, "the settings of an index")
         mappings = _object(mapping, "mappings")
         known_only(mappings, {"dynamic", "_meta", "properties"}, "`mappings`")
         if mappings.get("dynamic", "strict") != "strict":

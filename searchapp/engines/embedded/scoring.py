@@ -302,7 +302,7 @@ class Scorer:
 
     def _matching_bool(self, query: Bool, boost: np.float32, among: Mask | None) -> Mask:
         mask = np.ones(self._count, bool) if among is None else among.copy()
-        # What looks at scores comes last, when it is known which documents get that far; Lucene begins with what excludes.
+        # What looks at scores comes last, when it is known which documents get that far: first what excludes.
         required = [(clause, False) for clause in (*query.must, *query.filter)]
         excluded = [(clause, True) for clause in query.must_not]
         late = [(clause, out) for clause, out in (*excluded, *required) if looks_at_scores(clause)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from searchapp.judging.disputes import Adjudication
+from searchapp.judging.presence import Presence
 from searchapp.runs.pages import Pages
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.keys import JudgeSettings
@@ -17,6 +18,11 @@ class AdjudicateApp(WorkApp):
     CSS_PATH = [LOOKS, Path(__file__).with_name("adjudicate.tcss")]  # noqa: RUF012  # Textual declares it
 
     def __init__(
-        self, adjudication: Adjudication, material: Pages, settings: JudgeSettings, title: str
+        self,
+        adjudication: Adjudication,
+        material: Pages,
+        settings: JudgeSettings,
+        title: str,
+        presence: Presence | None = None,
     ) -> None:
-        super().__init__(AdjudicateScreen(adjudication, material, settings.keys, title), settings)
+        super().__init__(AdjudicateScreen(adjudication, material, settings.keys, title, presence), settings)

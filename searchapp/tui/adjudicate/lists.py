@@ -9,9 +9,10 @@ from typing import ClassVar
 from searchapp.judging.disputes import Adjudication, Dispute
 from searchapp.judging.events import Action, Event, Kind
 from searchapp.judging.fold import Opinion
+from searchapp.judging.words import graded
 from searchapp.runs.pages import Pages
 from searchapp.tui.content import Content
-from searchapp.tui.pages import FAINT, graded
+from searchapp.tui.pages import FAINT
 from searchapp.tui.rows import Part, Rows, fitted, one_line
 
 OPEN = "○"
@@ -31,8 +32,12 @@ class DisputeRows(Rows):
         self._mark_cells = mark_cells
         self.maths = False
         self.places: Sequence[int] = range(len(adjudication.disputes))
-        longest = max((len(_ids(dispute)) for dispute in adjudication.disputes), default=0)
+        self._id_cells = 0
+
+    def show(self, count: int, cursor: int) -> None:
+        longest = max((len(_ids(dispute)) for dispute in self._adjudication.disputes), default=0)
         self._id_cells = min(_MOST_ID_CELLS, longest)
+        super().show(count, cursor)
 
     def parts(self, place: int, width: int) -> Sequence[Part]:
         dispute = self._adjudication.disputes[self.places[place]]

@@ -6,13 +6,19 @@ import re
 from collections.abc import Callable
 from typing import TextIO
 
+from searchapp.errors import UsageError
 from searchapp.judging.disputes import Adjudication, Dispute
 from searchapp.judging.events import Kind
+from searchapp.judging.fold import Key
 from searchapp.judging.session import Outcome
+from searchapp.judging.words import graded
 from searchapp.runs.pages import Pages
 from searchapp.tui.conversation import Ask, Conversation
-from searchapp.tui.pages import graded, readable, said
+from searchapp.tui.pages import readable, said, topic_lines
 from searchapp.tui.saving import leave_by_prompts
+from searchapp.tui.telling import beginning, came_in
+
+DONE = "every disagreement is decided: q leaves"
 
 HELP = """\
 0, 1, ...        decide for this grade; words behind it are the reason: 1 defines the term
@@ -40,9 +46,18 @@ class Prompts(Conversation):
         self.adjudication = adjudication
         self.material = material
         self._place = -1
+        self._rests_on: Key | None = None
+        """The document that was just decided on, and that is still at hand because there is no other to go to."""
 
     @property
     def dispute(self) -> Dispute:
+        """The disagreement at hand.
+
+        Raises:
+            UsageError: there is none any more.
+        """
+        if not self.adjudication.disputes:
+            raise UsageError("nobody disagrees any more: q leaves")
         return self.adjudication.disputes[self._place]
 
     def _begin(self) -> None:
@@ -62,6 +77,8 @@ class Prompts(Conversation):
         }
         if word in ("q", "quit", "exit"):
             return not leave_by_prompts(self.adjudication.session, self._say, self._ask)
+        if not self._take_in():
+            return True  # what the line was meant for is gone
         if word.isdecimal():
             self._decide(int(word), rest.strip())
         elif match := re.fullmatch(r"#\s*(\d+)", line):
@@ -72,28 +89,62 @@ class Prompts(Conversation):
             self._say(f"there is no command {word!r}: ? lists them all")
         return True
 
+    def _take_in(self) -> bool:
+        """Take in what others have written meanwhile; whether the disagreement at hand is still one."""
+        here = self.dispute.key
+        came = self.adjudication.refresh()
+        if came:
+            self._say(came_in(came, self.adjudication.session.author.annotator))
+        place = self.adjudication.place(here)
+        if place is None:
+            self._say("what was at hand is no disagreement any more")
+            self._place = min(self._place, len(self.adjudication.disputes)) - 1
+            self._next_open()
+            return False
+        self._place = place
+        return True
+
     def _decide(self, grade: int, reason: str) -> None:
         if grade >= len(self.labels):
             self._say(f"there is no grade {grade}: nothing is written")
             return
-        dispute = self.dispute
+        dispute, what = self.dispute, graded(grade, self.labels)
+        before = self.adjudication.decision(dispute)
+        if before is not None and before.grade != grade:
+            was = graded(before.grade or 0, self.labels)
+            if self._rests_on == dispute.key and not self._agrees(
+                f"{self._name(dispute)} is decided: {was}. Change it to {what}?"
+            ):
+                return
+            what += f", was {was}"
+        elif before is not None and self._rests_on == dispute.key:
+            self._say(f"it has {what} already: {DONE}")
+            return
         outcome = self.adjudication.decide(dispute, grade, reason)
-        self._report(outcome, f"{dispute.document_id}: decided, {graded(grade, self.labels)}")
+        self._report(outcome, f"decided {what}: {self._name(dispute)}")
         self._next_open()
+        if self.dispute.key == dispute.key:
+            self._rests_on = dispute.key
+
+    def _name(self, dispute: Dispute) -> str:
+        return self._name_of(dispute.document_id)
+
+    def _name_of(self, document: str) -> str:
+        return beginning(document, self.material.known_text(document), self._maths)
 
     def _note(self, words: str) -> None:
         if not words:
             self._say("write the note behind the n")
         else:
             outcome = self.adjudication.note(self.dispute, words)
-            self._report(outcome, f"{self.dispute.document_id}: a note")
+            self._report(outcome, f"a note: {self._name(self.dispute)}")
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
             self._say("there is nothing left of that")
             return
         event = outcome.events[0]
-        self._report(outcome, f"{what}: {event.document_id}")
+        self._report(outcome, f"{what}: {self._name_of(event.document_id)}")
         place = self.adjudication.place((event.topic_id, event.document_id))
         if place is not None:
             self._go(place)
@@ -101,7 +152,7 @@ class Prompts(Conversation):
     def _next_open(self) -> None:
         place = self.adjudication.next_open(self._place)
         if place is None:
-            self._say("every disagreement is decided: q leaves")
+            self._say(DONE)
             self._place = max(self._place, 0)
         else:
             self._go(place)
@@ -111,6 +162,7 @@ class Prompts(Conversation):
             self._say("there is no such disagreement")
             return
         self._place = place
+        self._rests_on = None
         self._read()
 
     def _toggle_maths(self) -> None:
@@ -121,7 +173,10 @@ class Prompts(Conversation):
         dispute = self.dispute
         topic, page = self.material.topic(dispute.topic_id), self.material.page(*dispute.key)
         where = f"{self._place + 1} of {len(self.adjudication.disputes)}"
-        self._say(f"\n{where}. Topic {dispute.topic_id}: {readable(topic.text, (), self._maths)[0]}")
+        text, *others = topic_lines(topic, self._maths)
+        self._say(f"\n{where}. Topic {dispute.topic_id}: {text}")
+        for line in others:
+            self._say(line)
         text = "" if page.is_missing else readable(page.text, (), self._maths)[0]
         self._say(f"Document {dispute.document_id}: {text or 'the index does not have it'}")
         for opinion in self.adjudication.opinions(dispute):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
-from textual.widget import Widget
 
 from searchapp.errors import SearchappError
 from searchapp.judging.disputes import Adjudication, Dispute
+from searchapp.judging.events import Event
+from searchapp.judging.fold import Key
+from searchapp.judging.presence import Presence
 from searchapp.judging.session import Outcome
+from searchapp.judging.words import graded
 from searchapp.runs.pages import Pages
 from searchapp.tui import pages
 from searchapp.tui.adjudicate.lists import DisputeRows, opinions_page
@@ -21,6 +24,7 @@ from searchapp.tui.content import Content, Plain, entitle
 from searchapp.tui.keys import KeyMap
 from searchapp.tui.line import Line
 from searchapp.tui.rows import Rows
+from searchapp.tui.telling import beginning
 from searchapp.tui.text import TextPane
 from searchapp.tui.work import Pane, WorkScreen
 
@@ -38,9 +42,12 @@ OTHER = {
 }
 """What actions of the judging screen do here: what, and in a word."""
 
-SAME = ("undo", "redo", "note", "down", "up", "page_down", "page_up", "first", "last", "previous_pane", "scroll_down",
-        "scroll_up", "maths", "theme", "help", "quit")  # fmt: skip
+SAME = ("undo", "redo", "note", "down", "up", "page_down", "page_up", "first", "last", "previous_pane",
+        "zoom", "reading", "wider", "narrower", "scroll_down", "scroll_up", "maths", "theme", "copy",
+        "help", "quit")  # fmt: skip
 """Those that do the same."""
+
+COLUMNS = {"disputes": "left", "opinions": "middle", "topic": "right", "document": "right"}
 
 
 class AdjudicateScreen(WorkScreen):
@@ -48,17 +55,28 @@ class AdjudicateScreen(WorkScreen):
 
     AUTO_FOCUS = "#disputes"
 
-    def __init__(self, adjudication: Adjudication, material: Pages, keys: KeyMap, title: str) -> None:
-        super().__init__(adjudication.session, keys.only(OTHER, *SAME), material.task.grades, title)
+    def __init__(
+        self,
+        adjudication: Adjudication,
+        material: Pages,
+        keys: KeyMap,
+        title: str,
+        presence: Presence | None = None,
+    ) -> None:
+        own, labels = keys.only(OTHER, *SAME), material.task.grades
+        super().__init__(adjudication.session, own, labels, title, COLUMNS, ("disputes",), presence)
         self.adjudication = adjudication
         self.material = material
         self._maths = False
+        self._shown: Key | None = None
+        self._rests_since: int | None = None
+        """The cursor has not moved since it stayed on a document that was just decided on, for want of another."""
 
     def compose(self) -> ComposeResult:
-        yield Plain(id="head")
+        yield self.head
         with Horizontal(id="body"):
             with Vertical(id="left"):
-                yield Line(lambda _words: self.set_focus(self.disputes), self.filtered, hint="words or id, then ↵",
+                yield Line(lambda _words: self.panes.focus(self.disputes), self.filtered, hint="words or id, then ↵",
                            id="filter")  # fmt: skip
                 yield DisputeRows(self.adjudication, self.material, len(str(len(self.labels) - 1)))
             with Container(id="rest"):
@@ -88,9 +106,6 @@ class AdjudicateScreen(WorkScreen):
         rows = self.disputes
         return self.adjudication.disputes[rows.places[rows.cursor]] if rows.count else None
 
-    def panes(self) -> list[Widget]:
-        return [self.query_one(name) for name in ("#disputes", "#opinions", "#topic", "#document")]
-
     # Drawing
 
     def _show(self) -> None:
@@ -99,12 +114,19 @@ class AdjudicateScreen(WorkScreen):
         left = f" · {self.disputes.count} in sight" if self.disputes.count < total else ""
         entitle(self.disputes, f"{self.adjudication.decided} of {total} decided{left}")
         dispute = self.dispute
+        anew, self._shown = (
+            dispute is None or dispute.key != self._shown,
+            None if dispute is None else dispute.key,
+        )
         opinions, topic = self.query_one("#opinions-text", Plain), self.query_one("#topic-text", Plain)
         document = self.query_one("#document", TextPane)
         if dispute is None:
             for one in (opinions, topic):
                 one.update("")
             document.show(Content.styled("There is nothing to decide here.", "$faint"))
+            for name in ("topic", "document"):
+                entitle(self.query_one(f"#{name}"), name.capitalize())
+            self.query_one("#grades", KeyLine).choose("")
             return
         decision = self.adjudication.decision(dispute)
         said = self.adjudication.opinions(dispute)
@@ -113,11 +135,19 @@ class AdjudicateScreen(WorkScreen):
         topic.update(pages.topic_page(self.material.topic(dispute.topic_id), self._maths))
         for name, id_ in (("topic", dispute.topic_id), ("document", dispute.document_id)):
             entitle(self.query_one(f"#{name}"), f"{name.capitalize()} {id_}")
-        for name in ("#opinions", "#topic"):
+        for name in ("#opinions", "#topic") if anew else ():
             self.query_one(name).scroll_home(animate=False)
-        document.show(self._document(dispute))
+        document.show(self._document(dispute), anew=anew)
         self.query_one("#grades", KeyLine).choose("" if decision is None else f"grade_{decision.grade}")
-        self._prepare(self._next_keys())
+        if following := self._next_keys():
+            self.run_worker(
+                lambda: self._prepare(following),
+                "fetching the next documents",
+                "pages",
+                thread=True,
+                exclusive=True,
+                exit_on_error=False,
+            )
 
     def _document(self, dispute: Dispute) -> Content:
         try:
@@ -133,7 +163,6 @@ class AdjudicateScreen(WorkScreen):
         keys = [self.adjudication.disputes[place].key for place in following]
         return [key for key in keys if not self.material.has_page(*key)]
 
-    @work(thread=True, exclusive=True, group="pages", exit_on_error=False)
     def _prepare(self, keys: Sequence[tuple[str, str]]) -> None:
         for topic, document in keys:
             self.material.prepare(topic, [document])
@@ -164,11 +193,15 @@ class AdjudicateScreen(WorkScreen):
         if lines:
             self._go(next((line for line in lines if line > rows.cursor), lines[0]))
             return
-        hidden = rows.count < len(self.adjudication.disputes)
-        self._tell(f"✓ all {'in sight ' if hidden else ''}are decided", "$success", add=True)
+        self.head.tell(self._done_words(), "$success", add=True)
         self._show()
 
+    def _done_words(self) -> str:
+        hidden = self.disputes.count < len(self.adjudication.disputes)
+        return f"✓ all {'in sight ' if hidden else ''}are decided"
+
     def _filter(self) -> None:
+        self.panes.focus(self.disputes)  # with which the line for words comes into sight
         self.set_focus(self.query_one("#filter"))
 
     def filtered(self, words: str) -> None:
@@ -185,7 +218,7 @@ class AdjudicateScreen(WorkScreen):
             if all(word in self._words_of(one) for word in sought)
         ]
         place = None if here is None else self.adjudication.place(here.key)
-        rows.show(len(rows.places), rows.places.index(place) if place in rows.places else 0)
+        rows.show(len(rows.places), rows.places.index(place) if place in rows.places else rows.cursor)
         self._show()
 
     def _words_of(self, dispute: Dispute) -> str:
@@ -195,12 +228,14 @@ class AdjudicateScreen(WorkScreen):
     def leave_line(self, line: Line) -> None:
         line.value = ""
         self.filtered("")
-        self.set_focus(self.disputes)
+        self.panes.focus(self.disputes)
 
-    def take_in(self) -> None:
+    def take_in(self) -> Sequence[Event]:
         here = self.dispute
-        if self.adjudication.refresh():
+        came = self.adjudication.refresh()
+        if came:
             self._list(self.query_one("#filter", Line).value, here)
+        return came
 
     # Deciding
 
@@ -208,17 +243,40 @@ class AdjudicateScreen(WorkScreen):
         dispute = self.dispute
         if dispute is None:
             return
-        was_decided = self.adjudication.decision(dispute) is not None
-        outcome = self.adjudication.decide(dispute, grade, reason)
-        self._done(outcome, f"{dispute.document_id}: decided, {pages.graded(grade, self.labels)}")
-        if was_decided:  # it was looked up to be changed: on to the one below it
-            self._go(self.disputes.cursor + 1)
+        before, what = self.adjudication.decision(dispute), graded(grade, self.labels)
+        if self._rests_since != self.disputes.moves or before is None:
+            self._give(dispute, grade, reason)
+        elif before.grade == grade:
+            self.head.tell(f"it has {what} already: {self._done_words()}", "$warning")
         else:
-            self._next_open()
+            was = graded(before.grade or 0, self.labels)
+            question = f"{self._begin(dispute)} is decided: {was}. Change it to {what}?"
+            self.ask(question, lambda: self._give(dispute, grade, reason))
+
+    def _give(self, dispute: Dispute, grade: int, reason: str) -> None:
+        before = self.adjudication.decision(dispute)
+        what = graded(grade, self.labels)
+        if before is not None and before.grade != grade:
+            what += f", was {graded(before.grade or 0, self.labels)}"
+        outcome = self.adjudication.decide(dispute, grade, reason)
+        self._done(outcome, f"decided {what}: {self._begin(dispute)}")
+        # One that was looked up to be changed leads on to the one below it.
+        if before is not None and self.disputes.cursor + 1 < self.disputes.count:
+            self._go(self.disputes.cursor + 1)
+            return
+        self._next_open()
+        if self.dispute is not None and self.dispute.key == dispute.key:
+            self._rests_since = self.disputes.moves
+
+    def _begin(self, dispute: Dispute) -> str:
+        return self._begin_of(dispute.document_id)
+
+    def _begin_of(self, document: str) -> str:
+        return beginning(document, self.material.known_text(document), self._maths)
 
     def _reason(self) -> None:
         if self.dispute is not None:
-            self._ask_grade("Which grade, with a reason?", {})
+            self.ask_grade("Which grade, with a reason?", {})
 
     def _note(self) -> None:
         dispute = self.dispute
@@ -226,24 +284,24 @@ class AdjudicateScreen(WorkScreen):
             return
 
         def write(words: str) -> None:
-            self._done(self.adjudication.note(dispute, words), f"{dispute.document_id}: a note")
+            self._done(self.adjudication.note(dispute, words), f"a note: {self._begin(dispute)}")
             self._show()
 
-        self._ask_note(dispute.document_id, self.adjudication.note_on(dispute), write)
+        self.ask_note(self._begin(dispute), self.adjudication.note_on(dispute), write)
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
-            self._tell(f"there is nothing to {what}")
+            self.head.tell(f"there is nothing to {what}")
             return
         event = outcome.events[0]
-        self._done(outcome, f"{what}ne: {event.document_id}")
+        self._done(outcome, f"{what}ne: {self._begin_of(event.document_id)}")
         place = self.adjudication.place((event.topic_id, event.document_id))
         if place is not None and place in self.disputes.places:
             self.disputes.put(self.disputes.places.index(place))
         self._show()
 
     def _done(self, outcome: Outcome, what: str) -> None:
-        self._tell_outcome(outcome, what)
+        self.head.tell_outcome(outcome, what)
         self.disputes.refresh()
 
     # Keys

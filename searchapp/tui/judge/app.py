@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from searchapp.judging.desk import Desk
+from searchapp.judging.presence import Presence
 from searchapp.runs.material import Material
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.keys import JudgeSettings
@@ -17,6 +18,12 @@ class JudgeApp(WorkApp):
     CSS_PATH = [LOOKS, Path(__file__).with_name("judge.tcss")]  # noqa: RUF012  # Textual declares it
 
     def __init__(
-        self, desk: Desk, material: Material, settings: JudgeSettings, title: str, start: str | None = None
+        self,
+        desk: Desk,
+        material: Material,
+        settings: JudgeSettings,
+        title: str,
+        start: str | None = None,
+        presence: Presence | None = None,
     ) -> None:
-        super().__init__(JudgeScreen(desk, material, settings.keys, start, title), settings)
+        super().__init__(JudgeScreen(desk, material, settings.keys, start, title, presence), settings)

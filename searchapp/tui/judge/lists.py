@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
+from searchapp.errors import SearchappError
 from searchapp.judging.desk import Desk
 from searchapp.judging.events import Action
+from searchapp.judging.fold import Opinion
 from searchapp.runs.material import Material
 from searchapp.tui.rows import Part, Rows, fitted, one_line
 
 UNJUDGED, SKIPPED, CANT_TELL, NOTED = "·", "»", "?", "✎"
 """How what was said of a document is shown, besides by its grade; none of these is grade 0."""
+
+UNSCORED = "– "
+"""What stands before a document without a score."""
 
 _ID_CELLS = 12
 _BLOCK = 1000
@@ -35,15 +40,7 @@ class TopicRows(Rows):
     def parts(self, place: int, width: int) -> Sequence[Part]:
         number = self.places[place]
         topic = self._desk.topics[number]
-        judged, total = self.progress(topic)
-        mark, look = (
-            ("●", "rows--done")
-            if judged == total
-            else ("◐", "rows--begun")
-            if judged
-            else ("○", "rows--faint")
-        )
-        count = f" {judged}/{total}" if judged else ""
+        mark, look, count = self._progress(topic)
         words = one_line(self._material.topic(topic).text, self.maths) or topic
         pointer = "▶" if number == self.current else " "
         return [
@@ -53,9 +50,24 @@ class TopicRows(Rows):
             (count, look),
         ]
 
-    def progress(self, topic: str) -> tuple[int, int]:
-        """How many of a topic's documents are judged, and of how many."""
-        return self._desk.judged(topic), self._desk.length(topic)
+    def redraw_topic(self, topic: str) -> None:
+        """Draw the line of a topic again, if it is there."""
+        if topic in self._desk.topics:
+            number = self._desk.topics.index(topic)
+            if number in self.places:
+                self.redraw(self.places.index(number))
+
+    def _progress(self, topic: str) -> tuple[str, str, str]:
+        """How far a topic is: its mark, the look of the mark, and how many of its documents are judged."""
+        try:
+            judged = self._desk.judged(topic)
+            if not judged:  # of which nothing needs to be read
+                return "○", "rows--faint", ""
+            total = self._desk.length(topic)
+        except SearchappError:
+            return "✗", "rows--aside", ""  # why is said when it is opened
+        done = judged >= total
+        return ("●" if done else "◐"), ("rows--done" if done else "rows--begun"), f" {judged}/{total}"
 
 
 class RankingRows(Rows):
@@ -79,10 +91,11 @@ class RankingRows(Rows):
         self._id_cells = 0
         self.selected: set[int] = set()
         self.matching: frozenset[int] = frozenset()
+        self._scored: int | None = None
 
-    def open(self, topic: str, documents: Sequence[str], cursor: int) -> None:
-        """Show a topic's documents."""
-        self.topic, self.documents = topic, documents
+    def open(self, topic: str, documents: Sequence[str], cursor: int, scored: int | None) -> None:
+        """Show a topic's documents, of which the first ones have a score; None where that is not to be seen."""
+        self.topic, self.documents, self._scored = topic, documents, scored
         self.selected.clear()
         self._id_cells = min(_ID_CELLS, max((len(document) for document in documents[:_BLOCK]), default=0))
         self.show(len(documents), cursor)
@@ -102,25 +115,40 @@ class RankingRows(Rows):
         if width >= _IDS_FROM:
             parts.append((fitted(document, self._id_cells) + "  ", "rows--faint"))
             left -= self._id_cells + 2
+        unscored = self._scored is not None and place >= self._scored
+        if unscored:
+            parts.append((UNSCORED, "rows--faint"))
+            left -= len(UNSCORED)
         text = self._text(document)
         noted = f" {NOTED}" if self._is_noted(document) else ""
-        look = "rows--matching" if place in self.matching else "rows--text"
+        look = "rows--matching" if place in self.matching else "rows--faint" if unscored else "rows--text"
         parts.append((fitted(document if text is None else text, left - len(noted)) + noted, look))
         return parts
 
     def row_class(self, place: int) -> str:
         return "rows--selected" if place in self.selected else ""
 
+    def redraw_documents(self, documents: Iterable[str]) -> None:
+        """Draw the lines of some documents again, those that are in sight."""
+        wanted = set(documents)
+        for place in self.visible_places:
+            if self.documents[place] in wanted:
+                self.redraw(place)
+
     def _mark(self, document: str) -> Part:
-        opinion = self._desk.opinion(self.topic, document)
-        if opinion is None:
-            return UNJUDGED, "rows--faint"
-        if opinion.action is Action.skip:
-            return SKIPPED, "rows--aside"
-        if opinion.grade is None:
-            return CANT_TELL, "rows--aside"
-        look = "zero" if opinion.grade == 0 else "most" if opinion.grade == self._top_grade else "some"
-        return str(opinion.grade), f"rows--{look}"
+        return mark(self._desk.opinion(self.topic, document), self._top_grade)
 
     def _is_noted(self, document: str) -> bool:
         return bool(self._desk.said_in_words(self.topic, document))
+
+
+def mark(opinion: Opinion | None, top_grade: int) -> Part:
+    """What was said of a document, in a sign."""
+    if opinion is None:
+        return UNJUDGED, "rows--faint"
+    if opinion.action is Action.skip:
+        return SKIPPED, "rows--aside"
+    if opinion.grade is None:
+        return CANT_TELL, "rows--aside"
+    look = "zero" if opinion.grade == 0 else "most" if opinion.grade == top_grade else "some"
+    return str(opinion.grade), f"rows--{look}"

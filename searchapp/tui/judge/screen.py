@@ -1,134 +1,321 @@
-"""Judging on the screen: what the keys do."""
+"""Judging on the screen: what the keys do.
+
+The screen holds its parts and lets them do their work: the lists, the filter of the topics, the search, the selection,
+the panes that are read, the figures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from searchapp.judging.session import Outcome
-from searchapp.tui import pages
-from searchapp.tui.dialogs import Choose
-from searchapp.tui.judge.moves import JudgeMoves
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from searchapp.errors import SearchappError
+from searchapp.judging.desk import Desk
+from searchapp.judging.events import Event
+from searchapp.judging.fold import Opinion
+from searchapp.judging.listing import Said
+from searchapp.judging.presence import Presence
+from searchapp.runs.material import Material
+from searchapp.tui.bars import KeyLine
+from searchapp.tui.content import entitle
+from searchapp.tui.dialogs import Words
+from searchapp.tui.judge.figures import Figures
+from searchapp.tui.judge.finding import Finder
+from searchapp.tui.judge.grading import Grading
+from searchapp.tui.judge.judged import Judged
+from searchapp.tui.judge.lists import RankingRows, TopicRows
+from searchapp.tui.judge.reading import Reading
+from searchapp.tui.judge.selection import Selection
+from searchapp.tui.judge.snippets import Fetching, Snippets
+from searchapp.tui.judge.topics import TopicList
+from searchapp.tui.keys import KeyMap
+from searchapp.tui.line import Line
+from searchapp.tui.rows import Rows
+from searchapp.tui.telling import beginning
+from searchapp.tui.work import WorkScreen
+
+IN_LAST_LINE = ("undo", "redo", "select", "next_unjudged", "next_unjudged_topic", "topics", "search", "filter",
+                "judged", "document", "zoom", "maths", "theme", "quit", "help")  # fmt: skip
+
+COLUMNS = {"topics": "left", "ranking": "middle", "topic": "right", "document": "right"}
 
 
-class JudgeScreen(JudgeMoves):
+class JudgeScreen(WorkScreen):
     """An annotator at work on a run."""
 
-    def begin(self) -> None:
-        self._entitle()
-        self.open_topic(self.place_of_topic)
-        self.topics.show(len(self.topics.places), self.place_of_topic)
-        self.call_after_refresh(self._score_the_rest)
+    AUTO_FOCUS = "#ranking"
 
-    def _places(self) -> list[int]:
+    def __init__(
+        self,
+        desk: Desk,
+        material: Material,
+        keys: KeyMap,
+        start: str | None,
+        title: str,
+        presence: Presence | None = None,
+    ) -> None:
+        labels = material.task.grades
+        super().__init__(desk.session, keys, labels, title, COLUMNS, ("ranking", "topics"), presence)
+        self.desk = desk
+        self.material = material
+        self.place_of_topic = desk.topics.index(start) if start else desk.next_unjudged_topic() or 0
+        self._snippets = Snippets(material)
+        self._fetching = Fetching(self, material)
+        self.topics = TopicRows(desk, material)
+        self.ranking = RankingRows(desk, material, len(labels) - 1, self._snippets.of)
+        self._topic_list = TopicList(self.topics, desk, material)
+        self._selection = Selection(self.ranking, self.head.tell)
+        self._finder = Finder(self, self.ranking, material, self.head, keys, self.go)
+        self._reading = Reading(desk, material)
+        self._figures = Figures(desk)
+        self._grading = Grading(self, self._selection)
+
+    def compose(self) -> ComposeResult:
+        yield self.head
+        with Horizontal(id="body"):
+            with Vertical(id="left"):
+                to_topics = lambda _words: self.panes.focus(self.topics)  # noqa: E731  # the filter is in force already
+                yield Line(to_topics, self._topic_list.filter, hint="words or id, then ↵", id="filter")
+                yield self.topics
+            with Vertical(id="middle"):
+                yield self.ranking
+            yield self._reading
+        yield Line(self._search, hint="search the documents of this topic: words, then ↵", id="search")
+        yield self._figures
+        yield KeyLine(self._grade_entries("skip", "cant_tell", "note", "reason"), 2, id="grades")
+        yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
+
+    def begin(self) -> None:
+        entitle(self.ranking, "Documents" if self.desk.is_blind else "Ranking")
+        if self.desk.is_blind:
+            self.head.tell("blind: ranks, scores and other people's grades are hidden")
+        self.topics.current = self.place_of_topic
+        self._topic_list.filter("")
+        self.open_topic(self.place_of_topic)
+        self.call_after_refresh(self._figures.score_the_rest)
+
+    @property
+    def topic_id(self) -> str:
+        return self.desk.topics[self.place_of_topic]
+
+    @property
+    def document_id(self) -> str | None:
+        """The document that the cursor is on."""
         ranking = self.ranking
-        return sorted(ranking.selected) if ranking.selected else [ranking.cursor] if ranking.documents else []
+        return ranking.documents[ranking.cursor] if ranking.documents else None
+
+    # Moving
+
+    def open_topic(self, place: int, document: str | None = None) -> None:
+        """Show a topic, at a document or else at the first that is not judged."""
+        topic = self.desk.topics[place]
+        try:
+            order = self.desk.order(topic)
+        except SearchappError as error:
+            self.head.tell(str(error), "$error")  # and everything stays as it was
+            return
+        cursor = order.places.get(document) if document else self.desk.next_unjudged(topic)
+        self.place_of_topic = place
+        self._finder.forget()
+        self._topic_list.opened(place)
+        try:
+            self._fetching.around(order.documents, cursor or 0)
+        except SearchappError as error:
+            self.head.tell(str(error), "$error")
+        scored = None if self.desk.is_blind else self.material.scored(topic)
+        self.ranking.open(topic, order.documents, cursor or 0, scored)
+        self._reading.show_topic(topic)
+        self.show_document()
+        self._figures.show(topic)
+
+    @on(Rows.Moved)
+    def _moved(self, event: Rows.Moved) -> None:
+        event.stop()
+        if event.rows is self.ranking:
+            self.show_document()
+
+    @on(Rows.Picked)
+    def _picked(self, event: Rows.Picked) -> None:
+        event.stop()
+        if event.rows is self.topics:
+            self._open_line()
+
+    def _open_line(self) -> None:
+        place = self._topic_list.chosen
+        if place is not None:
+            self.open_topic(place)
+        self._leave_topics()
+
+    def go(self, place: int) -> None:
+        """Put the cursor on a document and draw what belongs to it."""
+        self.ranking.put(place)
+        self.show_document()
+
+    def _next_unjudged(self) -> None:
+        place = self.desk.next_unjudged(self.topic_id, self.ranking.cursor)
+        if place is None:
+            self.head.tell(self.done_words())
+        else:
+            self.go(place)
+
+    def _next_unjudged_topic(self) -> None:
+        place = self.desk.next_unjudged_topic(self.place_of_topic)
+        if place is None:
+            self.head.tell(self.done_words(), "$success")
+        else:
+            self.open_topic(place)
+
+    def done_words(self) -> str:
+        """What is said when a topic is done."""
+        if self.desk.next_unjudged_topic(self.place_of_topic) is None:
+            return f"✓ every document of every topic is judged: {self.keys.shown('quit')} leaves"
+        return f"topic done: {self.keys.shown('next_unjudged_topic')} goes on"
+
+    def _to_topics(self) -> None:
+        if self.focused is self.topics or self.has_class("-topics"):
+            self._leave_topics()
+        else:
+            self.add_class("-topics")
+            self.panes.focus(self.topics)
+
+    def _leave_topics(self) -> None:
+        self.remove_class("-topics")
+        self.panes.focus(self.ranking)
+
+    def _to_filter(self) -> None:
+        self.add_class("-topics")
+        self.panes.focus(self.topics)  # with which the line for words comes into sight
+        self.set_focus(self.query_one("#filter"))
+
+    def _to_search(self) -> None:
+        self.add_class("-searching")
+        self.set_focus(self.query_one("#search"))
+
+    def _search(self, words: str) -> None:
+        self.leave_line(self.query_one("#search", Line))
+        self._finder.find(words)
+
+    def leave_line(self, line: Line) -> None:
+        self.remove_class("-searching")
+        if line.id == "filter":
+            line.value = ""
+            self._topic_list.filter("")
+            self._leave_topics()
+        else:
+            self.panes.focus(self.ranking)
+
+    def _ask_document(self) -> None:
+        def jump(id_: str | None) -> None:
+            if id_:
+                self.jump_to(self.topic_id, id_)
+
+        self.app.push_screen(Words("Jump to the document with the id"), jump)
+
+    def _list_judged(self) -> None:
+        def jump(said: Said | None) -> None:
+            if said is not None:
+                self.jump_to(said.topic_id, said.document_id)
+
+        topics = frozenset(self.desk.topics)
+        judged = Judged(self.session, topics, self.material, self._snippets, self.labels)
+        self.app.push_screen(judged, jump)
+
+    def jump_to(self, topic: str, document: str) -> None:
+        """Go to a document of a topic, or say that it is not among those offered."""
+        try:
+            places = self.desk.order(topic).places
+        except SearchappError as error:
+            self.head.tell(str(error), "$error")
+            return
+        if document not in places:
+            self.head.tell(f"the document {document} is not among those of this topic", "$error")
+        elif topic != self.topic_id:
+            self.open_topic(self.desk.topics.index(topic), document)
+        else:
+            self.go(places[document])
+
+    def _clear(self) -> None:
+        if self.has_class("-topics"):
+            self._leave_topics()
+        self.query_one("#filter", Line).value = ""
+        self._topic_list.filter("")
+        self._selection.clear()
+        self._finder.forget()
+        self.clear_selection()
+        self.ranking.refresh()
+        self.show_document()
+        self.head.tell("")
+
+    # Judging, which is the affair of `grading`
 
     def give(self, grade: int, reason: str = "") -> None:
-        """Give the document, or after a question the selected ones, a grade, and move on."""
-        places = self._places()
-        if not places:
-            return
-        if len(places) == 1:
-            self._give(places, grade, reason)
-            return
-        what = pages.graded(grade, self.labels)
-        self.app.push_screen(
-            Choose(f"Grade {len(places)} documents {what}?", [("y", "Yes"), ("n", "No")]),
-            lambda answer: self._give(places, grade, reason) if answer == "y" else None,
-        )
+        self._grading.give(grade, reason)
 
-    def _give(self, places: Sequence[int], grade: int, reason: str) -> None:
-        ranking = self.ranking
-        documents = [ranking.documents[place] for place in places]
-        was_judged = self.desk.session.is_judged(self.topic_id, documents[-1])
-        outcome = self.desk.grade(self.topic_id, documents, grade, reason)
-        what = documents[0] if len(documents) == 1 else f"{len(documents)} documents"
-        self._done(outcome, f"{what}: {pages.graded(grade, self.labels)}")
-        if len(places) > 1:
-            ranking.selected.clear()
-            ranking.cursor = places[-1]
-            ranking.refresh()
-        self._move_on(was_judged)
-
-    def _skip(self) -> None:
-        if self.document_id is not None:
-            self._done(self.desk.skip(self.topic_id, self.document_id), f"{self.document_id}: skipped")
-            self._move_on(True)
-
-    def _cant_tell(self, reason: str = "") -> None:
-        if self.document_id is not None:
-            was_judged = self.desk.session.is_judged(self.topic_id, self.document_id)
-            outcome = self.desk.cant_tell(self.topic_id, self.document_id, reason)
-            self._done(outcome, f"{self.document_id}: can't tell")
-            self._move_on(was_judged)
-
-    def _note(self) -> None:
-        document = self.document_id
-        if document is None:
-            return
-        topic = self.topic_id
-
-        def write(words: str) -> None:
-            self._done(self.desk.note(topic, document, words), f"{document}: a note")
-            self._show_document()
-
-        self._ask_note(document, self.desk.said_in_words(topic, document), write)
-
-    def _reason(self) -> None:
-        if self.document_id is not None:
-            self._ask_grade("Which grade, with a reason?", {"cant_tell": self._cant_tell})
-
-    def _move_on(self, was_judged: bool) -> None:
-        """To the next document that is not judged; from one that was judged before, to the one below it."""
-        ranking = self.ranking
-        if was_judged:
-            following: int | None = min(ranking.cursor + 1, len(ranking.documents) - 1)
-        else:
-            following = self.desk.next_unjudged(self.topic_id, ranking.cursor)
-        if following is None:
-            key = self.keys.shown("next_unjudged_topic")
-            self._tell(f"topic done: {key} goes on", "$success", add=True)
-            following = ranking.cursor
-        self._go(following)
-
-    def _again(self, outcome: Outcome | None, what: str) -> None:
-        if outcome is None:
-            self._tell(f"there is nothing to {what}")
-            return
-        event = outcome.events[0]
-        self._done(outcome, f"{what}ne: {event.document_id}" if len(outcome.events) == 1 else
-                   f"{what}ne: {len(outcome.events)} documents")  # fmt: skip
-        if event.topic_id in self.desk.topics:
-            place = self.desk.topics.index(event.topic_id)
-            places = self.desk.order(event.topic_id).places
-            if place != self.place_of_topic:
-                self.open_topic(place, event.document_id)
-            elif event.document_id in places:
-                self._go(places[event.document_id])
-
-    def _done(self, outcome: Outcome, what: str) -> None:
-        self._tell_outcome(outcome, what)
-        self._show_figures()
-        self.topics.redraw(self.topics.cursor)
-
-    def take_in(self) -> None:
-        if self.desk.refresh():
-            self._score_the_rest()
-            self.topics.refresh()
+    def take_in(self) -> Sequence[Event]:
+        came = self.desk.refresh()
+        if came:
             self.ranking.refresh()
-            self._show_document()
+            self.topics.refresh()
+            self.show_document()
+            self._figures.score_the_rest()
+        return came
+
+    # Drawing
+
+    def redraw(self, changed: Iterable[Event]) -> None:
+        """Draw the lines and figures that these events change."""
+        events = list(changed)
+        self.ranking.redraw_documents(one.document_id for one in events if one.topic_id == self.topic_id)
+        for topic in {one.topic_id for one in events}:
+            self.topics.redraw_topic(topic)
+        self._figures.score_the_rest()
+
+    def show_document(self) -> None:
+        """Show the document that the cursor is on, as it is now."""
+        document = self.document_id
+        self._reading.show_document(self.topic_id, document, self._finder)
+        self._mark_grade(document)
+        if document is not None:
+            self._fetching.ahead(self.topic_id, self.ranking)
+
+    def _mark_grade(self, document: str | None) -> None:
+        opinion = None if document is None else self.opinion(document)
+        name = "" if opinion is None else opinion.action.value
+        if opinion is not None and opinion.grade is not None:
+            name = f"grade_{opinion.grade}"
+        self.query_one("#grades", KeyLine).choose(name)
+
+    def opinion(self, document: str) -> Opinion | None:
+        """What the annotator says of a document of the topic that is open."""
+        return self.desk.opinion(self.topic_id, document)
+
+    def begin_of(self, document: str) -> str:
+        """How a document begins, for what is said of it."""
+        return beginning(document, self.material.known_text(document), self._reading.maths)
+
+    def _toggle_maths(self) -> None:
+        maths = not self._reading.maths
+        self._reading.maths = self.topics.maths = maths
+        self._snippets.show_maths(maths)
+        self._reading.show_topic(self.topic_id)
+        self.show_document()
+        self.topics.refresh()
+        self.ranking.refresh()
 
     def doings(self) -> dict[str, Callable[[], object]]:
         return {
-            "undo": lambda: self._again(self.desk.undo(), "undo"),
-            "redo": lambda: self._again(self.desk.redo(), "redo"),
-            "skip": self._skip,
-            "cant_tell": self._cant_tell,
-            "note": self._note,
-            "reason": self._reason,
-            "select": self._select,
-            "select_down": lambda: self._select_on(1),
-            "select_up": lambda: self._select_on(-1),
+            "undo": self._grading.undo,
+            "redo": self._grading.redo,
+            "skip": self._grading.skip,
+            "cant_tell": self._grading.cant_tell,
+            "note": self._grading.note,
+            "reason": self._grading.reason,
+            "select": self._selection.toggle,
+            "select_down": lambda: self._selection.extend(1),
+            "select_up": lambda: self._selection.extend(-1),
             "clear": self._clear,
             "next_unjudged": self._next_unjudged,
             "next_topic": lambda: self.open_topic(min(self.place_of_topic + 1, len(self.desk.topics) - 1)),
@@ -136,10 +323,11 @@ class JudgeScreen(JudgeMoves):
             "next_unjudged_topic": self._next_unjudged_topic,
             "topics": self._to_topics,
             "open": lambda: self._open_line() if self.focused is self.topics else None,
-            "filter": self._filter,
-            "search": self._search,
-            "next_match": lambda: self._next_match(1),
-            "previous_match": lambda: self._next_match(-1),
+            "filter": self._to_filter,
+            "search": self._to_search,
+            "next_match": lambda: self._finder.next(1),
+            "previous_match": lambda: self._finder.next(-1),
             "document": self._ask_document,
+            "judged": self._list_judged,
             "maths": self._toggle_maths,
         }

@@ -341,3 +341,21 @@ def test_every_query_highlights_as_on_the_server(queries: Both) -> None:
         except AssertionError as error:
             differing.append(f"{name}: {error}")
     assert not differing, "\n".join(differing)
+
+
+def test_another_query_is_marked_as_on_the_server(queries: Both) -> None:
+    differing = []
+    everything: dict[str, Any] = {"match_all": {}}
+    for name, query in QUERIES.items():
+        try:
+            queries.require_same_found(everything, highlight={**HIGHLIGHT, "highlight_query": query})
+        except AssertionError as error:
+            differing.append(f"{name}: {error}")
+    assert not differing, "\n".join(differing)
+
+
+def test_documents_with_a_term_are_counted_as_on_the_server(queries: Both) -> None:
+    terms = {"text": ["a", "ring", "zebra"], "text.gaps": ["the", "car"], "tag": ["x", ""], "nowhere": ["a"]}
+    found = queries.embedded.frequencies(terms)
+    assert found == queries.server.frequencies(terms)
+    assert found["text"] == {"a": 6, "ring": 2, "zebra": 0} and found["nowhere"] == {"a": 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -11,6 +12,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import IO
 
 import hypothesis
 import numpy as np
@@ -254,6 +256,26 @@ def ended(process: subprocess.Popen[str]) -> None:
     process.wait()
     assert process.stdout is not None
     process.stdout.close()
+
+
+def test_somebody_who_looks_for_a_builder_is_not_taken_for_one(
+    embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)  # by this process, which is alive
+    lock, flock = tmp_path / "indexes" / "test-rings" / "lock", fcntl.flock
+    looked: list[bool] = []
+
+    def at_a_bad_moment(file: IO[str], how: int) -> None:
+        if how & fcntl.LOCK_EX and not looked:
+            with lock.open("rb") as other:
+                flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                looked.append(True)
+                flock(file, how)
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", at_a_bad_moment)
+    assert embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS).documents == len(DOCUMENTS)
+    assert looked
 
 
 def test_a_second_build_is_refused_with_the_process_that_is_at_it(

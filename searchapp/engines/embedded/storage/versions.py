@@ -7,6 +7,7 @@ builder is killed. A version that `current` does not name is a leftover; whoever
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import re
 import shutil
@@ -75,6 +76,23 @@ class Versions:
                 raise
             self._remove_leftovers()
 
+    def all(self) -> list[Path]:
+        """The folders of every version, complete or not, oldest first."""
+        if not self.folder.is_dir():
+            return []
+        return [self.folder / name for name in sorted(self._names(), key=int)]
+
+    def is_being_built(self) -> bool:
+        """Whether a process holds the lock at this moment."""
+        try:
+            with (self.folder / LOCK).open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
     def remove(self) -> None:
         """Remove the index with all its versions; nothing happens if there is none.
 
@@ -111,14 +129,15 @@ class Versions:
 
     def _acquire(self, lock: TextIO) -> None:
         until = time.monotonic() + LAST_BREATH_SECONDS
-        while True:
+        for attempt in itertools.count():
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             except BlockingIOError:
                 lock.seek(0)
                 builder = lock.read().strip()
-            if _is_alive(builder) or time.monotonic() > until:
+            # Once is no proof: somebody may have looked whether there is a builder at this very moment.
+            if attempt and (_is_alive(builder) or time.monotonic() > until):
                 raise EngineRefused(
                     f"process {builder or 'unknown'} is building the index in {self.folder} at this moment: "
                     "wait until it is done"

@@ -8,7 +8,8 @@ import pytest
 from searchapp.errors import DataError, QueryRefused, UsageError
 from searchapp.model import Document, Hits, Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.labelled import Labels, fused, share, with_labels
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Scale
+from searchapp.ranking.signals.labelled import share
 from searchapp.resources import RecipeBook, recipe_book
 
 
@@ -23,11 +24,6 @@ def test_a_share_is_the_weighted_mean_of_grades() -> None:
 def test_without_neighbours_the_share_is_0() -> None:
     assert share(Hits(), {"a": 1.0}, 1.0) == 0.0
     assert share(Hits(["a"], [0.0]), {"a": 1.0}, 1.0) == 0.0
-
-
-def test_ranks_are_fused_and_ties_share_the_first_rank() -> None:
-    scores = fused([{"a": 3.0, "b": 2.0, "c": 1.0}, {"a": 0.0, "b": 0.0, "c": 5.0}], 60.0)
-    assert scores == pytest.approx({"a": 1 / 61 + 1 / 62, "b": 1 / 62 + 1 / 62, "c": 1 / 63 + 1 / 61})
 
 
 def test_no_topic_is_ranked_by_its_own_gold() -> None:
@@ -51,20 +47,20 @@ class Neighbours:
             yield self.hits
 
 
-def asked(index: Any, texts: list[str]) -> list[Hits]:
+def asked(index: Any, texts: list[str]) -> list[Answer]:
     documents = {str(n): Document(str(n), text, {"speaker": "A"}) for n, text in enumerate(texts)}
     direct = Hits(list(documents), [float(-n) for n in range(len(documents))])
     recipe = recipes.load("checkthat", "neighbours")
     topic = Topic("d", "", {"debate": "d"})
-    answers = iter([direct])
     labels = Labels(documents, {})
-    return list(with_labels(index, [topic], answers, recipe, 10, labels, lambda _done: None))
+    scorer = recipe.signals[1].prepare(Inputs(index, labels=lambda: labels))
+    return list(scorer.answers(Asked([topic], 10, Scale.shares, [direct]), lambda _done: None))
 
 
 def test_every_retrieved_document_asks_with_its_own_text() -> None:
     index = Neighbours(Hits(["x"], [1.0]))
-    (hits,) = asked(index, ["first", "second"])
-    assert len(hits) == len(index.bodies) == 2
+    (shares,) = asked(index, ["first", "second"])
+    assert len(shares) == len(index.bodies) == 2
     assert "first" in str(index.bodies[0]) and "second" in str(index.bodies[1])
     assert index.bodies[0]["size"] == 200
 
@@ -76,18 +72,34 @@ def test_a_refused_query_names_the_document() -> None:
 
 def test_parameters_can_be_set_and_are_recorded() -> None:
     recipe = recipes.load("checkthat", "neighbours", {"k": 5, "power": 1})
-    described = recipe.manifest()["labelled"]
-    assert (described["k"], described["power"], described["rank_constant"]) == (5, 1.0, 60.0)
+    described = recipe.manifest()
+    assert [(one["signal"], one.get("k"), one.get("power")) for one in described["signals"]] == [
+        ("direct", None, None),
+        ("labelled", 5, 1.0),
+    ]
+    assert described["fusion"] == {"by": "ranks", "rank_constant": 60.0}
     assert recipe.learns and not recipes.load("checkthat", "bm25").learns
-    with pytest.raises(UsageError, match=r"no parameter 'direct': it has k, power, rank_constant"):
-        recipes.load("checkthat", "neighbours", {"direct": 1})
-    with pytest.raises(UsageError, match=r"k must be a number that is not negative, not 0"):
+    with pytest.raises(UsageError, match=r"no parameter 'steep': it has direct, k, labelled, power"):
+        recipes.load("checkthat", "neighbours", {"steep": 1})
+    with pytest.raises(UsageError, match=r"k must be a whole number from 1 on, not 0"):
         recipes.load("checkthat", "neighbours", {"k": 0})
 
 
-def test_an_incomplete_signal_is_refused() -> None:
+def test_an_incomplete_signal_of_the_earlier_form_is_refused() -> None:
     shipped = recipe_book("checkthat")
     written = {"x": {"template": "bm25", "labelled": {"template": "alike", "k": 5}}}
     book = RecipeBook("checkthat", shipped.file, written, shipped.template)
     with pytest.raises(DataError, match=r"`labelled` must have template, k, power, rank_constant"):
         recipes.load(book, "x")
+
+
+def test_a_share_is_explained_by_the_graded_documents() -> None:
+    index = Neighbours(Hits(["two:1", "two:2"], [2.0, 1.0]))
+    labels = Labels({"d:1": Document("d:1", "x", {"speaker": "A"})}, {"two": {"two:1": 1.0}})
+    recipe = recipes.load("checkthat", "neighbours", {"power": 1})
+    scorer = recipe.signals[1].prepare(Inputs(index, labels=lambda: labels))  # type: ignore[arg-type]
+    asked = Asked([Topic("d", "", {"debate": "d"})], 10, Scale.shares)
+    explained = scorer.explain(asked, "d:1")
+    assert explained is not None and explained.value == pytest.approx(2 / 3)
+    assert [part.description for part in explained.details] == ["grade of two:1, which has the score 2"]
+    assert scorer.explain(asked, "unknown") is None

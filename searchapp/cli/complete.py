@@ -1,0 +1,279 @@
+"""What the Tab key offers: the names that an argument or option can have, as far as the line before it tells.
+
+A shell starts the program for every press of the key and prints what it prints into the line that is being typed. So
+nothing here is slow, asks a server or makes a file; and whatever goes wrong, nothing is offered instead of an error.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from searchapp.cli.output import show
+from searchapp.settings import ENGINES, INDEXES, Settings, resolve
+
+if TYPE_CHECKING:
+    from searchapp.tasks.base import Task
+
+VARIABLE = "_SEARCHAPP_COMPLETE"
+"""Names the shell when it is a shell that has started the program, as in `complete_bash`."""
+
+MOST_FILES = 2000
+"""This many files are looked at for runs and task files: a folder with more of them is no folder of runs."""
+DEEPEST_RUN = 3
+"""Runs are looked for this many folders below the one that is typed."""
+LARGEST_TASK_FILE = 1 << 18
+"""In bytes."""
+
+_OFFERED = re.compile(r"[\w.,:@%+=/~ -]+")
+"""Other characters mean something to one of the shells, which runs what is offered as a part of a script of its own."""
+_MEANS_NOTHING_TO_BASH = re.compile(r"([^\w.,:@%+=/-])")
+
+
+class Typed:
+    """The command line up to the word that is being completed.
+
+    Of a path `begun` is typed up to its last slash, which is the folder `folder`.
+    """
+
+    def __init__(self, context: typer.Context, word: str) -> None:
+        self.word = word
+        folder, slash, _ = word.rpartition("/")
+        self.begun = folder + slash
+        self.folder = Path(self.begun or ".")
+        self.command = context.info_name
+        self._values = _arguments(context)
+        above: Any = context
+        while above is not None:  # what is typed nearer to the word comes before what is typed further off
+            self._values = {**above.params, **{name: value for name, value in self._values.items() if value}}
+            above = above.parent
+
+    def settings(self) -> Settings:
+        return resolve(self._values, os.environ)
+
+    def task(self) -> Task:
+        """The task that is named, or whose run is.
+
+        Raises:
+            SearchappError: there is none, or it can't be read.
+        """
+        from searchapp.tasks import load
+
+        return load(self._values.get("task") or _task_of(self.runs()[0]))
+
+    def task_named(self) -> str | None:
+        """The name of the task that is named; None if none is."""
+        from searchapp.tasks import load
+
+        named = self._values.get("task")
+        return load(named).name if named else None
+
+    def runs(self) -> list[Path]:
+        """The runs that are named."""
+        given = self._values.get("runs") or self._values.get("run") or []
+        return [Path(one) for one in (given if isinstance(given, list | tuple) else [given])]
+
+    def path(self, name: str) -> Path | None:
+        return Path(self._values[name]) if self._values.get(name) else None
+
+
+def _arguments(context: Any) -> dict[str, Any]:
+    """The arguments that Click has not assigned, as it does when an option at the end still waits for its value."""
+    found: dict[str, Any] = {}
+    words = list(context.args)
+    for one in context.command.params:
+        if one.param_type_name == "argument" and words:
+            found[one.name] = words if one.nargs == -1 else words.pop(0)
+    return found
+
+
+def offer(run: Callable[[], int]) -> int:
+    """Print what the Tab key offers, and nothing else, whatever happens; returns the exit code for the shell."""
+    offered = io.StringIO()
+    try:
+        with redirect_stdout(offered), redirect_stderr(io.StringIO()):
+            return run()
+    except Exception:
+        return 1
+    finally:
+        for line in offered.getvalue().splitlines():
+            show(_quoted(line))
+
+
+def _quoted(name: str) -> str:
+    """A name as the shell takes it into the line; all but Bash quote it themselves."""
+    if not os.environ[VARIABLE].endswith("complete_bash"):
+        return name
+    words, place = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
+    begun = words[int(place)] if place.isdecimal() and int(place) < len(words) else ""
+    return name if begun[:1] in ("'", '"') else _MEANS_NOTHING_TO_BASH.sub(r"\\\1", name)
+
+
+Completer = Callable[[typer.Context, str], list[str]]
+
+
+def _completer(find: Callable[[Typed], Iterable[str]]) -> Completer:
+    """What Typer asks for the names that `find` finds, as far as they begin with what is typed."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        try:
+            found = [name for name in find(Typed(ctx, incomplete)) if name.startswith(incomplete)]
+        except Exception:  # half a command line has every right to make no sense
+            return []
+        return [name for name in found if _OFFERED.fullmatch(name)]
+
+    return complete
+
+
+@_completer
+def tasks(typed: Typed) -> Iterator[str]:
+    """Shipped tasks by name, own ones by file."""
+    from searchapp.tasks import names
+
+    yield from names()
+    for file in sorted(islice(typed.folder.iterdir(), MOST_FILES)):
+        shown = typed.begun + file.name
+        if shown.startswith(typed.word) and file.suffix == ".toml" and _is_task_file(file):
+            yield shown
+
+
+@_completer
+def official_tasks(_typed: Typed) -> Iterable[str]:
+    """Tasks whose official files can be fetched."""
+    from searchapp.fetching.sources import names
+
+    return names()
+
+
+@_completer
+def engines(_typed: Typed) -> Iterable[str]:
+    """The search engines."""
+    return ENGINES
+
+
+@_completer
+def splits(typed: Typed) -> Iterable[str]:
+    """The splits of the task."""
+    return typed.task().splits
+
+
+@_completer
+def recipes(typed: Typed) -> Iterable[str]:
+    """The recipes of the task; for typed words those that can rank them."""
+    from searchapp.ranking.recipes import load
+
+    book = typed.task().recipe_book()
+    return [
+        name for name in sorted(book.recipes) if typed.command != "search" or load(book, name).takes_words
+    ]
+
+
+@_completer
+def fields(typed: Typed) -> Iterable[str]:
+    """The text fields of the task's mapping."""
+    from searchapp.ranking.search import text_fields
+
+    return text_fields(typed.task().index_mapping()["mappings"]["properties"])
+
+
+@_completer
+def analyzers(typed: Typed) -> Iterable[str]:
+    """The analyzers of the task's mapping."""
+    analysis: Mapping[str, Mapping[str, Any]] = typed.task().index_mapping()["settings"]["analysis"]
+    return sorted(analysis["analyzer"])
+
+
+@_completer
+def breakdowns(typed: Typed) -> Iterable[str]:
+    """What the task's figures can be broken down by."""
+    from searchapp.evaluation.evaluate import ALL
+
+    known = typed.task().scorer.breakdowns
+    return [*known, ALL] if known else []
+
+
+@_completer
+def measures(typed: Typed) -> Iterable[str]:
+    """What is measured of the task beside its official figures."""
+    return typed.task().measures
+
+
+@_completer
+def annotators(typed: Typed) -> Iterable[str]:
+    """Those who have judged the task."""
+    from searchapp.judging.log import annotators_in
+
+    return annotators_in(
+        typed.path("log") or typed.path("log_file") or typed.settings().judgments, typed.task().name
+    )
+
+
+@_completer
+def indexes(typed: Typed) -> Iterable[str]:
+    """The indexes of the embedded engine; a server is not asked."""
+    settings = typed.settings()
+    if settings.engine != "embedded":
+        return []
+    start = f"{settings.index_prefix}-"
+    folders = (settings.home / INDEXES).iterdir()
+    return sorted(folder.name.removeprefix(start) for folder in folders if folder.name.startswith(start))
+
+
+@_completer
+def runs(typed: Typed) -> Iterator[str]:
+    """The run directories in and below the folder that is typed, those of the task if one is typed."""
+    task = typed.task_named()
+    for folder in _runs_below(typed.folder):
+        shown = typed.begun + folder.relative_to(typed.folder).as_posix()
+        if shown.startswith(typed.word) and (task is None or _described(folder).get("task") == task):
+            yield shown
+
+
+def _runs_below(start: Path) -> Iterator[Path]:
+    from searchapp.runs.directory import MANIFEST
+
+    level, left = [start], MOST_FILES
+    for _ in range(DEEPEST_RUN):
+        below: list[Path] = []
+        for folder in level:
+            for entry in folder.iterdir():
+                left -= 1
+                if left < 0:
+                    return
+                if not entry.name.startswith(".") and entry.is_dir():
+                    below.append(entry)
+        found = {folder for folder in below if (folder / MANIFEST).is_file()}
+        yield from sorted(found)
+        level = sorted(set(below) - found)
+
+
+def _described(run: Path) -> Mapping[str, Any]:
+    from searchapp import resources
+    from searchapp.runs.directory import MANIFEST
+
+    return resources.read_json(run / MANIFEST)
+
+
+def _task_of(run: Path) -> str:
+    described = _described(run)
+    return str(described.get("task_file", {}).get("path") or described["task"])
+
+
+def _is_task_file(path: Path) -> bool:
+    """Whether a TOML file looks like that of a task, and not like somebody's project file."""
+    import tomllib
+
+    try:
+        if path.stat().st_size > LARGEST_TASK_FILE:
+            return False
+        return {"name", "documents"} <= tomllib.loads(path.read_text(encoding="utf-8")).keys()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,160 @@
+"""`searchapp indexes`: what the engine holds, and what need not be held any more."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from searchapp.cli import complete
+from searchapp.cli.commands import Group
+from searchapp.cli.common import JsonOption, command
+from searchapp.cli.output import ask, print_json, say, stdout_console
+from searchapp.errors import SearchappError, UsageError
+from searchapp.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from searchapp.engines.base import StoredVersion
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    group = typer.Typer(cls=Group, help="List and remove indexes.", no_args_is_help=True)
+    app.add_typer(group, name="indexes")
+
+    @command(group, "list")
+    def list_(settings: Settings, as_json: JsonOption = False) -> None:
+        """List every index of the engine in use, the solved topics that `rank` has indexed too.
+
+        One version of an index serves. Beside it there may be one that is being built, and leftovers of builds that
+        were killed, which the next build removes.
+        """
+        from searchapp import indexes
+        from searchapp.engines import open_engine
+
+        with closing(open_engine(settings)) as engine:
+            info, found = engine.info(), indexes.versions(engine)
+        if as_json:
+            described = [_described(one) for one in found]
+            print_json({"engine": info.name, "location": info.location, "indexes": described})
+        elif found:
+            _print(found)
+        else:
+            say(settings, f"{info.location} has no index yet: `searchapp index TASK` makes one")
+
+    @command(group)
+    def remove(
+        settings: Settings,
+        names: Annotated[
+            list[str],
+            typer.Argument(
+                metavar="NAME",
+                help="Indexes, as `searchapp indexes list` names them.",
+                show_default=False,
+                autocompletion=complete.indexes,
+            ),
+        ],
+        yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without being asked.")] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Remove indexes with all their versions; files, runs and judgments are left alone.
+
+        Only what searchapp has made with this SEARCHAPP_INDEX_PREFIX is removed.
+        """
+        from searchapp import indexes
+        from searchapp.engines import open_engine
+
+        with closing(open_engine(settings)) as engine:
+            found = indexes.named(indexes.versions(engine), names)
+            _require_consent(found, engine.info().location, yes=yes)
+            for name in found:
+                engine.remove(name)
+        if as_json:
+            print_json({"removed": [_described(one) for every in found.values() for one in every]})
+        for name in found:
+            say(settings, f"{name} is removed")
+
+
+def _require_consent(found: Mapping[str, Sequence[StoredVersion]], location: str, *, yes: bool) -> None:
+    """Make sure that somebody wants to lose these.
+
+    Raises:
+        UsageError: nobody is there to be asked.
+        SearchappError: the answer is no.
+    """
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nobody is there to be asked whether indexes may be removed: say --yes")
+    what = ", ".join(f"{name} ({_content(every)})" for name, every in found.items())
+    if ask(f"Remove {what} from {location}? [y/N] ").lower() not in ("y", "yes"):
+        raise SearchappError("nothing was removed")
+
+
+def _content(versions: Iterable[StoredVersion]) -> str:
+    documents = max((one.info.documents for one in versions if one.info is not None), default=None)
+    return "damaged" if documents is None else f"{documents:,} documents"
+
+
+def _described(version: StoredVersion) -> dict[str, object]:
+    from searchapp.indexes import task_of
+
+    info = version.info
+    return {
+        "index": version.name,
+        "version": version.version,
+        "task": task_of(version),
+        "owner": info.owner if info and info.owner else None,
+        "state": version.state.value,
+        "serves": version.state.value == "serves",
+        "documents": None if info is None else info.documents,
+        "shards": None if info is None else info.shards,
+        "bytes": version.bytes,
+        "created": None if info is None else info.created,
+    }
+
+
+def _print(found: Sequence[StoredVersion]) -> None:
+    from rich.filesize import decimal
+
+    from searchapp.cli.figures import Column, print_columns
+    from searchapp.indexes import task_of
+
+    def texts(heading: str, cells: Iterable[str]) -> Column:
+        return Column(heading, list(cells), is_text=True)
+
+    infos = [one.info for one in found]
+    now = datetime.now(UTC)
+    columns = [
+        texts("version", (one.version for one in found)),
+        texts("state", (one.state.value for one in found)),
+        Column("documents", ["" if info is None else f"{info.documents:,}" for info in infos]),
+        Column("size", ["" if one.bytes is None else decimal(one.bytes) for one in found]),
+        Column("age", ["" if info is None else _age(info.created, now) for info in infos]),
+        texts("task", map(task_of, found)),
+    ]
+    if any(info and info.owner for info in infos):
+        columns.append(texts("task file", ("" if info is None else info.owner for info in infos)))
+    print_columns(stdout_console(), texts("index", (one.name for one in found)), columns)
+
+
+def _age(created: str, now: datetime) -> str:
+    """How long ago something was made, in its largest unit.
+
+    >>> _age("2024-05-01T12:00:00+00:00", datetime(2024, 5, 3, 18, tzinfo=UTC))
+    '2 days'
+    """
+    try:
+        seconds = max(0, int((now - datetime.fromisoformat(created)).total_seconds()))
+    except (TypeError, ValueError):
+        return ""
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= length:
+            number = seconds // length
+            return f"{number:,} {unit}{'' if number == 1 else 's'}"
+    return f"{seconds} s"

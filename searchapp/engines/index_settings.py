@@ -1,0 +1,88 @@
+"""The settings of an index in one form, whichever of those that Elasticsearch accepts they are written in.
+
+    {"analysis": {"analyzer": {"mine": {"tokenizer": "standard"}}}}
+    {"index": {"analysis": {"analyzer": {"mine": {"tokenizer": "standard"}}}}}
+    {"index.analysis.analyzer.mine.tokenizer": "standard"}
+
+Elasticsearch flattens settings to dotted names, with or without `index.` before them; lists may be written as
+`filter.0`, `filter.1`. Here they become what stands first above, so that an index is the same, and has the same digest,
+however its settings are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from searchapp.errors import DataError
+
+INDEX = "index"
+
+Path = tuple[str, ...]
+"""The parts of a setting's name."""
+
+
+def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """A create-index body with its settings in the one form; one that has it already says the same afterwards.
+
+    >>> canonical({"settings": {"index.similarity.default": {"k1": 1}, "index": {"similarity.default.b": 0}}})
+    {'settings': {'similarity': {'default': {'k1': 1, 'b': 0}}}}
+
+    Raises:
+        DataError: settings are no objects, a name has an empty part, or one thing is set to two values, of which
+            Elasticsearch would choose one without a word.
+    """
+    if "settings" not in mapping:
+        return dict(mapping)
+    settings = mapping["settings"]
+    if not isinstance(settings, Mapping):
+        raise DataError("`settings` of a mapping must be an object")
+    flat: dict[Path, Any] = {}
+    for path, value in _flattened(settings, ()):
+        if path[0] == INDEX:
+            path = path[1:]
+            if not path and value != {}:
+                raise DataError("`index` in the settings of a mapping must be an object")
+        if path and flat.setdefault(path, value) != value:
+            raise _twice(path)
+    return {**mapping, "settings": _nested(flat)}
+
+
+def _flattened(settings: Mapping[str, Any], above: Path) -> Iterator[tuple[Path, Any]]:
+    """Every value under its whole name; an object without members is a value."""
+    for name, value in settings.items():
+        path = (*above, *name.split("."))
+        if not all(path):
+            raise DataError(f"the setting {name!r} of a mapping has an empty part in its name")
+        if isinstance(value, Mapping) and value:
+            yield from _flattened(value, path)
+        else:
+            yield path, dict(value) if isinstance(value, Mapping) else value
+
+
+def _nested(flat: Mapping[Path, Any]) -> dict[str, Any]:
+    root: dict[str, Any] = {}
+    for path, value in flat.items():
+        place = root
+        for part in path[:-1]:
+            place = place.setdefault(part, {})
+            if not isinstance(place, dict):
+                raise _twice(path)
+        held = place.setdefault(path[-1], value)
+        if held != value and value != {}:  # `{}` adds nothing to the members that there are
+            raise _twice(path)
+    return {name: _with_lists(value) for name, value in root.items()}
+
+
+def _with_lists(value: Any) -> Any:
+    """A value whose objects with the names 0, 1, 2, ... are lists, as `filter.0` and `filter.1` make one."""
+    if not isinstance(value, dict) or not value:
+        return value
+    places = [str(place) for place in range(len(value))]
+    if set(value) == set(places) and not any(isinstance(one, dict) for one in value.values()):
+        return [value[place] for place in places]
+    return {name: _with_lists(one) for name, one in value.items()}
+
+
+def _twice(path: Path) -> DataError:
+    return DataError(f"the settings of the mapping say what {'.'.join(path)} is twice, and not the same")

@@ -1,0 +1,73 @@
+"""The indexes of an engine: which there are, of which task each is, and the user's own tasks that have one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from searchapp import tasks
+from searchapp.engines.base import Engine, State, StoredVersion
+from searchapp.errors import UsageError
+from searchapp.indexing import EXAMPLES
+from searchapp.names import meant
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTask:
+    """A task of the user's own that has an index: its name, the file that it was made for, which may be gone."""
+
+    name: str
+    file: Path
+    documents: int
+
+
+def versions(engine: Engine) -> list[StoredVersion]:
+    """Every version of every index of the engine's prefix, by name and version.
+
+    An index that does not say its own name is left out if it can as well be one with a longer prefix.
+    """
+    return [one for one in engine.stored() if one.says_name or _is_ours(one.name)]
+
+
+def task_of(version: StoredVersion) -> str:
+    """The name of the task that an index belongs to, with that of the split for solved topics of an own task."""
+    name = version.name.removeprefix(EXAMPLES)
+    return _shipped(name) or name.removeprefix(tasks.OWN)
+
+
+def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
+    """The user's own tasks whose documents are indexed, in the order of their names."""
+    return [
+        OwnTask(task_of(one), Path(one.info.owner), one.info.documents)
+        for one in stored
+        if one.state is State.serves and one.info and one.info.owner and not one.name.startswith(EXAMPLES)
+    ]
+
+
+def named(stored: Iterable[StoredVersion], names: Iterable[str]) -> dict[str, list[StoredVersion]]:
+    """The versions of the indexes of some names.
+
+    Raises:
+        UsageError: there is no index of such a name, or it is not ours.
+    """
+    found: dict[str, list[StoredVersion]] = {}
+    for one in stored:
+        found.setdefault(one.name, []).append(one)
+    for name in names:
+        if name not in found:
+            there = f"there are {', '.join(found)}" if found else "there is none"
+            raise UsageError(f"there is no index {name!r}{meant(name, found)} of searchapp's: {there}")
+    return {name: found[name] for name in dict.fromkeys(names)}
+
+
+def _is_ours(name: str) -> bool:
+    inner = name.removeprefix(EXAMPLES)
+    own = inner.removeprefix(tasks.OWN)
+    return _shipped(inner) is not None or (own != inner and _shipped(own) is None)
+
+
+def _shipped(name: str) -> str | None:
+    """The shipped task that an index belongs to, by a name that is the task's or begins with it."""
+    found = [one for one in tasks.names() if name == one or name.startswith(f"{one}-")]
+    return max(found, key=len, default=None)

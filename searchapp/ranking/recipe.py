@@ -1,0 +1,59 @@
+"""A recipe: how a task ranks, as a list of signals and one fusion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from searchapp.model import Topic
+from searchapp.ranking.fusion import Fusion
+from searchapp.ranking.signals.base import Need, Signal
+from searchapp.ranking.signals.direct import Direct
+from searchapp.ranking.templates import TopicQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The signals of a recipe, the first of which retrieves candidates, and how they are fused.
+
+    `query` is what a search asks and what is marked in documents. `parameters` are those of all its templates.
+    """
+
+    name: str
+    about: str
+    query: TopicQuery
+    signals: tuple[Signal, ...]
+    fusion: Fusion
+    parameters: Mapping[str, Any]
+
+    def needs(self, need: Need) -> bool:
+        """Whether one of the signals needs it."""
+        return any(need in signal.needs for signal in self.signals)
+
+    @property
+    def learns(self) -> bool:
+        """Whether it ranks by solved topics."""
+        return self.needs(Need.examples) or self.needs(Need.labels)
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether it ranks words that a person types as it ranks a topic: by its query and their text alone."""
+        fields = {name for name in self.query.template.variables if name.startswith("topic.")}
+        direct = all(isinstance(signal, Direct) for signal in self.signals)
+        return direct and len(self.signals) == 1 and fields <= {"topic.id", "topic.text"}
+
+    def body(self, topic: Topic, depth: int) -> dict[str, Any]:
+        """The search body that retrieves the first `depth` documents for a topic."""
+        return self.query.body(topic, depth)
+
+    def manifest(self) -> dict[str, Any]:
+        """What a run records of the recipe."""
+        described: dict[str, Any] = {
+            "name": self.name,
+            "template": self.query.template.name,
+            "template_digest": self.query.digest,
+            "parameters": dict(self.parameters),
+            "signals": [signal.manifest() for signal in self.signals],
+        }
+        return described | ({"fusion": self.fusion.manifest()} if len(self.signals) > 1 else {})

@@ -1,0 +1,196 @@
+"""What every signal of a recipe is: what it reads, what it needs, and what it answers.
+
+A signal is read from its own table of a recipe, is prepared once with what it needs, and then answers topics. To add
+one, write a module beside this one and name its class in `searchapp.ranking.signals.KINDS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from searchapp.engines.base import Explanation
+from searchapp.errors import QueryRefused
+from searchapp.model import Document, Example, Hits, Topic, float32
+
+if TYPE_CHECKING:
+    from searchapp.engines.base import Advance, Body, Index
+    from searchapp.ranking.tables import Table
+    from searchapp.ranking.templates import TopicQuery
+
+Scores = Mapping[str, float]
+"""A score, in double, for each document that a signal speaks for, by the document's id."""
+
+Answer = Hits | Scores
+"""What a signal says of a topic: hits as an engine orders them, or scores in any order."""
+
+
+class Need(StrEnum):
+    """What a signal needs beside the index of the documents."""
+
+    examples = "examples"
+    """An index of solved topics, and their gold."""
+
+    labels = "labels"
+    """The documents that solved topics grade."""
+
+    texts = "texts"
+    """The texts of all documents, without an engine."""
+
+    candidates = "candidates"
+    """What the first signal of the recipe retrieves."""
+
+
+class Scale(StrEnum):
+    """On what scale signals are added."""
+
+    shares = "shares"
+    """As shares of the greatest score of the topic, so that every topic's signals weigh the same."""
+
+    scores = "scores"
+    """As they come: votes weigh more for a topic that is much like solved ones, or whose neighbours agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """Solved topics: an index of them, whose documents have the topics' ids, and the graded answers of each."""
+
+    index: Index
+    gold: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What is known of documents: the documents by their ids, and the graded answers of each solved topic."""
+
+    documents: Mapping[str, Document]
+    gold: Mapping[str, Mapping[str, float]]
+
+    def without(self, topic: Topic) -> dict[str, float]:
+        """The grades of all answers but the topic's own: no topic is ranked by its gold."""
+        return {
+            document: grade
+            for solved, answers in self.gold.items()
+            if solved != topic.id
+            for document, grade in answers.items()
+        }
+
+
+def _not_given() -> Any:
+    raise AssertionError("the signal asks for what its `needs` do not name")
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Where signals get what they need: the index of the documents, and the rest when it is asked for.
+
+    With `topics_are_documents` a topic is itself a document, under the same id, and must not be found for itself.
+    """
+
+    index: Index
+    topics_are_documents: bool = False
+    examples: Callable[[], Solved] = _not_given
+    labels: Callable[[], Labels] = _not_given
+    documents: Callable[[], Iterable[Document]] = _not_given
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What signals are asked: `depth` documents for each topic, scores on a scale.
+
+    `candidates` are what the first signal retrieved, one for each topic; empty for a signal that does not need them.
+    """
+
+    topics: Sequence[Topic]
+    depth: int
+    scale: Scale
+    candidates: Sequence[Hits] = ()
+
+
+class Scorer(ABC):
+    """A signal that is ready to answer topics."""
+
+    @abstractmethod
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        """What the signal says of each topic, in the order of the topics.
+
+        Raises:
+            QueryRefused: with the topic's id, or the document's that asks, in the message.
+            EngineError: the engine failed on the way.
+        """
+
+    @abstractmethod
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        """Why the only topic that is asked gives a document its score; None where the signal does not speak for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal(ABC):
+    """A signal as a recipe describes it; `name` identifies it in the recipe, `weight` is what it counts in a fusion."""
+
+    kind: ClassVar[str]
+    """What a recipe calls signals of this class."""
+
+    needs: ClassVar[frozenset[Need]] = frozenset()
+
+    name: str
+    weight: float
+
+    @classmethod
+    @abstractmethod
+    def read(cls, table: Table) -> Self:
+        """The signal that a table of a recipe describes.
+
+        Raises:
+            DataError: a key is missing or not what it should be.
+            UsageError: a number is not what it should be.
+        """
+
+    @property
+    @abstractmethod
+    def queries(self) -> tuple[TopicQuery, ...]:
+        """The queries that the signal asks."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """What a run records of the signal beside kind, weight and queries."""
+
+    @abstractmethod
+    def prepare(self, inputs: Inputs) -> Scorer:
+        """Make ready to answer topics, with what the signal needs."""
+
+    def manifest(self) -> dict[str, Any]:
+        """What a run records of the signal."""
+        described: dict[str, Any] = {"signal": self.kind, "name": self.name, "weight": self.weight}
+        for query in self.queries:
+            described |= {"template": query.template.name, "template_digest": query.digest}
+        return described | self.parameters()
+
+
+def searched(
+    index: Index, topics: Sequence[Topic], body: Callable[[Topic], Body], advance: Advance
+) -> Iterator[Hits]:
+    """The hits of each topic's search body.
+
+    Raises:
+        QueryRefused: with the topic's id in the message.
+    """
+    try:
+        yield from index.search(map(body, topics), advance)
+    except QueryRefused as error:
+        raise QueryRefused(f"topic {topics[error.place].id}: {error}", error.place) from error
+
+
+def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:
+    """The best `depth` documents, equal float32 scores by the bytes of their ids, as engines order them."""
+    rounded = [(-float32(score), document) for document, score in scores.items() if document != without]
+    rounded.sort(key=lambda entry: (entry[0], entry[1].encode()))
+    return Hits([document for _, document in rounded[:depth]], [-score for score, _ in rounded[:depth]])
+
+
+def gold_of(examples: Iterable[Example]) -> dict[str, Mapping[str, float]]:
+    """The graded answers of solved topics by the topics' ids."""
+    return {example.topic.id: example.gold for example in examples}

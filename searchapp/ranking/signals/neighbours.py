@@ -1,0 +1,135 @@
+"""The signal `neighbours`: a query template over solved topics, whose gold answers vote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from searchapp.engines.base import Explanation, no_progress
+from searchapp.model import Hits
+from searchapp.ranking.signals.base import (
+    Answer,
+    Asked,
+    Inputs,
+    Need,
+    Scale,
+    Scorer,
+    Signal,
+    Solved,
+    searched,
+)
+
+if TYPE_CHECKING:
+    from searchapp.engines.base import Advance
+    from searchapp.ranking.tables import Table
+    from searchapp.ranking.templates import TopicQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours(Signal):
+    """`query` finds the nearest `k` solved topics, whose answers vote, see `votes`."""
+
+    kind: ClassVar[str] = "neighbours"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.examples})
+
+    query: TopicQuery
+    k: int
+    power: float
+
+    @classmethod
+    def read(cls, table: Table) -> Neighbours:
+        """The signal of a table with `template`, `k` and `power`."""
+        return cls(
+            table.name, table.weight(), table.query("template"), table.whole("k"), table.number("power")
+        )
+
+    @property
+    def queries(self) -> tuple[TopicQuery, ...]:
+        """The one that finds solved topics."""
+        return (self.query,)
+
+    def parameters(self) -> dict[str, Any]:
+        """How many vote, and how steeply."""
+        return {"k": self.k, "power": self.power}
+
+    def prepare(self, inputs: Inputs) -> Scorer:
+        """Index the solved topics, where that has not been done."""
+        return _Voting(self, inputs.examples())
+
+
+@dataclass(frozen=True, slots=True)
+class _Voting(Scorer):
+    signal: Neighbours
+    solved: Solved
+
+    def _nearest(self, asked: Asked, advance: Advance) -> Iterator[Hits]:
+        signal = self.signal
+        return searched(
+            self.solved.index, asked.topics, lambda topic: signal.query.body(topic, signal.k), advance
+        )
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        for topic, nearest in zip(asked.topics, self._nearest(asked, advance), strict=True):
+            yield votes(nearest, self.solved.gold, self.signal.power, without=topic.id, scale=asked.scale)
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        (topic,) = asked.topics
+        (nearest,) = self._nearest(asked, no_progress)
+        gold = self.solved.gold
+        power = self.signal.power
+        total = votes(nearest, gold, power, without=topic.id, scale=asked.scale).get(document_id)
+        if total is None:
+            return None
+        voting = weighing(nearest, power, without=topic.id)
+        given = [
+            Explanation(
+                grade * weight,
+                f"solved topic {example}: its grade {grade:g} * ({score:g} / {voting[0][1]:g})^{power:g}",
+            )
+            for example, score, weight in voting
+            if (grade := gold.get(example, {}).get(document_id, 0.0))
+        ]
+        scale = (
+            "as a share of the greatest" if asked.scale is Scale.shares else "times the score of the nearest"
+        )
+        said = f"votes of {len(given)} of the {len(voting)} nearest solved topics, {scale}"
+        return Explanation(total, said, tuple(given))
+
+
+def weighing(nearest: Hits, power: float, without: str | None = None) -> list[tuple[str, float, float]]:
+    """The solved topics that vote, each with its score s and its weight (s / s1) ** power; s1 is that of the first.
+
+    The solved topic `without` has no vote: a topic must not be ranked by its own answers.
+    """
+    if without in nearest.document_ids:
+        nearest = Hits.of(*(hit for hit in nearest if hit.document_id != without))
+    if not nearest or nearest.scores[0] <= 0:
+        return []
+    best = nearest.scores[0]
+    return [(example, score, (score / best) ** power) for example, score in nearest]
+
+
+def votes(
+    nearest: Hits,
+    gold: Mapping[str, Mapping[str, float]],
+    power: float,
+    without: str | None = None,
+    *,
+    scale: Scale = Scale.shares,
+) -> dict[str, float]:
+    """What the answers of solved topics come to; empty without a vote.
+
+    `nearest` are solved topics, best first, `gold` has the graded answers of each. A solved topic's answer gets its
+    grade times the topic's weight, see `weighing`. As shares these are shares of the greatest; as scores they are
+    counted in scores, of which the first solved topic has s1.
+    """
+    summed: dict[str, float] = {}
+    weights = weighing(nearest, power, without)
+    for example, _, weight in weights:
+        for document, grade in gold.get(example, {}).items():
+            summed[document] = summed.get(document, 0.0) + grade * weight
+    if scale is Scale.scores:
+        return {document: weights[0][1] * vote for document, vote in summed.items()}
+    greatest = max(summed.values(), default=0.0)
+    return {document: vote / greatest for document, vote in summed.items()} if greatest > 0 else {}

@@ -1,0 +1,148 @@
+"""The signal `tfidf`, the baseline of the premise selection task's organisers: cosine of tf-idf vectors.
+
+It needs no index and no analyzer of the task's: words are runs of two and more word characters in lower case.
+A word's weight in a text is its count times ln((1 + N) / (1 + n)) + 1, where n of the N documents have it, and
+every vector has length 1 (the defaults of scikit-learn's `TfidfVectorizer`, which the organisers' script uses
+with the documents as corpus).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from searchapp.engines.base import Explanation
+from searchapp.model import Document, Hits
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from searchapp.engines.base import Advance
+    from searchapp.ranking.tables import Table
+    from searchapp.ranking.templates import TopicQuery
+
+    Weights = NDArray[np.float64]
+
+_WORD = re.compile(r"\b\w\w+\b")
+
+
+@dataclass(frozen=True, slots=True)
+class TfIdf(Signal):
+    """The cosine of each document's vector with the topic's."""
+
+    kind: ClassVar[str] = "tfidf"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.texts})
+
+    @classmethod
+    def read(cls, table: Table) -> TfIdf:
+        """The signal of a table that says nothing else."""
+        return cls(table.name, table.weight())
+
+    @property
+    def queries(self) -> tuple[TopicQuery, ...]:
+        """None: no engine is asked."""
+        return ()
+
+    def parameters(self) -> dict[str, Any]:
+        """There are none."""
+        return {}
+
+    def prepare(self, inputs: Inputs) -> Scorer:
+        """Read all texts."""
+        return Vectors(inputs.documents(), topics_are_documents=inputs.topics_are_documents)
+
+
+class Vectors(Scorer):
+    """The vectors of documents, as postings: for each word the documents that have it and its weight in them.
+
+    With `topics_are_documents` a topic is not retrieved for itself.
+    """
+
+    def __init__(self, documents: Iterable[Document], *, topics_are_documents: bool = False) -> None:
+        import numpy as np
+
+        self._topics_are_documents = topics_are_documents
+        self._ids: list[str] = []
+        places: defaultdict[str, list[int]] = defaultdict(list)
+        counts: defaultdict[str, list[int]] = defaultdict(list)
+        for number, document in enumerate(documents):
+            self._ids.append(document.id)
+            for word, count in _words(document.text).items():
+                places[word].append(number)
+                counts[word].append(count)
+        # In the bytewise order of ids, in which equal scores are ordered.
+        by_id = sorted(range(len(self._ids)), key=lambda number: self._ids[number].encode())
+        self._order = np.array(by_id, np.intp)
+        squares = np.zeros(len(self._ids))
+        self._postings: dict[str, tuple[NDArray[np.intp], Weights]] = {}
+        self._idf: dict[str, float] = {}
+        for word, numbers in places.items():
+            idf = float(np.log((1 + len(self._ids)) / (1 + len(numbers))) + 1)
+            where, weights = np.array(numbers, np.intp), np.array(counts[word]) * idf
+            squares[where] += weights**2
+            self._idf[word] = idf
+            self._postings[word] = where, weights
+        self._lengths = np.sqrt(squares)
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        """The documents nearest to each topic, those without a common word last."""
+        import numpy as np
+
+        for topic in asked.topics:
+            cosines = self._cosines(topic.text).astype(np.float32)
+            best = self._order[np.argsort(-cosines[self._order], kind="stable")][: asked.depth + 1]
+            hits = [
+                (self._ids[number], float(cosines[number]))
+                for number in best
+                if not (self._topics_are_documents and self._ids[number] == topic.id)
+            ][: asked.depth]
+            yield Hits([document for document, _ in hits], [score for _, score in hits])
+            advance(1)
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        """The product of each common word's weights in both vectors, of length 1."""
+        import numpy as np
+
+        (topic,) = asked.topics
+        if document_id not in self._ids:
+            return None
+        number = self._ids.index(document_id)
+        weights = self._weights(topic.text)
+        length = self._lengths[number] * np.sqrt(sum(weight**2 for weight in weights.values()))
+        details = []
+        for word, weight in weights.items():
+            where, there = self._postings[word]
+            (found,) = np.nonzero(where == number)
+            if len(found):
+                value = float(weight * there[found[0]] / length)
+                details.append(Explanation(value, f"{word} in both texts"))
+        cosine = float(self._cosines(topic.text).astype(np.float32)[number])
+        return Explanation(
+            cosine, "cosine of the tf-idf vectors of the topic and the document", tuple(details)
+        )
+
+    def _weights(self, text: str) -> dict[str, float]:
+        """The weights of a text's words; words that no document has have no place in the vectors."""
+        return {word: count * self._idf[word] for word, count in _words(text).items() if word in self._idf}
+
+    def _cosines(self, text: str) -> Weights:
+        import numpy as np
+
+        dots = np.zeros(len(self._ids))
+        square = 0.0
+        for word, weight in self._weights(text).items():
+            square += weight**2
+            where, weights = self._postings[word]
+            dots[where] += weight * weights
+        cosines: Weights = np.zeros_like(dots)
+        np.divide(dots, self._lengths * np.sqrt(square), out=cosines, where=dots > 0)
+        return cosines
+
+
+def _words(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(text.lower()))

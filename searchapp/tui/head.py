@@ -1,0 +1,70 @@
+"""The first line of a screen: whose work it is, whether it is saved, what was just done, what came from elsewhere."""
+
+from __future__ import annotations
+
+from searchapp.judging.presence import Presence
+from searchapp.judging.session import Outcome, Session
+from searchapp.judging.shared import waiting_words
+from searchapp.tui.content import Content, Plain
+
+
+class Head(Plain):
+    """Says of a session what an annotator must know."""
+
+    def __init__(self, session: Session, title: str, presence: Presence | None) -> None:
+        super().__init__(id="head")
+        self._session = session
+        self._title = title
+        self._presence = presence
+        self._status = Content("")
+        self._told: object = None
+
+    def tell(self, words: str, look: str = "$faint", *, add: bool = False) -> None:
+        """Say something, in the place of what was said before or behind it."""
+        said = Content.styled(words, look)
+        self._status = Content("   ").join([self._status, said]) if add else said
+        self.draw()
+
+    def tell_outcome(self, outcome: Outcome, what: str) -> None:
+        """Say that an action is saved, or that it is not."""
+        self.tell(f"✓ saved  {what}" if outcome.is_saved else "", "$success")
+
+    def look_around(self) -> None:
+        """Draw again if the cluster, or other windows, are no longer as they were when it was drawn."""
+        if self._around() != self._told:
+            self.draw()
+
+    def draw(self) -> None:
+        """Show how things are now."""
+        waiting = self._session.waiting
+        self._told = self._around()
+        self.set_class(bool(waiting), "-waiting")
+        if waiting:
+            things = "1 judgment is" if waiting == 1 else f"{waiting} judgments are"
+            why = self._session.not_saved or ""
+            words = Content.styled(f"▲ {things} NOT SAVED yet, tried again all the time: {why}", "bold")
+        else:
+            count, trouble = self._of_team()
+            title = (f"{self._title}  ", "bold")
+            words = Content.assemble(title, self._of_windows(), count, self._status, trouble)
+        self.update(words, layout=False)
+
+    def _around(self) -> tuple[int, str | None, int]:
+        courier, presence = self._session.courier, self._presence
+        why = None if courier is None else courier.trouble
+        return self._session.unsent, why, 0 if presence is None else len(presence.others)
+
+    def _of_windows(self) -> Content:
+        """That the same annotator has other windows open."""
+        others = 0 if self._presence is None else len(self._presence.others)
+        return Content.styled(f"▲ {others + 1} windows  ", "bold $warning") if others else Content("")
+
+    def _of_team(self) -> tuple[Content, Content]:
+        """How many judgments wait for the cluster, and why if it does not take them."""
+        unsent, why, _ = self._around()
+        if not unsent and why is None:
+            return Content(""), Content("")
+        words = waiting_words(unsent)
+        if why is None:
+            return Content(""), Content.styled(f"  {words}", "$faint")  # it is about to be sent
+        return Content.styled(f"▲ {words}  ", "bold $warning"), Content.styled(f"  {why}", "$faint")

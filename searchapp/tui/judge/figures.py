@@ -1,0 +1,80 @@
+"""The two lines of figures on the judging screen: what the run scores, how far one is, and how long the rest takes."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+
+from searchapp.errors import SearchappError
+from searchapp.judging.desk import Desk
+from searchapp.judging.pace import duration
+from searchapp.tui import pages
+from searchapp.tui.content import Content, Plain
+
+TOPICS_AT_ONCE = 20
+LATER_SECONDS = 0.01
+"""Topics whose rankings are read between two keys, and the time left for keys."""
+
+BAR_CELLS = 12
+
+
+class Figures(Horizontal):
+    """The figures of the topic that is open, and of all."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(id="figures")
+        self._desk = desk
+        self._topic = ""
+        self._unreadable: set[str] = set()
+        self._scores = Plain(id="scores")
+        self._progress = Plain(id="progress")
+
+    def compose(self) -> ComposeResult:
+        yield self._scores
+        yield self._progress
+
+    def show(self, topic: str) -> None:
+        """Show the figures of a topic."""
+        self._topic = topic
+        desk = self._desk
+        if not desk.is_blind:
+            here = pages.scores_line("this topic", desk.scores(topic))
+            overall, topics = desk.mean_scores()
+            every = pages.scores_line(f"{topics:,} topic{'s' * (topics != 1)}", overall)
+            self._scores.update(Content("\n").join([here, every]), layout=False)
+        self._progress.update(self._progress_lines(topic), layout=False)
+
+    def score_the_rest(self) -> None:
+        """Score graded topics whose rankings are not read yet, a few at a time, so that keys are not kept waiting."""
+        for topic in self._to_score()[:TOPICS_AT_ONCE]:
+            try:
+                self._desk.scores(topic)
+            except SearchappError:
+                self._unreadable.add(topic)  # why is said when it is opened
+        if self._topic:
+            self.show(self._topic)
+        if self._to_score():
+            self.set_timer(LATER_SECONDS, self.score_the_rest)
+
+    def _to_score(self) -> list[str]:
+        return [topic for topic in self._desk.unscored() if topic not in self._unreadable]
+
+    def on_resize(self) -> None:
+        if self._topic:
+            self.show(self._topic)
+
+    def _progress_lines(self, topic: str) -> Content:
+        total, judged = self._desk.length(topic), self._desk.judged(topic)
+        share = judged / total if total else 1.0
+        count = f"{judged:,}/{total:,} · {1 - share:.1%} unjudged"
+        cells = max(0, min(BAR_CELLS, self._progress.size.width - len(count) - 1))
+        full = round(share * cells)
+        bar: list[str | tuple[str, str]]
+        bar = [("━" * full, "$success"), ("━" * (cells - full), "$line"), " "] if cells else []
+        seconds = self._desk.session.pace.seconds
+        left = (total - judged) * (seconds or 0)
+        pace = "" if seconds is None else f"{duration(seconds)} each"
+        if left:
+            pace += f" · {duration(left)} left"
+            pace += " here" if len(pace) + len(" here") <= self._progress.size.width else ""
+        return Content.assemble(*bar, f"{count}\n", (pace, "$faint"))

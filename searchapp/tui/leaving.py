@@ -1,0 +1,67 @@
+"""Leaving a screen in order: nobody loses judgments that are not saved without being asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.app import App
+
+from searchapp.errors import SearchappError
+from searchapp.judging.session import Session
+from searchapp.tui.dialogs import Choose
+from searchapp.tui.saving import rescue
+
+
+class Leaving:
+    """The way out of a session; `stayed` is called when somebody stays after all."""
+
+    def __init__(self, app: Callable[[], App[None]], session: Session, stayed: Callable[[], None]) -> None:
+        self._app = app
+        self._session = session
+        self._stayed = stayed
+
+    def leave(self) -> None:
+        """Leave, after a question if judgments are not saved."""
+        if self._is_saved():
+            self._app().exit()
+        else:
+            self._ask(self._session.not_saved or "")
+
+    def last_words(self) -> str | None:
+        """Save what waits, in a file of its own if need be, when nobody can be asked; a sentence that says where."""
+        if self._is_saved():
+            return None
+        try:
+            return rescue(self._session)
+        except SearchappError as error:
+            return str(error)
+
+    def _is_saved(self) -> bool:
+        return not self._session.waiting or self._session.save_waiting().is_saved
+
+    def _write(self) -> None:
+        try:
+            where = rescue(self._session)
+        except SearchappError as error:
+            self._ask(str(error))
+        else:
+            self._app().exit(message=where)
+
+    def _ask(self, why: str) -> None:
+        options = [
+            ("t", "Try again"),
+            ("w", "Write them to a file that `judgments import` takes, and leave"),
+            ("l", "Leave without them: they are lost"),
+        ]
+
+        def answer(key: str | None) -> None:
+            if key == "t":
+                self.leave()
+            elif key == "w":
+                self._write()
+            elif key == "l":
+                self._app().exit()
+            self._stayed()
+
+        question = f"{self._session.waiting} judgments are not saved: {why}"
+        self._app().push_screen(Choose(question, options), answer)

@@ -1,0 +1,262 @@
+"""What the Tab key offers, asked for as the shells ask."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from searchapp.cli import complete, run
+from tests.cli.conftest import SAMPLE, Cli
+
+Offered = Callable[..., list[str]]
+
+OWN = """
+name = "cooking"
+[documents]
+file = "d.jsonl"
+[topics.winter]
+file = "t.jsonl"
+[topics.summer]
+file = "t.jsonl"
+[recipes.spicy]
+template = "bm25"
+"""
+
+
+@pytest.fixture
+def bash(offline: Cli, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Offered:
+    """What Bash gets for the words of a line, of which the last is being typed; nothing else may be printed."""
+
+    def ask(*words: object) -> list[str]:
+        monkeypatch.setenv(complete.VARIABLE, "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", "\n".join(["searchapp", *map(str, words)]))
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as done:
+            sys.exit(complete.offer(run))
+        monkeypatch.delenv(complete.VARIABLE)
+        printed = capfd.readouterr()
+        assert printed.err == ""
+        assert done.value.code in (0, None)
+        return printed.out.split("\n")[:-1] if printed.out.strip() else []
+
+    return ask
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in."""
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    return place
+
+
+@pytest.fixture
+def runs(offline: Cli, folder: Path) -> Path:
+    """A folder with two runs of nlps, and a folder that is none."""
+    for name in ("runs/dev", "runs/my dev"):
+        assert offline("index", "nlps", "--data", SAMPLE).code == 0
+        made = offline("rank", "nlps", "--split", "dev", "--data", SAMPLE, "--out", name)
+        assert made.code == 0, made.stderr
+    (folder / "other").mkdir()
+    return folder
+
+
+def test_tasks_are_offered_wherever_a_task_is_named(bash: Offered, folder: Path) -> None:
+    for command in (
+        ["index"],
+        ["rank"],
+        ["tasks", "show"],
+        ["judgments", "stats"],
+        ["validate", "f", "--task"],
+    ):
+        assert bash(*command, "n") == ["nlps"]
+        assert bash(*command, "smart-types") == ["smart-types-dbpedia", "smart-types-wikidata"]
+    assert bash("data", "get", "ch") == ["checkthat"]
+
+
+def test_task_files_are_offered_and_other_toml_files_are_not(bash: Offered, folder: Path) -> None:
+    (folder / "cooking.toml").write_text(OWN)
+    (folder / "pyproject.toml").write_text('[project]\nname = "x"\n')
+    (folder / "broken.toml").write_text("[[[")
+    (folder / "sub").mkdir()
+    (folder / "sub" / "task.toml").write_text(OWN)
+    assert "cooking.toml" in bash("index", "")
+    assert bash("index", "c") == ["checkthat", "cooking.toml"]
+    assert bash("index", "p") == bash("index", "b") == []
+    assert bash("index", "sub/") == ["sub/task.toml"]
+    assert bash("index", f"{folder}/c") == [f"{folder}/cooking.toml"]
+    assert bash("index", "nowhere/") == []
+
+
+def test_splits_and_recipes_are_those_of_the_task_that_is_typed(bash: Offered, folder: Path) -> None:
+    (folder / "cooking.toml").write_text(OWN)
+    assert bash("rank", "nlps", "--split", "") == ["train", "dev", "test"]
+    assert bash("rank", "cooking.toml", "--split", "w") == ["winter"]
+    assert bash("rank", "--split", "dev", "nlps", "--recipe", "n") == ["neighbours"]
+    assert bash("rank", "cooking.toml", "--recipe", "s") == ["spicy"]
+    assert bash("search", "nlps", "--recipe", "") == ["bm25", "words"]
+    assert bash("validate", "f", "--task", "checkthat", "--split", "te") == ["test_annotated"]
+    assert bash("judgments", "assign", "nlps", "--split", "d") == ["dev"]
+
+
+def test_fields_analyzers_engines_and_choices_are_offered(bash: Offered, folder: Path) -> None:
+    assert bash("analyze", "nlps", "--field", "text.p") == ["text.prose"]
+    assert "statement" in bash("analyze", "nlps", "x", "--analyzer", "")
+    assert bash("--engine", "e") == ["embedded", "elasticsearch"]
+    assert bash("tasks", "--engine", "el") == ["elasticsearch"]
+    assert bash("export", "r", "--format", "o") == ["official"]
+    assert bash("evaluate", "--task", "smart-types-dbpedia", "--by", "") == [
+        "category", "gold-types", "first-word", "all",
+    ]  # fmt: skip
+    assert "nDCG@10" in bash("evaluate", "--task", "nlps", "--measure", "nDCG")
+
+
+def test_runs_are_offered_with_what_is_known_of_their_task(bash: Offered, runs: Path) -> None:
+    assert bash("evaluate", "") == ["runs/dev", r"runs/my\ dev"]
+    assert bash("evaluate", "runs/d") == ["runs/dev"]
+    assert bash("evaluate", r"runs/my\ d") == [r"runs/my\ dev"]
+    assert bash("evaluate", '"runs/my d') == ["runs/my dev"]
+    assert bash("runs", "verify", "./ru") == ["./runs/dev", r"./runs/my\ dev"]
+    assert bash("export", f"{runs}/runs/d") == [f"{runs}/runs/dev"]
+    assert bash("judge", "nlps", "--run", "runs/d") == ["runs/dev"]
+    assert bash("judge", "checkthat", "--run", "runs/d") == []
+    assert bash("evaluate", "runs/dev", "--split", "d") == ["dev"]
+    assert bash("evaluate", "other/") == []
+
+
+def test_annotators_are_those_who_have_judged_the_task(bash: Offered, offline: Cli, folder: Path) -> None:
+    (folder / "g.qrels").write_text("602 0 1 1\n")
+    for name in ("ann", "bob", "Ann Lee"):
+        imported = offline("judgments", "import", "nlps", "g.qrels", "--format", "qrels", "--annotator", name)
+        assert imported.code == 0, imported.stderr
+    assert bash("judge", "nlps", "--annotator", "") == [r"Ann\ Lee", "ann", "bob"]
+    assert bash("judgments", "agreement", "nlps", "--annotator", "b") == ["bob"]
+    assert bash("judgments", "agreement", "checkthat", "--annotator", "") == []
+    assert bash("judge", "nlps", "--log", "nowhere.sqlite", "--annotator", "") == []
+    assert not (folder / "nowhere.sqlite").exists()
+
+
+def test_a_line_that_makes_no_sense_is_answered_with_nothing(
+    bash: Offered, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in (
+        ["rank", "chess", "--split", ""],
+        ["rank", "--split", ""],
+        ["analyze", "nlps", "--depth", "--field", "zz"],
+        ["evaluate", "nowhere", "--by", ""],
+        ["judge", "nlps", "--annotator", ""],
+        ["rank", "broken.toml", "--split", ""],
+    ):
+        (folder / "broken.toml").write_text("name = [")
+        assert bash(*words) == []
+    assert bash("rank", "nlps", "--depth", "x", "--split", "d") == ["dev"]
+    monkeypatch.setenv("SEARCHAPP_ENGINE", "solr")
+    assert bash("judge", "nlps", "--annotator", "") == []
+    monkeypatch.setenv("SEARCHAPP_URL", "http://127.0.0.1:9")
+    assert bash("rank", "nlps", "--split", "d") == ["dev"]
+
+
+def test_names_that_a_shell_would_run_are_not_offered(bash: Offered, runs: Path) -> None:
+    for name in ("$(reboot)", "`x`", "a;b", "a'b", 'a"b', "a\\b", "a\nb"):
+        (runs / "runs" / "dev").rename(runs / "runs" / name)
+        assert bash("evaluate", "runs/") == [r"runs/my\ dev"]
+        (runs / "runs" / name).rename(runs / "runs" / "dev")
+
+
+def asked(variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(Path(sys.executable).with_name("searchapp"))],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_zsh_and_fish_get_what_they_ask_for() -> None:
+    line = {"_TYPER_COMPLETE_ARGS": "searchapp rank nlps --split d"}
+    zsh = asked({complete.VARIABLE: "complete_zsh", **line})
+    assert (zsh.returncode, zsh.stdout, zsh.stderr) == (0, "_arguments '*: :((\"dev\"))'\n", "")
+    fish = {complete.VARIABLE: "complete_fish", **line}
+    given = asked({**fish, "_TYPER_COMPLETE_FISH_ACTION": "get-args"})
+    assert (given.returncode, given.stdout, given.stderr) == (0, "dev\n", "")
+    assert asked({**fish, "_TYPER_COMPLETE_FISH_ACTION": "is-args"}).returncode == 0
+    nothing = {**fish, "_TYPER_COMPLETE_ARGS": "searchapp rank nlps --split z"}
+    assert asked({**nothing, "_TYPER_COMPLETE_FISH_ACTION": "is-args"}).returncode == 1  # files, then
+
+
+@pytest.mark.parametrize("variables", [{}, {"COMP_WORDS": "searchapp", "COMP_CWORD": "x"}])
+def test_a_shell_that_asks_wrongly_gets_nothing(variables: dict[str, str]) -> None:
+    done = asked({complete.VARIABLE: "complete_bash", **variables})
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+
+
+def test_completion_is_shown_and_installed_for_the_shell_that_asks(tmp_path: Path) -> None:
+    searchapp = Path(sys.executable).with_name("searchapp")
+    script = f"{searchapp} --install-completion && {searchapp} --show-completion; echo $?"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stderr == ""
+    assert done.stdout.endswith("complete -o default -F _searchapp_completion searchapp\n0\n")
+    (installed,) = (tmp_path / ".bash_completions").iterdir()
+    assert installed.name == "searchapp.sh"
+    # What is installed, used as Bash uses it when Tab is pressed.
+    line = (
+        f'source {installed}; COMP_WORDS=(searchapp rank nlps --split ""); COMP_CWORD=4; '
+        '_searchapp_completion searchapp; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    used = subprocess.run(
+        ["bash", "-c", line],
+        env={**os.environ, "PATH": f"{searchapp.parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (used.stdout, used.stderr) == ("train\ndev\ntest\n", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["rank", "nlps", "--split", ""],
+        ["rank", "checkthat", "--recipe", ""],
+        ["analyze", "nlps", "--field", ""],
+        ["evaluate", "--task", "smart-types-dbpedia", "--by", ""],
+        ["index", ""],
+        ["evaluate", ""],
+        ["judge", "nlps", "--annotator", ""],
+    ],
+)
+def test_completing_imports_nothing_heavy(words: list[str]) -> None:
+    code = (
+        "import sys; from searchapp.cli import complete, run\n"
+        "try: complete.offer(run)\n"
+        "except SystemExit: pass\n"
+        "heavy = {'elasticsearch', 'numpy', 'scipy', 'ir_measures', 'rich', 'textual', 'httpx'}\n"
+        "print(sorted((heavy | {'searchapp.engines.embedded'}) & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={
+            **os.environ,
+            complete.VARIABLE: "complete_bash",
+            "COMP_WORDS": "\n".join(["searchapp", *words]),
+            "COMP_CWORD": str(len(words)),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,290 @@
+"""What `evaluate` says of several runs, which measures it takes, and what a run has learned from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from searchapp.judging.events import Author
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.session import Place, Session
+from tests.cli.conftest import SAMPLE, Cli
+
+SAMPLES = SAMPLE.parent
+
+
+@pytest.fixture
+def indexed(offline: Cli) -> Cli:
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0
+    return offline
+
+
+def ranked(run: Cli, out: Path, *options: object, task: str = "nlps", split: str = "dev") -> Path:
+    where = (task, "--data", SAMPLES / task, "--split", split, "--out", out)
+    result = run("rank", *where, *options)
+    assert result.code == 0, result.stderr
+    return out
+
+
+def table(text: str) -> list[list[str]]:
+    """The rows of a table without its heading."""
+    return [line.split("  ") for line in text.splitlines()[1:] if line]
+
+
+# Several runs
+
+
+def test_warnings_name_the_runs_that_they_are_about(indexed: Cli, tmp_path: Path) -> None:
+    one, two = ranked(indexed, tmp_path / "one"), ranked(indexed, tmp_path / "two", "--recipe", "neighbours")
+    qrels = tmp_path / "qrels"
+    qrels.write_text("602 0 101 1\n")
+    both = indexed("evaluate", one, two, "--nearest", 50, "--qrels", qrels).stderr
+    assert f"warning: {one}, {two}: 9 of the 10 ranked topics have no grades: 1 is scored" in both
+    alone = indexed("evaluate", one, "--nearest", 50, "--qrels", qrels).stderr
+    assert "warning: 9 of the 10 ranked topics have no grades: 1 is scored" in alone
+    # What one run alone is warned of has its name.
+    (two / "run.trec").write_text((two / "run.trec").read_text() + "\n")
+    warned = indexed("evaluate", one, two, "--nearest", 50).stderr.splitlines()
+    changed = [line for line in warned if "has changed since" in line]
+    assert len(changed) == 1 and str(two) in changed[0] and str(one) not in changed[0]
+    for line in warned:
+        assert str(one) in line or str(two) in line
+
+
+def test_it_says_why_fewer_topics_are_scored_than_ranked(offline: Cli, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    for file in (SAMPLES / "nlps").iterdir():
+        (data / file.name).write_bytes(file.read_bytes())
+    assert offline("index", "nlps", "--data", data).code == 0
+    run = tmp_path / "run"
+    assert offline("rank", "nlps", "--data", data, "--split", "dev", "--out", run).code == 0
+    assert "scored" not in offline("evaluate", run, "--nearest", 50).stderr
+    gold = json.loads((data / "dev_set.json").read_text())
+    fewer = tmp_path / "gold.json"
+    fewer.write_text(json.dumps({topic: gold[topic] for topic in list(gold)[:7]}))
+    result = offline("evaluate", run, "--nearest", 50, "--gold", fewer)
+    assert "10 topics are ranked and 7 scored: the gold has nothing on the other 3" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("task", "split", "left_out"),
+    [("checkthat", "training", ["AP", "RR", "Rprec", "P@10", "P@50"]), ("explanation-2019", "dev", ["AP"])],
+)
+def test_no_figure_stands_twice_in_the_table(
+    offline: Cli, tmp_path: Path, task: str, split: str, left_out: list[str]
+) -> None:
+    assert offline("index", task, "--data", SAMPLES / task).code == 0
+    run = ranked(offline, tmp_path / "run", task=task, split=split)
+    shown = [row[0] for row in table(offline("evaluate", run, "--lenient").stdout)]
+    assert not set(left_out) & set(shown) and "nDCG@10" in shown
+    # For programs everything is where it was.
+    assert set(left_out) <= offline("evaluate", run, "--lenient", "--json").json["measures"].keys()
+
+
+def test_the_measure_of_a_task_of_ones_own_stands_once(offline: Cli, tmp_path: Path) -> None:
+    task = SAMPLES / "own" / "cooking.toml"
+    assert offline("index", task).code == 0
+    run = tmp_path / "run"
+    assert offline("rank", task, "--split", "dev", "--out", run).code == 0
+    result = offline("evaluate", run, "--measure", "nDCG@10", "--measure", "AP")
+    assert [row[0] for row in table(result.stdout)] == ["topics", "nDCG@10 (official)", "AP"]
+
+
+def test_figures_that_only_look_alike_both_stand(indexed: Cli, tmp_path: Path) -> None:
+    run = ranked(indexed, tmp_path / "run")
+    # MAP@20 divides by what was found, AP by all that there is.
+    shown = [row[0] for row in table(indexed("evaluate", run, "--nearest", 20).stdout)]
+    assert {"MAP@20 (official)", "AP"} <= set(shown)
+
+
+# Measures
+
+
+def test_any_measure_can_be_chosen(indexed: Cli, tmp_path: Path) -> None:
+    run = ranked(indexed, tmp_path / "run")
+    chosen = ("Success@1", "nDCG(gains={0:0,1:5})@3", "IPrec@0.5", "Compat(p=0.8)", "Success@1")
+    options = [word for name in chosen for word in ("--measure", name)]
+    result = indexed("evaluate", run, "--nearest", 50, *options, "--json", "--per-topic")
+    assert result.code == 0, result.stderr
+    assert list(result.json["measures"]) == list(dict.fromkeys(chosen))
+    assert len(result.json["per_topic"]["Success@1"]) == 10
+    shown = [row[0] for row in table(indexed("evaluate", run, "--nearest", 50, *options).stdout)]
+    assert shown == ["topics", "MAP@50 (official)", *dict.fromkeys(chosen)]
+    qrels = tmp_path / "qrels"
+    qrels.write_text("602 0 101 1\n")
+    judged = indexed("evaluate", run, "--nearest", 50, "--qrels", qrels, "--measure", "P@1", "--json")
+    assert list(judged.json["measures"]) == ["P@1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("ndcg@10", "did you mean nDCG@10?"),
+        ("ndcg_cut_20", "did you mean nDCG@20?"),
+        ("map", "did you mean AP?"),
+        ("recip_rank", "did you mean RR?"),
+        ("Sucess@5", "did you mean Success@5?"),
+        ("P", "did you mean P@10?"),
+        ("iprec_at_recall_0.20", "did you mean IPrec@0.20?"),
+        ("alpha_nDCG@10", "it needs the Python package pyndeval"),
+        ("beauty", "use ir-measures' notation"),
+        ("P@0", "whole number from 1 on"),
+    ],
+)
+def test_an_unknown_measure_is_refused_before_any_work_with_a_suggestion(
+    offline: Cli, tmp_path: Path, name: str, told: str
+) -> None:
+    result = offline("evaluate", tmp_path / "none", "--measure", "AP", "--measure", name)
+    assert result.code == 2 and told in result.stderr and repr(name) in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("task", "split", "by", "topics"),
+    [
+        ("explanation-2019", "dev", "length", 7),
+        ("checkthat", "training", "debate", 3),
+        ("checkthat", "training", "event", 3),
+        ("smart-types-dbpedia", "fold0", "category", 14),
+        ("smart-types-wikidata", "fold0", "first-word", None),
+        ("smart-relations-dbpedia", "fold0", "relations", None),
+    ],
+)
+def test_chosen_measures_are_broken_down_too(
+    offline: Cli, tmp_path: Path, task: str, split: str, by: str, topics: int | None
+) -> None:
+    assert offline("index", task, "--data", SAMPLES / task).code == 0
+    run = ranked(offline, tmp_path / "run", task=task, split=split)
+    options = ("--lenient", "--by", by, "--measure", "R@5", "--measure", "NumRel", "--json", "--per-topic")
+    result = offline("evaluate", run, *options)
+    assert result.code == 0, result.stderr
+    (broken,) = result.json["breakdowns"].values()
+    rows = broken["rows"]
+    per_topic, whole = result.json["per_topic"]["R@5"], result.json["measures"]
+    assert topics is None or len(per_topic) == topics
+    sums = sum(row["NumRel"] for row in rows)
+    counted = next(key for key in ("topics", "questions", "debates", "lines") if key in rows[0])
+    sizes = [1 if counted == "lines" else row[counted] for row in rows]
+    assert sum(sizes) == len(per_topic)
+    assert sums == whole["NumRel"]  # which is summed, not averaged
+    mean = sum(size * row["R@5"] for size, row in zip(sizes, rows, strict=True)) / sum(sizes)
+    assert mean == pytest.approx(whole["R@5"])
+
+
+def test_groups_that_are_no_topics_keep_their_own_figures(offline: Cli, tmp_path: Path) -> None:
+    task = "explanation-2019"
+    assert offline("index", task, "--data", SAMPLES / task).code == 0
+    run = ranked(offline, tmp_path / "run", task=task)
+    result = offline("evaluate", run, "--by", "role", "--measure", "R@5", "--json")
+    assert all("R@5" not in row for row in result.json["breakdowns"]["role"]["rows"])
+
+
+# What a run has learned from
+
+
+@pytest.fixture
+def taught(indexed: Cli, tmp_path: Path) -> tuple[Path, Path]:
+    """A run that has learned from judgments on four topics, and the log with those and two more topics."""
+    log, gold = tmp_path / "log", json.loads((SAMPLE / "dev_set.json").read_text())
+
+    def judge(topics: list[str]) -> None:
+        with JudgmentLog(log) as opened:
+            session = Session(opened, "nlps", Author("ann"))
+            for topic in topics:
+                for document in gold[topic]["premises"]:
+                    session.grade([Place(topic, str(document))], 1)
+
+    judge(list(gold)[:4])
+    run = ranked(indexed, tmp_path / "run", "--recipe", "neighbours", "--with-judgments", "--log", log)
+    judge(list(gold)[4:6])
+    return run, log
+
+
+def test_scoring_a_run_with_what_it_has_learned_from_is_warned_of(
+    indexed: Cli, taught: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run, log = taught
+    options = ("--nearest", 50, "--json")
+    result = indexed("evaluate", run, "--judgments", "--log", log, *options)
+    told = "has learned from judgments (rank --with-judgments) on 4 of the 6 scored topics"
+    assert told in result.stderr and "--unseen scores the others alone" in result.stderr
+    assert result.json["topics"] == 6 and any(told in warning for warning in result.json["warnings"])
+    unseen = indexed("evaluate", run, "--judgments", "--unseen", "--log", log, *options, "--per-topic")
+    assert unseen.json["topics"] == 2 and "too good" not in unseen.stderr
+    assert "4 of 6 judged topics are left out" in unseen.stderr
+    gold = json.loads((SAMPLE / "dev_set.json").read_text())
+    assert list(unseen.json["per_topic"]["AP"]) == list(gold)[4:6]
+    # The same goes for grades that come as a file, and for the organisers' gold.
+    qrels = tmp_path / "qrels"
+    export = ("judgments", "export", "nlps", "--format", "qrels", "--log", log, "--out", qrels)
+    assert indexed(*export).code == 0
+    assert "on 4 of the 6 scored topics" in indexed("evaluate", run, "--qrels", qrels, *options).stderr
+    by_gold = indexed("evaluate", run, *options)
+    assert "on 4 of the 10 scored topics" in by_gold.stderr and "--per-topic" in by_gold.stderr
+
+
+def test_a_run_that_has_learned_nothing_is_not_warned_of(
+    indexed: Cli, taught: tuple[Path, Path], tmp_path: Path
+) -> None:
+    _, log = taught
+    run = ranked(indexed, tmp_path / "plain", "--recipe", "neighbours")
+    options = ("--judgments", "--log", log, "--nearest", 50, "--json")
+    plain, unseen = indexed("evaluate", run, *options), indexed("evaluate", run, *options, "--unseen")
+    assert "learned" not in plain.stderr and plain.json == unseen.json
+    assert indexed("evaluate", run, "--unseen").code == 2
+
+
+def test_where_nothing_else_is_judged_it_says_so(
+    indexed: Cli, taught: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run, _ = taught
+    qrels = tmp_path / "qrels"
+    first = next(iter(json.loads((SAMPLE / "dev_set.json").read_text())))
+    qrels.write_text(f"{first} 0 101 1\n")
+    told = indexed("evaluate", run, "--qrels", qrels, "--nearest", 50)
+    assert "on the only scored topic" in told.stderr and "judge others, and score these" in told.stderr
+    refused = indexed("evaluate", run, "--qrels", qrels, "--nearest", 50, "--unseen")
+    assert refused.code == 4 and "has learned from every judged topic" in refused.stderr
+
+
+def test_a_run_from_before_topics_were_recorded_is_told(indexed: Cli, taught: tuple[Path, Path]) -> None:
+    run, log = taught
+    manifest = json.loads((run / "run.json").read_text())
+    assert manifest["recipe"]["judged"]["topics"] == 4
+    del manifest["recipe"]["judged"]["ids"]
+    (run / "run.json").write_text(json.dumps(manifest))
+    options = ("--judgments", "--log", log, "--nearest", 50)
+    told = indexed("evaluate", run, *options)
+    assert told.code == 0 and "on 4 topics and does not say which" in told.stderr
+    refused = indexed("evaluate", run, *options, "--unseen")
+    assert refused.code == 4 and "rank again" in refused.stderr
+
+
+# Exports
+
+
+def test_a_trec_export_tells_of_equal_scores_and_can_have_none(indexed: Cli, tmp_path: Path) -> None:
+    run = ranked(indexed, tmp_path / "run")
+    plain, distinct = tmp_path / "plain.trec", tmp_path / "distinct.trec"
+    told = indexed("export", run, "--format", "trec", "--out", plain)
+    assert (
+        told.code == 0 and "of them have equal scores" in told.stderr and "--distinct-scores" in told.stderr
+    )
+    told = indexed("export", run, "--format", "trec", "--distinct-scores", "--out", distinct)
+    assert told.code == 0 and "equal scores" not in told.stderr
+    order = [[line.split()[i] for i in (0, 2, 3)] for line in plain.read_text().splitlines()]
+    assert [[line.split()[i] for i in (0, 2, 3)] for line in distinct.read_text().splitlines()] == order
+    qrels = tmp_path / "qrels"
+    gold = json.loads((SAMPLE / "dev_set.json").read_text())
+    qrels.write_text("".join(f"{t} 0 {one} 1\n" for t, entry in gold.items() for one in entry["premises"]))
+    figures = [
+        indexed("evaluate", path, "--qrels", qrels, "--nearest", 50, "--measure", "AP", "--json").json[
+            "measures"
+        ]
+        for path in (run, distinct, plain)
+    ]
+    assert figures[0] == figures[1] != figures[2]
+    refused = indexed("export", run, "--format", "csv", "--distinct-scores", "--out", tmp_path / "x")
+    assert refused.code == 2 and "add --format trec" in refused.stderr

@@ -1,0 +1,310 @@
+"""From `data get` to a valid official file, with files of the shapes that the organisers ship."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tomllib
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from searchapp.fetching import sources
+from searchapp.tasks import load, names
+from tests.cli import official_shapes as shapes
+from tests.cli.conftest import Cli
+from tests.fetching.server import FileServer
+
+SPLITS = {"nlps": "test", "checkthat": "test_annotated"}
+"""The split without gold of each task, or the one that was without at first; of the others it is `test`."""
+
+SCORED = {"nlps": "dev", "checkthat": "training", "explanation-2019": "dev", "explanation-2021": "dev"}
+"""A split with gold; of the others it is `fold1`."""
+
+DEPTH = {"nlps": ["--nearest", "50"]}
+"""The sample of nlps has fewer premises than its scorer's cut-off."""
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    """A server that is named as the mirror of all others."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with FileServer() as server:
+        monkeypatch.setenv("SEARCHAPP_DATA_MIRROR", server.url)
+        yield server
+
+
+def served(task: str, files: Mapping[str, bytes], web: FileServer) -> dict[str, Any]:
+    """The task's part of the list of sources, with the digests of these files, which the server has from now on."""
+    table: dict[str, Any] = tomllib.loads(sources._FILE.read_text(encoding="utf-8"))[task]
+    for group in table.get("groups", ()):
+        for file in group["files"]:
+            content = files[file["path"]]
+            header = b"blob %d\0" % len(content)
+            file |= {"size": len(content), "git_blob": hashlib.sha1(header + content).hexdigest()}
+            put_on(web, group["base"] + file["path"], content)
+    for archive in table.get("archives", ()):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as opened:
+            for member in archive["members"]:
+                for path in files:
+                    name = path.rpartition("/")[2]
+                    inside = member["from"].rpartition("/")[0]
+                    if member["to"] + name == path and not member.get("optional"):
+                        entry = f"{archive['top']}{inside}/{name}" if inside else f"{archive['top']}{name}"
+                        if entry not in opened.namelist():
+                            opened.writestr(entry, files[path])
+        archive["sha256"] = hashlib.sha256(buffer.getvalue()).hexdigest()
+        put_on(web, archive["url"], buffer.getvalue())
+    return table
+
+
+def put_on(web: FileServer, url: str, content: bytes) -> None:
+    address = urlsplit(url)
+    web.files[f"/{address.netloc}{address.path}"] = content
+
+
+def whole_way(cli: Cli, task: str, split: str, where: list[object], out: Path) -> Path:
+    """Rank, export and validate a split; returns the official file or folder."""
+    ranked = cli("rank", task, *where, "--split", split, "--out", out)
+    assert ranked.code == 0, ranked.stderr
+    official = out.with_suffix(".official")
+    exported = cli("export", out, "--out", official, *DEPTH.get(task, []))
+    assert exported.code == 0, exported.stderr
+    for file in sorted(official.iterdir()) if official.is_dir() else [official]:
+        options = ["--task", task, *where, "--split", split, *DEPTH.get(task, [])]
+        validated = cli("validate", file, *options)
+        assert validated.code == 0, validated.stderr
+        assert "a valid" in validated.stderr
+    return official
+
+
+@pytest.mark.parametrize("task", names())
+def test_what_is_fetched_is_indexed_ranked_exported_and_valid(
+    offline: Cli, task: str, web: FileServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shipped = shapes.files_of(task)
+    table = served(task, shipped, web)
+    monkeypatch.setattr(sources, "_read", lambda: {task: table})
+    got = offline("data", "get", task, "--accept-terms")
+    assert got.code == 0, got.stderr
+    indexed = offline("index", task, "--json")
+    assert indexed.code == 0, indexed.stderr
+    assert (indexed.json["missing"], indexed.json["skipped"]) == ([], 0)
+    for split in (SPLITS.get(task, "test"), SCORED.get(task, "fold1")):
+        official = whole_way(offline, task, split, [], tmp_path / split)
+        where = ["--task", task, "--split", split, *DEPTH.get(task, [])]
+        scored = offline("evaluate", official, *where, "--json")
+        if split == "test":
+            assert scored.code == 4
+            assert "the gold is masked" in scored.stderr and "name gold with --gold" in scored.stderr
+        else:
+            assert scored.code == 0, scored.stderr
+            of_run = offline("evaluate", tmp_path / split, *DEPTH.get(task, []), "--json").json
+            assert scored.json["official"] == of_run["official"]
+
+
+@pytest.mark.parametrize("gold", [False, True])
+@pytest.mark.parametrize("task", ["smart-types-dbpedia", "smart-types-wikidata"])
+def test_the_files_of_2020_have_their_own_names(offline: Cli, task: str, gold: bool, tmp_path: Path) -> None:
+    make = shapes.types_dbpedia_2020 if task.endswith("dbpedia") else shapes.types_wikidata_2020
+    data = shapes.put(make(gold=gold), tmp_path / "data")
+    indexed = offline("index", task, "--data", data, "--json")
+    assert indexed.code == 0, indexed.stderr
+    assert indexed.json["missing"] == []
+    official = whole_way(offline, task, "test", ["--data", data], tmp_path / "run")
+    ids = {type(one["id"]) for one in json.loads(official.read_bytes())}
+    assert ids == {str if task.endswith("dbpedia") else int}
+    scored = offline("evaluate", tmp_path / "run", "--json")
+    assert scored.code == (0 if gold else 4), scored.stderr
+    whole_way(offline, task, "fold1", ["--data", data], tmp_path / "fold")
+
+
+def test_the_files_of_the_later_year_are_read_where_both_are(offline: Cli, tmp_path: Path) -> None:
+    both = {**shapes.types_dbpedia_2020(gold=True), **shapes.files_of("smart-types-dbpedia")}
+    data = shapes.put(both, tmp_path / "data")
+    task = load("smart-types-dbpedia")
+    assert [task.split_files(data, split)[0].name for split in ("fold0", "test")] == [
+        "task1_dbpedia_train.json",
+        "task1_dbpedia_test.json",
+    ]
+
+
+def test_ids_are_written_as_the_file_of_the_split_has_them(offline: Cli, tmp_path: Path) -> None:
+    """Text in the train file and integers in the test file, as when those of two years are mixed."""
+    task = "smart-types-dbpedia"
+    data = shapes.put(shapes.files_of(task), tmp_path / "data")
+    train = data / "task1_dbpedia_train.json"
+    questions = json.loads(train.read_bytes())
+    train.write_text(json.dumps([{**one, "id": f"dbpedia_{one['id']}"} for one in questions]))
+    where: list[object] = ["--data", data]
+    assert offline("index", task, *where).code == 0
+    kinds = {}
+    for split in ("fold1", "test"):
+        official = whole_way(offline, task, split, where, tmp_path / split)
+        kinds[split] = {type(one["id"]) for one in json.loads(official.read_bytes())}
+    assert kinds == {"fold1": {str}, "test": {int}}
+
+
+def test_an_id_of_the_other_type_is_another_question_s(offline: Cli, tmp_path: Path) -> None:
+    for task in ("smart-types-dbpedia", "smart-relations-dbpedia"):
+        data = shapes.put(shapes.files_of(task), tmp_path / task)
+        test = next(data.glob("*test*.json"))
+        test.write_text(
+            json.dumps([{**one, "id": number} for number, one in enumerate(json.loads(test.read_bytes()))])
+        )
+        where: list[object] = ["--data", data]
+        assert offline("index", task, *where).code == 0
+        official = whole_way(offline, task, "test", where, tmp_path / f"run-{task}")
+        answers = json.loads(official.read_bytes())
+        official.write_text(json.dumps([{**one, "id": str(one["id"])} for one in answers]))
+        result = offline("validate", official, "--task", task, *where, "--split", "test", "--json")
+        assert result.code == 4
+        kinds = [problem["kind"] for problem in result.json["problems"]]
+        assert kinds == ["wrong type of id"] * len(answers)
+        assert "is a string here and an integer in the questions" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "task", ["smart-types-dbpedia", "smart-relations-dbpedia", "smart-relations-wikidata"]
+)
+def test_a_run_over_integer_ids_is_scored_as_its_file_is(offline: Cli, task: str, tmp_path: Path) -> None:
+    data = shapes.put(shapes.files_of(task), tmp_path / "data")
+    train = next(data.glob("*train.json"))
+    questions = json.loads(train.read_bytes())
+    train.write_text(json.dumps([{**one, "id": number} for number, one in enumerate(questions)]))
+    where: list[object] = ["--data", data]
+    assert offline("index", task, *where).code == 0
+    official = whole_way(offline, task, "fold1", where, tmp_path / "run")
+    of_file = offline("evaluate", official, "--task", task, *where, "--split", "fold1", "--json").json
+    of_run = offline("evaluate", tmp_path / "run", "--json").json
+    assert of_run["official"] == of_file["official"] and of_run["official"]["value"] > 0.3
+    (gold,) = (file for name, file in judged_gold(task, data, tmp_path).items() if "train" in name)
+    assert {type(one["id"]) for one in json.loads(gold.read_bytes())} == {int}
+
+
+def judged_gold(task: str, data: Path, folder: Path) -> dict[str, Path]:
+    """The gold files that judgments of one topic make."""
+    loaded = load(task)
+    topic, document = "3", "dbo:Person"
+    written = {}
+    for name, write in loaded.judged_gold({topic: {document: 1}}, data, "fold1").items():
+        written[name] = folder / f"judged-{name}"
+        with written[name].open("wb") as file:
+            write(file)
+    return written
+
+
+def test_an_export_finds_the_ids_in_the_folder_that_is_named(offline: Cli, tmp_path: Path) -> None:
+    task = "smart-types-dbpedia"
+    data = shapes.put(shapes.files_of(task), tmp_path / "data")
+    assert offline("index", task, "--data", data).code == 0
+    official = whole_way(offline, task, "test", ["--data", data], tmp_path / "run")
+    moved = data.rename(tmp_path / "moved")
+    lost = offline("export", tmp_path / "run", "--out", tmp_path / "again.json")
+    assert lost.code == 4 and "task1_dbpedia_test.json is expected" in lost.stderr and "--data" in lost.stderr
+    assert offline("export", tmp_path / "run", "--out", tmp_path / "again.json", "--data", moved).code == 0
+    assert (tmp_path / "again.json").read_bytes() == official.read_bytes()
+
+
+def test_what_is_odd_about_the_gold_of_2021_is_noted(offline: Cli, tmp_path: Path) -> None:
+    data = shapes.put(shapes.files_of("smart-types-dbpedia"), tmp_path / "data")
+    result = offline("index", "smart-types-dbpedia", "--data", data)
+    assert result.code == 0
+    assert "odd, but no reason to stop: 2 problems: no gold (1), unknown type (1)" in result.stderr
+
+
+# Explanations.
+
+
+@pytest.mark.parametrize("masked", ["empty", "no column"])
+def test_masked_questions_of_2019(offline: Cli, masked: str, tmp_path: Path) -> None:
+    task = "explanation-2019"
+    files = shapes.files_of(task)
+    name = "questions/ARC-Elementary+EXPL-Test-Masked.tsv"
+    if masked == "no column":
+        columns = tuple(column for column in shapes.COLUMNS_OF_2019 if column != "explanation")
+        sample = dict(shapes._sample(task))["questions/ARC-Elementary+EXPL-Dev.tsv"]
+        files[name] = shapes.questions_of_2019(sample, columns)
+    data = shapes.put(files, tmp_path / "data")
+    assert offline("index", task, "--data", data).code == 0
+    whole_way(offline, task, "test", ["--data", data], tmp_path / "run")
+    result = offline("evaluate", tmp_path / "run")
+    assert result.code == 4 and "masked" in result.stderr
+
+
+def worldtree_2(folder: Path) -> Path:
+    """The sample in the layout of WorldTree 2, with a test question that has no options."""
+    sample = dict(shapes._sample("explanation-2019"))
+    files = {name: content for name, content in sample.items() if name.startswith("tables/")}
+    for split in ("Train", "Dev"):
+        rows = sample[f"questions/ARC-Elementary+EXPL-{split}.tsv"]
+        made = shapes.questions_of_2019(rows, shapes.COLUMNS_OF_WORLDTREE_2)
+        files[f"questions/questions.{split.lower()}.tsv"] = made
+    dev = files["questions/questions.dev.tsv"].decode().splitlines()
+    cells = dict(zip(shapes.COLUMNS_OF_WORLDTREE_2, dev[1].split("\t"), strict=True))
+    cells |= {"QuestionID": "T_open", "question": "Say why a puddle in the sun dries.", "AnswerKey": ""}
+    files["questions/questions.test.tsv"] = "\n".join([*dev, "\t".join(cells.values()), ""]).encode()
+    return shapes.put(files, folder)
+
+
+def test_questions_in_the_layout_of_worldtree_2_are_read(offline: Cli, tmp_path: Path) -> None:
+    task, data = "explanation-2019", worldtree_2(tmp_path / "data")
+    indexed = offline("index", task, "--data", data, "--json")
+    assert indexed.code == 0, indexed.stderr
+    assert indexed.json["missing"] == []
+    assert "no options: there is no ... (A) ... (B) ...: the text alone is asked" in indexed.stderr
+    for recipe in ("bm25", "neighbours", "tfidf"):
+        out = tmp_path / recipe
+        options = ["--data", data, "--split", "test", "--recipe", recipe, "--out", out]
+        assert offline("rank", task, *options).code == 0
+        assert "T_open\t" in (out / "predict.txt").read_text()
+    # The organisers' script of 2019 does not know the header.
+    refused = offline("evaluate", tmp_path / "bm25")
+    assert refused.code == 4
+    assert "that of WorldTree 2, QuestionID (evaluate --lenient goes on)" in refused.stderr
+    assert "not in index" in refused.stderr
+    options = ["--task", task, "--data", data, "--split", "test"]
+    invalid = offline("validate", tmp_path / "bm25" / "predict.txt", *options)
+    assert invalid.code == 4 and "not scorable" in invalid.stderr
+    scored = offline("evaluate", tmp_path / "bm25", "--lenient", "--by", "all", "--json")
+    assert scored.code == 0, scored.stderr
+    assert scored.json["official"]["value"] > 0.8
+    assert any("header of WorldTree 2" in warning for warning in scored.json["warnings"])
+
+
+# Errors name the way on.
+
+
+def test_entries_with_problems_can_be_left_out_all_the_way(offline: Cli, tmp_path: Path) -> None:
+    task = "smart-types-dbpedia"
+    data = shapes.put(shapes.files_of(task), tmp_path / "data")
+    train = data / "task1_dbpedia_train.json"
+    questions = json.loads(train.read_bytes())
+    questions[2]["category"] = "Resource"
+    train.write_text(json.dumps(questions))
+    refused = offline("index", task, "--data", data)
+    assert refused.code == 4 and "; --lenient leaves these entries out" in refused.stderr
+    assert offline("index", task, "--data", data, "--lenient").code == 0
+    options = ["--data", data, "--split", "test", "--recipe", "neighbours", "--out", tmp_path / "run"]
+    ranked = offline("rank", task, *options)
+    assert ranked.code == 4 and "; --lenient leaves these entries out" in ranked.stderr
+    ranked = offline("rank", task, *options, "--lenient")
+    assert ranked.code == 0 and "left out: " in ranked.stderr
+    # The topics are all there, so that there is an official file.
+    official = tmp_path / "run" / "task1_dbpedia_predictions.json"
+    options = ["--task", task, "--data", data, "--split", "test"]
+    assert offline("validate", official, *options).code == 0
+
+
+def test_a_file_that_can_not_be_read_has_no_lenient_way(offline: Cli, tmp_path: Path) -> None:
+    data = shapes.put(shapes.files_of("nlps"), tmp_path / "data")
+    (data / "train_set.json").write_text("{")
+    result = offline("index", "nlps", "--data", data)
+    assert result.code == 4 and "--lenient" not in result.stderr

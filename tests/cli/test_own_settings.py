@@ -1,0 +1,40 @@
+"""A mapping of one's own, its settings in every form that Elasticsearch accepts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Cli
+from tests.engines.test_index_settings import ALIKE, DOCUMENTS, MAPPINGS, PLAIN
+
+
+def test_a_mapping_of_ones_own_makes_one_index_in_every_form(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text(
+        "".join(json.dumps({"id": one.id, "text": one.text}) + "\n" for one in DOCUMENTS)
+    )
+    task = tmp_path / "task.toml"
+    task.write_text(
+        'name = "soups"\nmapping = "mine.json"\n[documents]\nfile = "d.jsonl"\n[topics.dev]\nfile = "d.jsonl"\n'
+    )
+    digests, built = set(), []
+    for settings in ALIKE.values():
+        (tmp_path / "mine.json").write_text(json.dumps({"settings": settings, "mappings": MAPPINGS}))
+        result = cli("index", task, "--json")
+        assert result.code == 0, result.stderr
+        digests.add(result.json["digest"])
+        built.append(result.json["built"])
+        found = cli("search", task, "the north", "--json").json["hits"]
+        assert [hit["id"] for hit in found] == ["2", "1"]
+        analyzed = cli("analyze", task, "The North", "--analyzer", "mine", "--json")
+        assert analyzed.json["analyses"][0]["steps"][-1]["tokens"][0]["term"] == "north"
+    assert len(digests) == 1
+    assert built == [True] + [False] * (len(ALIKE) - 1)
+    (tmp_path / "mine.json").write_text(
+        json.dumps(
+            {"settings": {**PLAIN, "index.analysis.analyzer.mine.tokenizer": "keyword"}, "mappings": MAPPINGS}
+        )
+    )
+    result = cli("index", task)
+    assert result.code == 4
+    assert "mine.json: the mapping mine.json: the settings of the mapping say what " in result.stderr

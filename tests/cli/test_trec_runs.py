@@ -1,0 +1,290 @@
+"""TREC runs of other systems: judged, pooled and scored without a run directory."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytrec_eval
+from typer.testing import CliRunner
+
+from searchapp.cli import app
+from searchapp.judging.log import JudgmentLog
+from tests.cli.conftest import SAMPLE, Cli
+
+
+@pytest.fixture
+def run(indexed: Cli, tmp_path: Path) -> Path:
+    path = tmp_path / "run"
+    assert indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", path).code == 0
+    return path
+
+
+@pytest.fixture
+def other(run: Path, tmp_path: Path) -> Path:
+    """The same rankings as another system writes them: ranks from 0, lines in any order."""
+    lines = [line.split() for line in (run / "run.trec").read_text().splitlines()]
+    found = [
+        f"{topic}\tQ0\t{one}\t{int(rank) - 1}\t{score}\tother" for topic, _, one, rank, score, _ in lines
+    ]
+    random.Random(1).shuffle(found)
+    path = tmp_path / "other.trec"
+    path.write_text("\n".join(found))
+    return path
+
+
+@pytest.fixture
+def qrels(tmp_path: Path) -> Path:
+    statements = json.loads((SAMPLE / "dev_set.json").read_text())
+    path = tmp_path / "dev.qrels"
+    lines = [f"{topic} 0 {one} 1\n" for topic, entry in statements.items() for one in entry["premises"]]
+    path.write_text("".join(lines))
+    return path
+
+
+def judge(file: Path, *options: object, typed: str = "q\n", task: str = "nlps") -> Any:
+    arguments = ["judge", task, "--run", file, "--annotator", "ann", "--plain", *options]
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=typed)
+
+
+def by_trec_eval(run: Path, qrels: Path, *measures: str) -> dict[str, float]:
+    """The means that trec_eval gives."""
+    scores: dict[str, dict[str, float]] = {}
+    for line in run.read_text().splitlines():
+        topic, _, document, _, score, _ = line.split()
+        scores.setdefault(topic, {})[document] = float(score)
+    grades: dict[str, dict[str, int]] = {}
+    for line in qrels.read_text().splitlines():
+        topic, _, document, grade = line.split()
+        grades.setdefault(topic, {})[document] = int(grade)
+    found = pytrec_eval.RelevanceEvaluator(grades, set(measures)).evaluate(scores).values()
+    return {name: sum(one[name] for one in found) / len(found) for name in measures}
+
+
+# Judging
+
+
+def test_a_trec_run_is_judged(run: Path, other: Path, tmp_path: Path) -> None:
+    told = judge(other, "--data", SAMPLE, typed="1\n0\nq\n")
+    assert told.exit_code == 0, told.stderr
+    with JudgmentLog(tmp_path / "home" / "judgments.sqlite") as log:
+        events = [event for _, event in log.events()]
+    assert [event.grade for event in events] == [1, 0]
+    assert [event.rank for event in events] == [1, 2]
+    assert {event.run.partition("@")[0] for event in events} == {"other.trec"}
+    # Its topics have their words, its documents their texts.
+    assert "nlps other.trec" in told.stdout and "The data no longer has" not in told.stdout
+    assert "does not have this document" not in told.stdout
+
+
+def test_searchapps_own_file_is_judged_apart_from_its_directory(run: Path) -> None:
+    told = judge(run / "run.trec", "--data", SAMPLE, "--split", "dev")
+    assert told.exit_code == 0 and "nlps dev" in told.stdout
+
+
+def test_what_a_trec_run_does_not_say_is_asked_for(run: Path, other: Path, tmp_path: Path) -> None:
+    told = judge(other)
+    assert told.exit_code == 4 and "ranks no topic of nlps in" in told.stderr
+    assert "--data" in told.stderr and "--split" in told.stderr
+    told = judge(other, "--data", SAMPLE, "--split", "train")
+    assert told.exit_code == 4 and "ranks no topic of nlps train in" in told.stderr
+    told = judge(tmp_path / "none", "--data", SAMPLE)
+    assert told.exit_code == 2 and "there is no run directory or TREC run" in told.stderr
+    told = judge(SAMPLE / "dev_set.json", "--data", SAMPLE)
+    assert told.exit_code == 4 and "a TREC run has lines `topic Q0 document rank score tag`" in told.stderr
+    assert judge(run, "--split", "train").exit_code == 2
+
+
+def test_topics_and_documents_that_the_task_does_not_have_are_told(run: Path, other: Path) -> None:
+    other.write_text(other.read_text() + "\nnobody Q0 nothing 0 1 x\n608 Q0 nowhere 0 99999 x\n")
+    told = judge(other, "--data", SAMPLE)
+    assert told.exit_code == 0
+    assert "1 of the 11 topics of" in told.stderr and "2 of 11 documents" in told.stderr
+
+
+def test_an_assignment_says_the_split_of_a_trec_run(run: Path, other: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    members = {"task": "nlps", "split": "dev", "seed": 0, "shared": [], "topics": {"ann": ["608"]}}
+    file.write_text(json.dumps(members))
+    told = judge(other, "--data", SAMPLE, "--assignment", file)
+    assert told.exit_code == 0 and "Topic 1 of 1" in told.stdout
+
+
+def test_a_trec_run_gives_the_topics_of_what_is_decided(indexed: Cli, other: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    for name, grade in (("ann", 0), ("ben", 1)):
+        file = tmp_path / name
+        file.write_text(f"608 0 101 {grade}\n")
+        options = ("--format", "qrels", "--annotator", name, "--log", log, "--data", SAMPLE)
+        assert indexed("judgments", "import", "nlps", file, *options).code == 0
+    arguments = ["judgments", "adjudicate", "nlps", "--annotator", "kim", "--log", log, "--run", other,
+                 "--data", SAMPLE, "--plain"]  # fmt: skip
+    told = CliRunner().invoke(app, [str(argument) for argument in arguments], input="1\nq\n")
+    assert told.exit_code == 0 and "1 of 1 disputed documents are decided" in told.stderr
+
+
+# Pools
+
+
+def test_a_pool_takes_run_directories_and_trec_runs(
+    indexed: Cli, run: Path, other: Path, tmp_path: Path
+) -> None:
+    more = tmp_path / "more.trec"
+    more.write_text("608 Q0 113 5 0.5 more\n608 Q0 112 5 0.75 more\nelsewhere Q0 113 0 1 more\n")
+    out = tmp_path / "pool"
+    result = indexed("judgments", "pool", run, more, "--depth", 2, "--out", out)
+    assert result.code == 0, result.stderr
+    assert "1 of 2 topics is not of" in result.stderr
+    of_topic = [line.split()[2] for line in (out / "run.trec").read_text().splitlines() if line[:4] == "608 "]
+    own = [line.split()[2] for line in (run / "run.trec").read_text().splitlines() if line[:4] == "608 "]
+    assert set(of_topic) == {*own[:2], "112", "113"} and {of_topic[0], of_topic[1]} == {own[0], "112"}
+    assert indexed("runs", "verify", out).code == 0
+    assert judge(out).exit_code == 0
+
+
+def test_a_pool_of_trec_runs_alone_needs_their_task(
+    indexed: Cli, run: Path, other: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "pool"
+    result = indexed("judgments", "pool", other, run / "run.trec", "--out", out)
+    assert result.code == 2 and "name its task with --task and its split with --split" in result.stderr
+    assert indexed("judgments", "pool", other, "--task", "nlps", "--out", out).code == 2
+    where = ("--task", "nlps", "--data", SAMPLE)
+    result = indexed("judgments", "pool", other, "--split", "train", *where, "--out", out)
+    assert result.code == 4 and "ranks no topic of nlps train" in result.stderr
+    result = indexed("judgments", "pool", other, run / "run.trec", "--split", "dev", *where, "--depth", 3,
+                     "--out", out)  # fmt: skip
+    assert result.code == 0, result.stderr
+    assert indexed("runs", "verify", out).code == 0
+    told = judge(out)
+    assert told.exit_code == 0 and "the index is not the one" not in told.stderr
+    other.write_text(other.read_text() + "\n608 Q0 nothing 0 99999 x\n")
+    result = indexed("judgments", "pool", other, "--split", "dev", *where, "--out", tmp_path / "more")
+    assert result.code == 0 and "documents (nothing) is not in the index" in result.stderr
+    # A run directory beside them must be of the same.
+    result = indexed("judgments", "pool", other, run, "--split", "train", *where, "--out", tmp_path / "x")
+    assert result.code == 4 and "another split" in result.stderr
+
+
+# Scoring
+
+
+def test_any_run_is_scored_against_qrels_as_trec_eval_does(
+    offline: Cli, run: Path, other: Path, qrels: Path
+) -> None:
+    result = offline("evaluate", other, "--qrels", qrels, "--json")
+    assert result.code == 0, result.stderr
+    expected = by_trec_eval(other, qrels, "map", "ndcg_cut_10", "recip_rank", "P_10", "recall_100")
+    found = result.json
+    names = {"AP": "map", "nDCG@10": "ndcg_cut_10", "RR": "recip_rank", "P@10": "P_10", "R@100": "recall_100"}
+    for name, of_trec_eval in names.items():
+        assert found["measures"][name] == pytest.approx(expected[of_trec_eval], abs=1e-12)
+    assert found["task"] is None and found["split"] is None and found["topics"] == 10
+    assert found["official"] == {"measure": "AP", "value": None, "values": {}, "honest": {}}
+    # The own file of a run is any run: what is equal is ordered as trec_eval orders it.
+    own = offline("evaluate", run / "run.trec", "--qrels", qrels, "--json")
+    assert own.json["measures"]["AP"] == found["measures"]["AP"]
+    assert "official" not in offline("evaluate", other, "--qrels", qrels).stdout
+
+
+def test_equal_scores_are_ordered_by_descending_id_and_told(offline: Cli, tmp_path: Path) -> None:
+    run, qrels = tmp_path / "run.trec", tmp_path / "qrels"
+    run.write_text("t Q0 a 1 1 x\nt Q0 b 2 1 x\nt Q0 c 3 1 x\n")
+    qrels.write_text("t 0 a 1\n")
+    result = offline("evaluate", run, "--qrels", qrels, "--measure", "RR", "--json")
+    assert result.json["measures"] == {"RR": pytest.approx(1 / 3)}
+    assert "documents of equal scores in 1 topic: they are ordered by descending id" in result.stderr
+    run.write_text("t Q0 c 0 1 x\nt Q0 b 0 1 x\nt Q0 a 0 1 x\n")
+    assert offline("evaluate", run, "--qrels", qrels, "--measure", "RR").stderr == ""
+
+
+def test_negative_grades_and_topics_without_relevance_are_as_for_trec_eval(
+    offline: Cli, tmp_path: Path
+) -> None:
+    run, qrels = tmp_path / "run.trec", tmp_path / "qrels"
+    run.write_text("".join(f"{topic} Q0 d{one} 0 {9 - one} x\n" for topic in "abc" for one in range(4)))
+    qrels.write_text("a 0 d1 2\na 0 d0 -2\nb 0 d1 0\nd 0 d1 1\n")
+    result = offline("evaluate", run, "--qrels", qrels, "--measure", "AP", "--measure", "P@2", "--json")
+    expected = by_trec_eval(run, qrels, "map", "P_2")
+    assert result.json["measures"] == {
+        "AP": pytest.approx(expected["map"]), "P@2": pytest.approx(expected["P_2"]),
+    }  # fmt: skip
+    told = "1 of the 3 ranked topics has no grades and 1 topic with grades is not ranked: 2 are scored"
+    assert told in result.stderr
+
+
+def test_a_trec_run_of_a_task_has_its_official_figures_too(
+    offline: Cli, run: Path, other: Path, qrels: Path
+) -> None:
+    where = ("--task", "nlps", "--data", SAMPLE, "--split", "dev", "--nearest", 50)
+    found = offline("evaluate", other, "--qrels", qrels, *where, "--json")
+    assert found.code == 0, found.stderr
+    by_gold = offline("evaluate", run, "--nearest", 50, "--json").json
+    assert found.json["official"]["value"] == pytest.approx(by_gold["official"]["value"], abs=0.02)
+    assert found.json["task"] == "nlps"
+    without = offline("evaluate", other, "--qrels", qrels, "--task", "nlps", "--json")
+    assert without.json["official"]["value"] is None
+    assert "there is no official figure of" in without.stderr and "--data and --split" in without.stderr
+
+
+def test_judgments_of_a_trec_run_need_its_task(offline: Cli, run: Path, other: Path, tmp_path: Path) -> None:
+    judge(other, "--data", SAMPLE, typed="1\n0\nq\n")
+    refused = offline("evaluate", other, "--judgments")
+    assert refused.code == 2 and "name its task with --task" in refused.stderr
+    result = offline("evaluate", other, "--judgments", "--task", "nlps", "--json")
+    assert result.code == 0 and result.json["topics"] == 1 and result.json["judged"]["documents"] == 2
+    refused = offline("evaluate", other, "--judgments", "--task", "nlps", "--unseen")
+    assert refused.code == 2 and "does not say what it has learned from" in refused.stderr
+
+
+def test_the_gate_of_a_run_without_a_task_is_its_first_measure(
+    offline: Cli, other: Path, qrels: Path, run: Path
+) -> None:
+    found = offline("evaluate", other, "--qrels", qrels, "--json").json["measures"]
+    assert offline("evaluate", other, "--qrels", qrels, "--fail-under", found["AP"]).code == 0
+    assert offline("evaluate", other, "--qrels", qrels, "--fail-under", found["AP"] + 0.001).code == 5
+    chosen = ("--measure", "Judged@100", "--measure", "AP")
+    assert offline("evaluate", other, "--qrels", qrels, *chosen, "--fail-under", 1).code == 5
+    assert offline("evaluate", other, "--qrels", qrels, "--fail-under", "nan").code == 5
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("a Q0 d1 0 1 t\na Q0 d1 1 0 t\n", "duplicate document"),
+        ("602\t101\n602\t102\n", "2 cells instead of 6"),
+        ("", "empty file"),
+        ("nobody Q0 d1 0 1 t\n", "ranks no topic that has been judged"),
+    ],
+)
+def test_what_is_no_run_or_of_other_topics_is_refused_in_a_sentence(
+    offline: Cli, qrels: Path, tmp_path: Path, content: str, told: str
+) -> None:
+    path = tmp_path / "x.trec"
+    path.write_text(content)
+    result = offline("evaluate", path, "--qrels", qrels)
+    assert result.code == 4 and told in result.stderr and "Traceback" not in result.stderr
+
+
+def test_ids_that_no_gold_can_name_are_a_sentence(
+    offline: Cli, run: Path, other: Path, tmp_path: Path
+) -> None:
+    qrels, out = tmp_path / "qrels", tmp_path / "gold"
+    qrels.write_text("608 0 nope 1\n")
+    refused = offline("evaluate", run, "--qrels", qrels, "--nearest", 50)
+    assert refused.code == 4 and "nope is no premise, whose ids are whole numbers" in refused.stderr
+    arguments = ("--format", "qrels", "--annotator", "ann", "--lenient")
+    assert offline("judgments", "import", "nlps", qrels, *arguments, "--data", SAMPLE).code == 0
+    official = ("--format", "official", "--data", SAMPLE, "--split", "dev", "--out", out)
+    refused = offline("judgments", "export", "nlps", *official)
+    assert refused.code == 4 and "nope is no premise" in refused.stderr and not out.exists()
+    debates = SAMPLE.parent / "checkthat"
+    debate = next((debates / "training").glob("*.tsv")).stem
+    other.write_text(f"{debate} Q0 nope 0 1 x\n")
+    qrels.write_text(f"{debate} 0 nope 1\n")
+    where = ("--task", "checkthat", "--data", debates, "--split", "training")
+    refused = offline("evaluate", other, "--qrels", qrels, *where)
+    assert refused.code == 4 and "are not of checkthat" in refused.stderr

@@ -1,0 +1,150 @@
+"""No file is called valid that the organisers' scorer stops on: held against every recorded case."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import searchapp
+from searchapp.errors import DataError
+from searchapp.evaluation.base import ScorerOptions
+from searchapp.evaluation.validate import validate
+from searchapp.tasks import load, names
+
+SAMPLES = Path(searchapp.__file__).parent / "samples"
+RECORDED = Path(__file__).parents[1] / "fixtures" / "conformance"
+
+NOT_THE_FILE = {
+    "06-unknown-knowledge-base": "an option of the script",
+    "20-file-counts-differ": "how many files there are",
+    "23-same-prediction-twice": "one file given twice",
+}
+"""Cases in which the script stops for another reason than what a prediction file says."""
+
+
+def cases(*, stopping: bool) -> Iterator[Any]:
+    for task in names():
+        for path in sorted((RECORDED / task).glob("*/case.json")):
+            case = json.loads(path.read_text(encoding="utf-8"))
+            is_scored = (
+                case.get("options", {}).get("mode") != "check" and path.parent.name not in NOT_THE_FILE
+            )
+            if is_scored and ("error" in case["expected"]) is stopping:
+                yield pytest.param(task, path.parent, case, id=f"{task}-{path.parent.name}")
+
+
+def listed(path: Path) -> list[Any]:
+    value = json.loads(path.read_text(encoding="utf-8-sig"))
+    return value if isinstance(value, list) else []
+
+
+def rows(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return [row for row in csv.reader(file, delimiter="\t") if row]
+
+
+def types_folder(task: str) -> Callable[[Path, Path, Any], str]:
+    def make(folder: Path, case: Path, inputs: Any) -> str:
+        shutil.copytree(SAMPLES / task, folder)
+        shutil.copy(case / inputs["gold"], folder / f"task1_{task.rpartition('-')[2]}_test.json")
+        if "hierarchy" in inputs:
+            shutil.copy(case / inputs["hierarchy"], folder / "dbpedia_types.tsv")
+        return "test"
+
+    return make
+
+
+def relations_folder(task: str) -> Callable[[Path, Path, Any], str]:
+    def make(folder: Path, case: Path, inputs: Any) -> str:
+        shutil.copytree(SAMPLES / task, folder)
+        base = folder / f"smart-2021-rl-{task.rpartition('-')[2]}"
+        shutil.copy(case / inputs["gold"], f"{base}-test-questions.json")
+        known = {
+            relation
+            for file in ("gold", "predictions")
+            for entry in listed(case / inputs[file])
+            for some in entry.get("relations") or ()
+            for relation in (some if isinstance(some, list) else [some])
+        }
+        vocabulary = (
+            sorted(relation for relation in known if ":" in relation)
+            if task.endswith("dbpedia")
+            else {one: {"id": one, "label": one} for one in sorted(known)}
+        )
+        Path(f"{base}-relation-vocabulary.json").write_text(json.dumps(vocabulary))
+        return "test"
+
+    return make
+
+
+def nlps_folder(folder: Path, case: Path, inputs: Any) -> str:
+    folder.mkdir()
+    shutil.copy(case / inputs["gold"], folder / "dev_set.json")
+    premises = {row[-1] for row in rows(case / inputs["predictions"])}
+    (folder / "knowledge_base.json").write_text(json.dumps(dict.fromkeys(sorted(premises), "A text.")))
+    return "dev"
+
+
+def explanation_folder(name: str) -> Callable[[Path, Path, Any], str]:
+    def make(folder: Path, case: Path, inputs: Any) -> str:
+        (folder / "tables").mkdir(parents=True)
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(case / inputs["gold"], folder / name)
+        facts = {row[-1] for row in rows(case / inputs["predictions"])} | {"another"}
+        lines = [f"a text\t{fact}" for fact in sorted(facts) if fact.split() == [fact]]
+        (folder / "tables" / "KINDOF.tsv").write_text("\n".join(["TEXT\t[SKIP] UID", *lines, ""]))
+        return "dev"
+
+    return make
+
+
+FOLDERS: dict[str, Callable[[Path, Path, Any], str]] = {
+    **{f"smart-types-{kb}": types_folder(f"smart-types-{kb}") for kb in ("dbpedia", "wikidata")},
+    **{f"smart-relations-{kb}": relations_folder(f"smart-relations-{kb}") for kb in ("dbpedia", "wikidata")},
+    "nlps": nlps_folder,
+    "explanation-2019": explanation_folder("questions/ARC-Elementary+EXPL-Dev.tsv"),
+    "explanation-2021": explanation_folder("wt-expert-ratings.dev.json"),
+}
+
+
+def problems_of(task: str, case_folder: Path, case: Any, folder: Path) -> list[str]:
+    """The kinds of problems of a case's prediction files, whichever file they are of."""
+    loaded, inputs = load(task), case["inputs"]
+    options = ScorerOptions(case.get("options", {}).get("nearest"))
+    try:
+        if task != "checkthat":
+            split = FOLDERS[task](folder, case_folder, inputs)
+            path = case_folder / inputs["predictions"]
+            return [one.kind for one in validate(loaded, path, folder, split, options)]
+        found = []
+        for number, (gold, given) in enumerate(zip(inputs["gold"], inputs["predictions"], strict=True)):
+            debate = folder / "test_annotated" / f"debate_{number}.tsv"
+            debate.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(case_folder / gold, debate)
+            predicted = folder / debate.name
+            shutil.copy(case_folder / given, predicted)
+            found += [one.kind for one in validate(loaded, predicted, folder, debate.stem, options)]
+        return found
+    except DataError as error:
+        return [type(error).__name__]
+
+
+@pytest.mark.parametrize(("task", "case_folder", "case"), list(cases(stopping=True)))
+def test_what_the_scorer_stops_on_is_not_valid(
+    task: str, case_folder: Path, case: Any, tmp_path: Path
+) -> None:
+    assert problems_of(task, case_folder, case, tmp_path / "data")
+
+
+@pytest.mark.parametrize(("task", "case_folder", "case"), list(cases(stopping=False)))
+def test_what_the_scorer_scores_is_not_said_to_stop_it(
+    task: str, case_folder: Path, case: Any, tmp_path: Path
+) -> None:
+    kinds = problems_of(task, case_folder, case, tmp_path / "data")
+    assert not {"not scorable", "part of a label", "too few lines"} & set(kinds)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from searchapp.judging.events import Action, Author, Kind
+from searchapp.judging.fold import View
+from searchapp.judging.listing import Filter, listed
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.session import Place, Session
+
+A, B, C, D = (Place("t1" if name < "c" else "t2", name, "run", 3) for name in "abcd")
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> Iterator[View]:
+    with JudgmentLog(tmp_path / "log.sqlite") as log:
+        ann = Session(log, "nlps", Author("ann"))
+        ann.grade([A, B], 1, "why")
+        ann.grade([A], 0)
+        ann.cant_tell(C, "cut off")
+        ann.skip(D)
+        ann.undo()
+        ann.note(D, "odd")
+        Session(log, "nlps", Author("bot", Kind.model)).grade([A], 1)
+        Session(log, "nlps", Author("kim")).adjudicate(A, 1, "as it says")
+        yield View(event for _, event in log.events())
+
+
+def found(view: View, wanted: Filter | None = None) -> list[tuple[str, str, str, int | None, str]]:
+    return [
+        (one.annotator, one.document_id, one.action.value, one.grade, one.words)
+        for one in listed(view, wanted)
+    ]
+
+
+def test_what_holds_is_listed_in_the_order_in_which_it_was_said(view: View) -> None:
+    assert found(view) == [
+        ("ann", "b", "grade", 1, "why"),
+        ("ann", "a", "grade", 0, ""),
+        ("ann", "c", "cant_tell", None, "cut off"),
+        ("ann", "d", "note", None, "odd"),
+        ("bot", "a", "grade", 1, ""),
+        ("kim", "a", "adjudicate", 1, "as it says"),
+    ]
+    first = listed(view)[0]
+    assert (first.run, first.rank, first.topic_id, first.saw_others) == ("run", 3, "t1", None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "documents"),
+    [
+        (Filter(annotators=["bot", "kim"]), ["a", "a"]),
+        (Filter(topics=["t2"]), ["c", "d"]),
+        (Filter(actions=[Action.note, Action.cant_tell]), ["c", "d"]),
+        (Filter(grades=[0]), ["a"]),
+        (Filter(noted=True), ["b", "c", "d", "a"]),
+        (Filter(annotators=["ann"], grades=[1], noted=True), ["b"]),
+        (Filter(topics=["nowhere"]), []),
+    ],
+)
+def test_filters_leave_what_they_take(view: View, wanted: Filter, documents: list[str]) -> None:
+    assert [document for _, document, *_ in found(view, wanted)] == documents

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from searchapp.judging import summary as module
+from searchapp.judging.desk import Desk
+from searchapp.judging.events import Author
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.session import Session
+from searchapp.judging.summary import Summary, summary
+from searchapp.tui.telling import summed_up
+
+LABELS = ("not relevant", "relevant")
+
+
+def desk(log: JudgmentLog) -> Desk:
+    rankings = {"t1": ["a", "b", "c"], "t2": ["a", "b"], "t3": ["c"]}
+    session = Session(log, "nlps", Author("ann"))
+    return Desk(session, list(rankings), rankings.__getitem__, lambda topic: len(rankings[topic]), "run")
+
+
+def test_what_was_said_here_is_counted_as_it_holds_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with JudgmentLog(tmp_path / "log.sqlite") as log:
+        desk(log).grade("t3", ["c"], 1)  # in an earlier sitting
+        mine = desk(log)
+        mine.grade("t1", ["a", "b"], 1)
+        mine.grade("t1", ["b"], 0)
+        mine.cant_tell("t2", "a")
+        mine.skip("t2", "b")
+        mine.note("t2", "b", "odd")
+        mine.grade("t1", ["c"], 1)
+        mine.undo()
+        found = summary(mine)
+        assert found == Summary(2, {0: 1, 1: 1}, 1, 1, 1, None, 2, 2)
+        assert summed_up(found, LABELS) == [
+            "judged 3 documents of 2 topics: "
+            "1 × 0 not relevant, 1 × 1 relevant, 1 × can't tell, 1 × skipped, 1 × noted",
+            "2 documents of 2 topics left",
+        ]
+        assert summed_up(summary(desk(log)), LABELS) == []  # who did nothing is told nothing
+        monkeypatch.setattr(module, "COUNTING_SECONDS", -1)
+        assert summary(mine).left is None
+
+
+def test_pace_and_the_time_that_the_rest_takes_are_told() -> None:
+    found = Summary(1, {1: 1}, 0, 0, 0, 12.4, 100, 3)
+    assert summed_up(found, LABELS) == [
+        "judged 1 document of 1 topic, 12 s each: 1 × 1 relevant",
+        "100 documents of 3 topics left, about 21 min at this pace",
+    ]
+    done = Summary(1, {1: 1}, 0, 0, 0, 12.4, 0, 0)
+    assert summed_up(done, LABELS)[1] == "nothing is left to judge"

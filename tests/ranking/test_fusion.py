@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from searchapp.model import Hit, Hits
+from searchapp.ranking.fusion import ReciprocalRanks, Sum, added, as_shares
+from searchapp.ranking.signals.base import Scale, ranked
+
+
+def test_signals_are_added_where_they_speak() -> None:
+    total = added([(1.0, {"a": 1.0}), (0.5, {"a": 0.5, "b": 1.0})])
+    assert total == {"a": 1.25, "b": 0.5}
+
+
+def test_equal_float32_scores_are_ordered_by_the_bytes_of_the_ids() -> None:
+    scores = {"10": 0.1, "9": 0.1 + 1e-12, "é": 0.1, "z": 0.1, "a": 0.5}
+    assert ranked(scores, 5).document_ids == ("a", "10", "9", "z", "é")
+    assert ranked(scores, 2, without="a").document_ids == ("10", "9")
+
+
+def test_shares_are_of_the_first_score() -> None:
+    assert as_shares(Hits.of(Hit("a", 8.0), Hit("b", 2.0))) == {"a": 1.0, "b": 0.25}
+    assert as_shares(Hits.of(Hit("a", 0.0))) == {"a": 0.0}
+    assert as_shares(Hits()) == {}
+
+
+def test_ranks_are_fused_and_ties_share_the_first_rank() -> None:
+    scores = ReciprocalRanks(60.0).fused(
+        [(1.0, {"a": 3.0, "b": 2.0, "c": 1.0}), (1.0, {"a": 0.0, "b": 0.0, "c": 5.0})]
+    )
+    assert scores == pytest.approx({"a": 1 / 61 + 1 / 62, "b": 1 / 62 + 1 / 62, "c": 1 / 63 + 1 / 61})
+
+
+def test_a_weight_multiplies_what_a_rank_gives() -> None:
+    assert ReciprocalRanks(1.0).fused([(3.0, {"a": 1.0}), (1.0, {"a": 9.0})]) == {"a": 3 / 2 + 1 / 2}
+
+
+def test_a_sum_takes_hits_on_its_scale_and_scores_as_they_are() -> None:
+    hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0))
+    assert Sum(Scale.shares).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 2.0, "b": 1.5}
+    assert Sum(Scale.scores).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 16.0, "b": 5.0}

@@ -1,0 +1,227 @@
+"""Which words of a query are marked in a document, on both engines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+
+from searchapp.engines.base import Engine, Index, IndexSpec
+from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.errors import EngineRefused
+from searchapp.formats.problems import Problems
+from searchapp.indexing import index_task, open_index
+from searchapp.model import Document
+from searchapp.progress import Silent
+from searchapp.ranking import marking, recipes
+from searchapp.ranking.search import seen_by
+from searchapp.runs.pages import Page, Pages
+from searchapp.settings import Settings
+from searchapp.tasks import load
+
+MAPPING: dict[str, Any] = {
+    "settings": {
+        "analysis": {
+            "filter": {
+                "pairs": {"type": "shingle", "output_unigrams": False},
+                "town": {"type": "synonym", "synonyms": ["nyc, new york"]},
+            },
+            "analyzer": {
+                "words": {"tokenizer": "standard", "filter": ["lowercase"]},
+                "pairs": {"tokenizer": "standard", "filter": ["lowercase", "pairs"]},
+                "towns": {"tokenizer": "standard", "filter": ["lowercase", "town"]},
+            },
+        }
+    },
+    "mappings": {
+        "dynamic": "strict",
+        "properties": {
+            "id": {"type": "keyword"},
+            "text": {
+                "type": "text",
+                "analyzer": "words",
+                "fields": {
+                    "pairs": {"type": "text", "analyzer": "pairs"},
+                    "written": {"type": "text", "analyzer": "whitespace"},
+                    "towns": {"type": "text", "analyzer": "words", "search_analyzer": "towns"},
+                },
+            },
+            "title": {"type": "text", "analyzer": "words"},
+        },
+    },
+}
+
+STATEMENTS = [
+    "The kernel of a homomorphism is a normal subgroup of the domain.",
+    "The centre of a group is a normal subgroup of it.",
+    "The image of a compact set is compact.",
+    "The sum of two odd numbers is even.",
+    *(f"The number {number} is a successor of the number {number - 1}." for number in range(1, 37)),
+]
+DOCUMENTS = [
+    Document(str(place), text, {"title": "kernel"}) for place, text in enumerate(STATEMENTS, start=1)
+]
+
+Open = Callable[..., Index]
+
+
+@pytest.fixture(params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """Indexes documents on each of the engines."""
+    with ExitStack() as stack:
+
+        def make(documents: Sequence[Document] = DOCUMENTS) -> Index:
+            engine: Engine
+            if request.param == "embedded":
+                engine = stack.enter_context(closing(EmbeddedEngine(tmp_path, "test")))
+            else:
+                url, prefix = (
+                    request.getfixturevalue(name) for name in ("elasticsearch_url", "index_prefix")
+                )
+                settings = Settings(home=tmp_path, url=url, index_prefix=prefix)
+                engine = stack.enter_context(closing(ElasticsearchEngine.connect(settings)))
+            engine.build("marks", IndexSpec(MAPPING, len(documents), "1"), documents)
+            return engine.open("marks")
+
+        yield make
+
+
+def marked(index: Index, document: str, query: Mapping[str, Any]) -> list[str]:
+    """What is marked in a document."""
+    seen = seen_by(index, [document], query, marking.highlight(index, MAPPING, query))[document]
+    return [seen.text[start:end] for start, end in seen.matches]
+
+
+def match(text: str, field: str = "text", **more: Any) -> dict[str, Any]:
+    return {"match": {field: {"query": text, **more}}}
+
+
+def test_words_that_most_documents_have_are_not_marked(opened: Open) -> None:
+    topic = match("Show that the kernel of the natural homomorphism is a normal subgroup.")
+    assert marked(opened(), "1", topic) == ["kernel", "homomorphism", "normal", "subgroup"]
+    assert marked(opened(), "3", topic) == []
+
+
+def test_of_common_words_alone_the_rarer_ones_are_marked(opened: Open) -> None:
+    assert marked(opened(), "3", match("the is of")) == ["The", "of", "is"]
+
+
+def test_function_words_are_not_marked_however_rare_they_are(opened: Open) -> None:
+    # "by" stands in one document, as "odd" does: no count tells which of them says more.
+    index = opened([*DOCUMENTS, Document("by", "Every even number is divided by two.")])
+    assert marked(index, "by", match("odd by even")) == ["even"]
+    assert marked(index, "by", {"term": {"text": "by"}}) == ["by"]
+    assert marked(index, "by", match("by the")) == ["by"]
+
+
+def test_a_word_that_no_document_has_decides_nothing(opened: Open) -> None:
+    index = opened()
+    assert marked(index, "7", match("the number zebra")) == marked(index, "7", match("the number"))
+
+
+def test_a_phrase_is_marked_where_it_stands_and_nowhere_else(opened: Open) -> None:
+    words, phrase = match("sum of two"), {"match_phrase": {"text": "is a successor of"}}
+    assert marked(opened(), "7", phrase) == ["is", "a", "successor", "of"]
+    assert marked(opened(), "4", {"bool": {"should": [words, phrase]}}) == ["sum", "two"]
+    assert marked(opened(), "7", {"bool": {"should": [words, phrase]}}) == ["is", "a", "successor", "of"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"term": {"text": "of"}}, ["of"]),
+        ({"terms": {"text": ["of", "is"]}}, ["of", "is"]),
+        ({"prefix": {"text": "ev"}}, ["even"]),
+        ({"constant_score": {"filter": match("the odd")}}, ["odd"]),
+        ({"dis_max": {"queries": [match("the odd"), match("sum")]}}, ["sum", "odd"]),
+        ({"function_score": {"query": match("the odd"), "weight": 2}}, ["odd"]),
+        ({"boosting": {"positive": match("odd"), "negative": match("even"), "negative_boost": 0.5}}, ["odd"]),
+        ({"multi_match": {"query": "the odd", "fields": ["text^2", "title"]}}, ["odd"]),
+        ({"bool": {"must": match("odd"), "must_not": [match("kernel")]}}, ["odd"]),
+        ({"bool": {"should": [match("odd"), match("even", boost=0)]}}, ["odd"]),
+        (match("odd the", operator="and"), ["odd"]),
+        ({"match": {"text": "odd the"}}, ["odd"]),
+        (match("kernel", "title"), []),
+        (match("odd zebra", analyzer="whitespace"), ["odd"]),
+    ],
+    ids=str,
+)
+def test_every_query_is_looked_through(opened: Open, query: dict[str, Any], expected: list[str]) -> None:
+    assert marked(opened(), "4", query) == expected
+
+
+def test_pairs_of_words_do_not_mark_what_is_between(opened: Open) -> None:
+    long = Document("long", "normal subgroup and some more words that nobody has asked for, then odd numbers")
+    index = opened([*DOCUMENTS, long])
+    both = [match("normal subgroup odd numbers"), match("normal subgroup odd numbers", "text.pairs")]
+    words = ["normal", "subgroup", "odd", "numbers"]
+    assert marked(index, "long", {"bool": {"should": both}}) == words
+    # A recipe with nothing else has what it asks for marked all the same.
+    assert marked(index, "long", match("normal subgroup", "text.pairs")) == ["normal subgroup"]
+
+
+def test_a_field_that_spells_words_otherwise_makes_them_no_rarer(opened: Open) -> None:
+    # As it is written, "Number" is rare: it stands at the beginning of one sentence alone.
+    index = opened([*DOCUMENTS, Document("x", "Number theory is about the odd and the even.")])
+    both = [match("Number even successor"), match("Number even successor", "text.written")]
+    for document, expected in (("7", []), ("x", ["even"])):
+        assert marked(index, document, {"bool": {"should": both}}) == expected
+        assert marked(index, document, both[0]) == expected
+
+
+def test_a_synonym_of_several_words_is_marked_as_the_query_reads_it(opened: Open) -> None:
+    new_york = [Document("ny", "A new bridge in York, and one in New York."), Document("nyc", "In NYC")]
+    index = opened([*DOCUMENTS, *new_york])
+    for words in ("nyc", "the new york bridge"):
+        query = match(words, "text.towns")
+        marks = marking.highlight(index, MAPPING, query)
+        as_written = {key: value for key, value in marks.items() if key != "highlight_query"}
+        for one in new_york:
+            found = seen_by(index, [one.id], query, marks)[one.id].matches
+            assert found == seen_by(index, [one.id], query, as_written)[one.id].matches
+
+
+def test_a_query_that_makes_no_sense_is_refused_by_the_engine(opened: Open) -> None:
+    index = opened()
+    queries: list[dict[str, Any]] = [{"bool": []}, {"match": {}}, {"match": {"text": {}}}, {"nonsense": 1}]
+    for query in queries:
+        with pytest.raises(EngineRefused):
+            marked(index, "1", query)
+
+
+def test_the_same_words_are_marked_whichever_documents_are_looked_at(opened: Open) -> None:
+    index = opened()
+    topic = match("the number 7 is odd")
+    marks = marking.highlight(index, MAPPING, topic)
+    alone = {id_: seen_by(index, [id_], topic, marks)[id_].matches for id_ in ("4", "11")}
+    together = seen_by(index, ["4", "11"], topic, marks)
+    assert alone == {id_: together[id_].matches for id_ in alone}
+
+
+def test_a_small_part_of_a_premise_is_marked(tmp_path: Path, nlps_data: Path) -> None:
+    """Statements of the dev split and their best premises: it was 53 % of a premise's words before."""
+    task = load("nlps")
+    recipe = recipes.load(task.recipe_book(), task.default_recipe)
+    topics = task.topics(nlps_data, "dev", Problems())[:20]
+    with closing(EmbeddedEngine(tmp_path, "test")) as engine:
+        index_task(task, engine, nlps_data, Silent())
+        index = open_index(task, engine)
+        pages = Pages(task, index, {topic.id: topic for topic in topics}, recipe)
+        shares = []
+        for topic in topics:
+            (best,) = index.search([recipe.body(topic, 10)])
+            shares += [_share(pages.page(topic.id, id_)) for id_ in best.document_ids]
+    assert 0.08 < mean(shares) < 0.25
+
+
+def _share(page: Page) -> float:
+    """How many of a page's words have a mark."""
+    words = [word.span() for word in re.finditer(r"\S+", page.text)]
+    marked = [any(begin < end and start < stop for start, end in page.matches) for begin, stop in words]
+    return mean(marked) if marked else 0.0

@@ -1,0 +1,101 @@
+"""The options of multiple-choice questions are for people: no ranking and no index has them."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import searchapp
+from searchapp.formats.problems import Problems
+from searchapp.formats.worldtree import read_options
+from searchapp.model import Option, Topic
+from searchapp.tasks import load
+
+SAMPLES = Path(searchapp.__file__).parent / "samples"
+TASKS = ["explanation-2019", "explanation-2021"]
+
+
+def topics(task: str, data: Path) -> list[Topic]:
+    return load(task).topics(data, "dev", Problems())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_question_has_its_options_and_one_is_right(task: str) -> None:
+    first, *others = topics(task, SAMPLES / task)
+    assert first.options == (
+        Option("A", "it freezes", False),
+        Option("B", "it turns into rock", False),
+        Option("C", "it evaporates", True),
+        Option("D", "it becomes salt", False),
+    )
+    for topic in (first, *others):
+        assert [option.text for option in topic.options if option.is_right] == [topic.fields["answer"]]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_template_and_no_index_has_the_options(task: str) -> None:
+    for topic in topics(task, SAMPLES / task):
+        assert topic.variables() == replace(topic, options=()).variables()
+        assert topic.variables().keys() == {"id", "text", "question", "answer"}
+    for example in load(task).examples(SAMPLES / task, "dev", Problems()):
+        assert example.topic.fields.keys() == {"question", "answer"}
+
+
+def test_options_of_2021_are_missing_where_their_table_is_or_is_broken(tmp_path: Path) -> None:
+    data = shutil.copytree(SAMPLES / "explanation-2021", tmp_path / "data")
+    file = data / "questions" / "questions.dev.tsv"
+    whole = [replace(topic, options=()) for topic in topics("explanation-2021", data)]
+    for content in (b"no table", b"", b"\xff\xfe\x00", b'QuestionID\tquestion\tAnswerKey\nD_1\t"open', None):
+        if content is None:
+            file.unlink()
+        else:
+            file.write_bytes(content)
+        assert topics("explanation-2021", data) == whole
+
+
+def test_a_question_without_a_right_option_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "questions.tsv"
+    rows = (
+        "Q1\tWhat? (A) a (B) b\tB",
+        "Q2\tWhat? (A) a (B) b\tE",
+        "Q3\tWhat?\tA",
+        "Q4\tWhat? (1) a (2) b\t2",
+    )
+    path.write_text("QuestionID\tquestion\tAnswerKey\n" + "".join(f"{row}\n" for row in rows))
+    problems = Problems()
+    assert read_options(path, problems) == {
+        "Q1": ({"A": "a", "B": "b"}, "B"),
+        "Q4": ({"1": "a", "2": "b"}, "2"),
+    }
+    assert problems.notes is None and not len(problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "noted", "left"),
+    [
+        ("", "empty file", 0),
+        ("QuestionID\tquestion\n", "line 1: missing column: the header has no 'AnswerKey'", 0),
+        (
+            "QuestionID\tquestion\tAnswerKey\nQ1\tx\nQ2\tWhat? (A) a (B) b\tB\n",
+            "line 2: wrong number of cells",
+            1,
+        ),
+    ],
+)
+def test_a_damaged_table_of_options_is_noted_and_stops_nothing(
+    tmp_path: Path, text: str, noted: str, left: int
+) -> None:
+    path = tmp_path / "questions.tsv"
+    path.write_text(text)
+    problems = Problems()
+    assert len(read_options(path, problems)) == left
+    assert problems.notes is not None and noted in str(problems.notes)
+    assert not len(problems)
+
+
+def test_without_a_table_of_options_nothing_is_noted(tmp_path: Path) -> None:
+    problems = Problems()
+    assert read_options(tmp_path / "none.tsv", problems) == {} and problems.notes is None

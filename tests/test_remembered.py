@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from searchapp import remembered, tasks
+from searchapp.errors import DataError, SearchappError
+from searchapp.remembered import FILE, folders, remember
+
+
+def test_a_folder_is_remembered_until_another_one_is(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert folders(home) == {}
+    assert remember(home, "nlps", tmp_path / "a")
+    assert not remember(home, "nlps", tmp_path / "a")
+    assert remember(home, "checkthat", tmp_path / "b")
+    assert folders(home) == {"nlps": tmp_path / "a", "checkthat": tmp_path / "b"}
+    assert remember(home, "nlps", tmp_path / "c")
+    assert remember(home, "checkthat", None)
+    assert not remember(home, "checkthat", None)
+    assert folders(home) == {"nlps": tmp_path / "c"}
+    assert sorted(path.name for path in home.iterdir()) == [FILE, f"{FILE}.lock"]
+
+
+@pytest.mark.parametrize("name", ["a b", "ä\nö", "x\udcff", '"', "\\"])
+def test_whatever_a_folder_is_called_it_comes_back(tmp_path: Path, name: str) -> None:
+    remember(tmp_path, "nlps", Path("/data") / name)
+    assert folders(tmp_path) == {"nlps": Path("/data") / name}
+
+
+DAMAGED = [
+    b"",
+    b"{",
+    b"[]",
+    b"\xff",
+    b"null",
+    b'{"format": 1}',
+    b'{"format": 1, "folders": []}',
+    b'{"format": 1, "folders": {"nlps": 7}}',
+    b'{"format": 0, "folders": {}}',
+    b'{"format": "1", "folders": {}}',
+    b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_damaged_file_is_told_and_replaced_by_the_next_folder(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE).write_bytes(content)
+    with pytest.raises(DataError, match=r"folders\.json, which says .*, is damaged: remove it, and name"):
+        folders(tmp_path)
+    assert remember(tmp_path, "nlps", Path("/data"))
+    assert folders(tmp_path) == {"nlps": Path("/data")}
+
+
+def test_the_file_of_a_newer_searchapp_is_not_written_over(tmp_path: Path) -> None:
+    content = json.dumps({"format": 2, "folders": {}})
+    (tmp_path / FILE).write_text(content)
+    for use in (lambda: folders(tmp_path), lambda: remember(tmp_path, "nlps", Path("/data"))):
+        with pytest.raises(DataError, match="newer searchapp"):
+            use()
+    assert (tmp_path / FILE).read_text() == content
+
+
+def test_a_folder_that_can_not_be_written_to_is_named(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("no folder")
+    with pytest.raises(SearchappError, match=r"folders\.json could not be written"):
+        remember(tmp_path / "home", "nlps", Path("/data"))
+
+
+def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from searchapp.remembered import folders, remember\n"
+        "for n in range(60):\n"
+        "    remember(Path(sys.argv[1]), f'{sys.argv[2]}-{n}', Path('/data'))\n"
+        "    assert f'{sys.argv[2]}-{n}' in folders(Path(sys.argv[1]))\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in "abc"]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert set(folders(tmp_path)) == {f"{name}-{n}" for name in "abc" for n in range(60)}
+
+
+def test_what_is_given_comes_before_what_is_remembered_and_that_before_what_was_fetched(
+    tmp_path: Path,
+) -> None:
+    task, home, given, last = tasks.load("nlps"), tmp_path / "home", tmp_path / "given", tmp_path / "last"
+    fetched = home / "data" / "nlps"
+    for folder in (given, last, fetched):
+        folder.mkdir(parents=True)
+    assert tasks.data_folder(task, home) == fetched
+    assert tasks.remember_folder(task, home, last)
+    assert tasks.data_folder(task, home) == last
+    assert tasks.data_folder(task, home, given) == given
+    assert tasks.data_folder(tasks.load("checkthat"), home) == home / "data" / "checkthat"
+    assert tasks.remember_folder(task, home, fetched)  # back to where they are anyway: nothing to remember
+    assert remembered.folders(home) == {}
+
+
+def test_own_tasks_of_one_name_are_told_apart_by_their_files(tmp_path: Path) -> None:
+    files = []
+    for name in ("one", "two"):
+        file = tmp_path / name / "task.toml"
+        file.parent.mkdir()
+        file.write_text('name = "same"\n[documents]\nfile = "d.jsonl"\n')
+        files.append(file)
+    one, two = (tasks.load(str(file)) for file in files)
+    tasks.remember_folder(one, tmp_path, tmp_path)
+    assert tasks.data_folder(one, tmp_path) == tmp_path
+    assert tasks.data_folder(two, tmp_path) == files[1].parent
+
+
+def test_a_remembered_folder_that_is_gone_is_told_as_such(tmp_path: Path) -> None:
+    task, folder = tasks.load("nlps"), tmp_path / "data"
+    folder.mkdir()
+    tasks.remember_folder(task, tmp_path, folder)
+    folder.rmdir()
+    message = r"/data, from which nlps was last indexed, is not there any more: .* `searchapp index nlps --data DIR`"
+    with pytest.raises(DataError, match=message):
+        tasks.data_folder(task, tmp_path)
+    assert tasks.data_folder(task, tmp_path, tmp_path) == tmp_path
