@@ -141,7 +141,7 @@ def field_value(reader: IndexReader, function: FieldValue, documents: Places) ->
         )
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         result = MODIFIERS[function.modifier](given * function.factor)
-    if len(result) and not result.min() >= 0:
+    if (result < 0).any():
         raise invalid(
             f"`field_value_factor` on {function.field} comes to a negative number for some document"
         )

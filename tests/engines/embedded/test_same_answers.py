@@ -28,7 +28,7 @@ DOCUMENTS: list[Json] = [
     {"id": "2", "text": ["ring the", "of a b", "", "b a"], "year": [2, 3], "long": 2**63 - 1, "weight": -0.0},
     {"id": "3", "text": [["ring"], ["a", ["b"]]], "year": "5", "long": -(2**63), "weight": 1.5, "tag": 0.1},
     {"id": "4", "text": [True, None, 5, 1e16], "year": 7.9, "long": GREAT - 1, "weight": " 2 ", "tag": True},
-    {"id": "5", "text": ["the of", "", "a"], "ratio": 1e-7, "tag": [None, 5]},
+    {"id": "5", "text": ["the of", "", "a"], "ratio": [1e-7, 1.0000001788139343], "tag": [None, 5]},
     {"id": "6", "text": "", "ratio": 16777217, "a.b": "united dotted"},
 ]
 
@@ -108,6 +108,9 @@ RING = {"match": {"text": "ring"}}
         {"term": {"year": 7}},
         {"term": {"year": 10**400}},
         {"term": {"ratio": 16777217}},
+        {"term": {"ratio": 1.0000001788139343}},
+        {"match": {"ratio": 1.0000001788139343}},
+        {"match": {"ratio": "1.0000001788139343"}},
         {"match": {"year": 5.0}},
         {"match": {"year": "7"}},
         # what text is made of
@@ -139,6 +142,12 @@ RING = {"match": {"text": "ring"}}
                 "must_not": {
                     "bool": {"must_not": functions({"match": {"text": ""}}), "minimum_should_match": 0}
                 }
+            }
+        },
+        {
+            "function_score": {
+                "functions": [{"weight": 2}, {"field_value_factor": {"field": "weight"}}],
+                "score_mode": "first",
             }
         },
         # accepted whatever it says

@@ -98,8 +98,9 @@ def constant_score(parser: Parser, content: Any) -> Query:
 @reads("boosting")
 def boosting(parser: Parser, content: Any) -> Query:
     """A query, and another one that lowers the score of what it matches."""
-    given = parser.options(content, "boosting", ("positive", "negative", "negative_boost"))
-    parameters.without_lists(given, ("boost", "negative_boost"), "the query `boosting`")
+    described = parameters.mapping(content, "the query `boosting`")
+    parameters.without_lists(described, ("boost", "negative_boost"), "the query `boosting`")
+    given = parser.options(described, "boosting", ("positive", "negative", "negative_boost"))
     factor = parameters.signless(required(given, "negative_boost", "boosting"), "negative_boost")
     if not math.isfinite(factor):
         raise unsupported(f"{factor} as negative_boost")

@@ -62,7 +62,7 @@ class _Matching:
         if field is None:
             return MatchNone(late=True)
         if self.analyzer is None:
-            return of_value(field, text)
+            return of_value(field, words)
         branching = _graph(parser, self.analyzer, text)
         if branching is not None:
             return with_minimum(_branching(field, branching, self.operator), self.minimum)
@@ -154,7 +154,7 @@ def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any]) -> 
         return MatchNone(late=True)
     analyzer = named or field.search_analyzer
     if analyzer is None:
-        return of_value(field, text)
+        return of_value(field, words)
     if _graph(parser, analyzer, text) is not None:
         raise unsupported(
             f"`match_phrase` on {field.name}, whose analyzer lays a synonym over several words,"

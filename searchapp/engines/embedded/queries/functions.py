@@ -110,7 +110,7 @@ def _field_value(parser: Parser, described: Any) -> FieldValue:
     given: Mapping[str, Any] = parameters.mapping(described, "`field_value_factor`")
     known_only(given, {"field", "factor", "modifier", "missing"}, "`field_value_factor`")
     given = {name: value for name, value in given.items() if value is not None}
-    parameters.without_lists(given, ("field", "factor", "modifier", "missing"), "`field_value_factor`")
+    parameters.without_lists(given, ("field", "modifier"), "`field_value_factor`")
     name = parameters.raw_text(
         required(given, "field", "field_value_factor"), "`field` of `field_value_factor`"
     )
