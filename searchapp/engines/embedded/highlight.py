@@ -8,8 +8,9 @@ marked from its first to its last such token. A term that only occurs in phrases
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +28,12 @@ LARGEST_GROUP = 50
 HIGHLIGHT_QUERY = "highlight_query"
 """What says in `highlight` that another query than the body's is marked."""
 
+Places = list[tuple[int, int]]
+"""First and last positions."""
+
+EVERYWHERE: Places = [(0, sys.maxsize)]
+NOWHERE: tuple[bool, Places] = (False, [])
+
 _OPTIONS = {"type", "number_of_fragments", "pre_tags", "post_tags"}
 
 
@@ -38,16 +45,27 @@ class Marks:
     after: str
 
 
+Whether = dict[str, bool]
+"""Terms, and whether they are marked: those of a part with the boost 0 count for nothing."""
+
+
 @dataclass
 class Wanted:
-    """The terms to mark in a field: everywhere, where a phrase stands, and those with a prefix."""
+    """What to mark in a field, in the order of the query: terms, prefixes and phrases.
 
-    terms: set[str] = field(default_factory=set)
-    phrases: set[Phrase] = field(default_factory=set)
-    prefixes: set[str] = field(default_factory=set)
+    Of what names a term the last one decides whether it is marked; a phrase only says where, for terms that nothing
+    else names.
+    """
 
-    def __bool__(self) -> bool:
-        return bool(self.terms or self.phrases or self.prefixes)
+    parts: list[Whether | tuple[Prefix | Phrase, bool]] = field(default_factory=list)
+
+    def add(self, terms: Iterable[str], counts: bool) -> None:
+        """Add terms, which count or are there in vain."""
+        if not self.parts or not isinstance(self.parts[-1], dict):
+            self.parts.append({})
+        last = self.parts[-1]
+        assert isinstance(last, dict)
+        last.update(dict.fromkeys(terms, counts))
 
 
 class Highlighter:
@@ -157,20 +175,16 @@ def _tag(given: Any) -> str:
 
 
 def _wanted(query: Query) -> dict[str, Wanted]:
-    """What to mark in each field; a part with the boost 0 counts for nothing, and so marks nothing."""
+    """What to mark in each field."""
     fields: defaultdict[str, Wanted] = defaultdict(Wanted)
     for leaf, boost in leaves(query):
-        if boost == 0:
-            continue
         match leaf:
             case Term(name, term):
-                fields[name].terms.add(term)
+                fields[name].add([term], boost != 0)
             case Bag(name, terms) | Synonym(name, terms) | Terms(name, terms):
-                fields[name].terms.update(terms)
-            case Phrase():
-                fields[leaf.field].phrases.add(leaf)
-            case Prefix(name, prefix):
-                fields[name].prefixes.add(prefix)
+                fields[name].add(terms, boost != 0)
+            case Phrase() | Prefix():
+                fields[leaf.field].parts.append((leaf, boost != 0))
     return fields
 
 
@@ -180,17 +194,23 @@ def _matching(tokens: Sequence[Token], wanted: Wanted) -> list[bool]:
         indexed = [replace(token, term=whole(token.term)) for token in tokens]
         matching = zip(_matching(indexed, wanted), tokens, indexed, strict=True)
         return [matches and token.term == its.term for matches, token, its in matching]
-    spans: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-    for phrase in wanted.phrases:
-        for span in _spans(tokens, phrase):
-            for term in set(phrase.terms) - wanted.terms:
-                spans[term].append(span)
-    prefixes = tuple(wanted.prefixes)
+    where: dict[str, tuple[bool, Places]] = {}
+    for part in wanted.parts:
+        if isinstance(part, dict):
+            where |= {term: (counts, EVERYWHERE) for term, counts in part.items()}
+            continue
+        query, counts = part
+        if isinstance(query, Prefix):
+            terms = {token.term for token in tokens if token.term.startswith(query.prefix)}
+            where |= dict.fromkeys(terms, (counts, EVERYWHERE))
+        elif places := list(_spans(tokens, query)):
+            for term in set(query.terms):
+                marked, known = where.get(term, (counts, []))
+                where[term] = marked, known if known is EVERYWHERE else known + places
+    found = [(token.position, *where.get(token.term, NOWHERE)) for token in tokens]
     return [
-        token.term in wanted.terms
-        or any(start <= token.position <= end for start, end in spans.get(token.term, ()))
-        or (bool(prefixes) and token.term.startswith(prefixes))
-        for token in tokens
+        counts and any(start <= position <= end for start, end in places)
+        for position, counts, places in found
     ]
 
 

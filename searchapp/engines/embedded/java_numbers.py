@@ -35,6 +35,8 @@ def printed(value: float | np.float32, precision: Precision = np.float32) -> str
     ['1.0', '0.3', '1.2345678E7', '1.0E-4', '1.4E-45']
     """
     number = precision(value)
+    if np.isnan(number):
+        return "NaN"
     if np.isinf(number):
         return "-Infinity" if np.signbit(number) else "Infinity"
     if number == 0 or SHORTEST_PLAIN <= abs(float(number)) < LONGEST_PLAIN:

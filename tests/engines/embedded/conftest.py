@@ -117,7 +117,7 @@ def _comparable(found: Found) -> tuple[Any, ...]:
 def unordered(explanation: Explanation) -> tuple[Any, ...]:
     """An explanation apart from the order of its clauses: Lucene keeps some in hash tables, by addresses."""
     details = sorted((unordered(child) for child in explanation.details), key=repr)
-    return explanation.value, sorted(re.findall(r"[^ (),]+", explanation.description)), details
+    return repr(explanation.value), sorted(re.findall(r"[^ (),]+", explanation.description)), details
 
 
 @pytest.fixture

@@ -91,10 +91,14 @@ def _weight(given: Any) -> float:
     place = "the weight of a function"
     if isinstance(given, list | tuple):
         raise unsupported(f"a list as {place}")
-    weight = parameters.boost(given, "a function")
-    if not math.isfinite(weight):
-        raise unsupported(f"{weight} as {place}")
-    return weight
+    return _finite(parameters.boost(given, "a function"), place)
+
+
+def _finite(given: float, place: str) -> float:
+    """The number; others come to scores that both engines refuse, if there are documents to score."""
+    if not math.isfinite(given):
+        raise unsupported(f"{given} as {place}")
+    return given
 
 
 def _filter(parser: Parser, described: Any) -> Query | None:
@@ -121,7 +125,7 @@ def _field_value(parser: Parser, described: Any) -> FieldValue:
         raise unsupported(f"`field_value_factor` on {name}, which is no number of the mapping")
     return FieldValue(
         name,
-        parameters.number(given.get("factor", 1), "factor"),
+        _finite(parameters.signless(given.get("factor", 1), "factor"), "factor"),
         parameters.choice(given.get("modifier", "none"), MODIFIERS, "modifier"),
         _missing(given["missing"]) if "missing" in given else None,
         mapped=field is not None,

@@ -112,7 +112,14 @@ def _constant(inner: Query) -> Query:
 
 
 def _without_scores(query: Query) -> Query:
-    """A query whose scores nobody looks at."""
+    """A query whose scores nobody looks at.
+
+    Lucene finds that out again after every step: where clauses become simpler first, no other rule comes before.
+    """
+    if isinstance(query, Bool) and _single_clause(query) is query is _without_positive_clauses(query):
+        inner = _inside(query)
+        if isinstance(inner, Bool) and inner != query:
+            return _without_scores(_only_matching(inner))
     simple = rewrite(query)
     while isinstance(simple, Boost | Constant):
         simple = simple.query
