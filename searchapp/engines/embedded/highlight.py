@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from searchapp.analysis.offsets import has_halves, whole
+from searchapp.analysis.offsets import has_halves, joined_units, whole
 from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.nodes import Bag, Phrase, Prefix, Query, Synonym, Term, Terms, leaves
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
@@ -138,7 +138,7 @@ class Highlighter:
             pieces.append(f"{marks.before}{piece}{marks.after}" if matches else piece)
             done = max(done, end)
         pieces.append(units[done:])
-        return "".join(pieces)
+        return joined_units("".join(pieces))  # a group may end within a character
 
 
 class _Units:

@@ -219,6 +219,10 @@ class Scorer:
             return self._should(query.should, query.minimum, boost, among)
         if query.should and query.minimum == 0 and not any(map(_counts, query.must)):
             return Scores(self._should(query.should, 0, boost, among).values, np.ones(self._count, bool))
+        if query.minimum and query.must:
+            found = [clause for clause in query.should if self._may_match(clause)]
+            if len(found) == query.minimum:  # then all of them are required, and it is one sum to Lucene
+                return self._must((*query.must, *found), boost, among)
         required = self._must(query.must, boost, among)
         if not query.should:
             return required
@@ -227,6 +231,29 @@ class Scorer:
         total = (required.values.astype(np.float64) + optional.values).astype(np.float32)
         mask = required.mask() & optional.mask() if query.minimum > 0 else required.mask()
         return _restricted(Scores(total, mask), mask)
+
+    def _may_match(self, query: Query) -> bool:
+        """Whether Lucene finds something to look at for a query: the terms of a part are there, say."""
+        match query:
+            case MatchAll():
+                return True
+            case MatchNone():
+                return False
+            case Boost(inner, _) | Constant(inner) | Boosting(positive=inner) | FunctionScore(query=inner):
+                return self._may_match(inner)
+            case Phrase(field, terms):
+                return all(self._may_match(Term(field, term)) for term in terms)
+            case Bag(field, terms):
+                return any(self._may_match(Term(field, term)) for term in terms)
+            case DisMax(queries, _):
+                return any(map(self._may_match, queries))
+            case Bool():
+                required = (*query.must, *query.filter)
+                optional = sum(map(self._may_match, query.should))
+                return all(map(self._may_match, required)) and (
+                    optional >= (query.minimum if required else max(1, query.minimum))
+                )
+        return len(self._documents(query)) > 0
 
     def _must(self, clauses: Sequence[Query], boost: np.float32, among: Mask | None) -> Scores:
         if not clauses:

@@ -46,7 +46,11 @@ def function_score(parser: Parser, content: Any) -> Query:
     single = not functions or (len(functions) == 1 and functions[0].filter is None)
     score_mode = parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
     boost_mode = parameters.choice(given.get("boost_mode", "multiply"), BOOST_MODES, "boost_mode")
-    min_score = parameters.number(given["min_score"], "min_score") if "min_score" in given else None
+    min_score = (
+        _finite(parameters.signless(given["min_score"], "min_score"), "min_score")
+        if "min_score" in given
+        else None
+    )
     max_boost = parameters.no_nan(
         parameters.any_number(given.get("max_boost", LARGEST), "max_boost"), "max_boost"
     )

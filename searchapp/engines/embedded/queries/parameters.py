@@ -32,8 +32,8 @@ def mapping(value: Any, place: str) -> Mapping[str, Any]:
 def single(value: Any, place: str) -> tuple[str, Any]:
     """The only entry of an object, such as a query's field."""
     entries = mapping(value, place)
-    if len(entries) > 1 and None in entries.values():
-        raise unsupported(f"null in {place}, beside something else,")
+    if len(entries) > 1 and any(one is None or isinstance(one, list | tuple) for one in entries.values()):
+        raise unsupported(f"null or a list in {place}, beside something else,")
     if len(entries) != 1:
         raise invalid(f"{place} must name one thing, not {', '.join(entries) or 'nothing'}")
     (entry,) = entries.items()

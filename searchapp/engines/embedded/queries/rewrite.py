@@ -67,6 +67,9 @@ def rewrite(query: Query) -> Query:
 
 def _boost(query: Boost) -> Query:
     outer = _outermost(query)
+    if outer.boost == 0 and not isinstance(outer.query, Boost | Constant):
+        constant = _constant(_one_step(outer.query))
+        return constant if isinstance(constant, MatchNone) else Boost(constant, 0.0)
     inner, boost = rewrite(outer.query), outer.boost
     if isinstance(inner, Boost):
         boost = multiplied(boost, inner.boost)
@@ -92,6 +95,13 @@ def _outermost(query: Boost) -> Boost:
             query = Boost(clause.query, multiplied(query.boost, clause.boost))
         else:
             query = Boost(clause, query.boost)
+    return query
+
+
+def _one_step(query: Query) -> Query:
+    """What becomes of a query before what is inside is looked at."""
+    if isinstance(query, DisMax) and len(query.queries) > 1 and query.tie_breaker == 1:
+        return Bool(should=query.queries)
     return query
 
 
