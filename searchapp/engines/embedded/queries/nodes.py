@@ -318,6 +318,8 @@ def inside(query: Query) -> tuple[Query, ...]:
 
 def looks_at_values(query: Query) -> bool:
     """Whether scores depend on the values of fields, which not every document need have."""
+    if isinstance(query, Term | Bag):  # most are
+        return False
     if isinstance(query, FunctionScore) and any(one.value is not None for one in query.functions):
         return True
     return any(map(looks_at_values, inside(query)))

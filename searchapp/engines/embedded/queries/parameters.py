@@ -16,6 +16,9 @@ import numpy as np
 from searchapp.engines.embedded import java_numbers
 from searchapp.engines.embedded.refusals import invalid, unsupported
 
+_EXACT = 1 << 24
+"""Up to here every integer is a float32."""
+
 _SMALLEST, _LARGEST = 1e-30, 1e30
 """Between these, every number is a float32 that is neither 0 nor infinite."""
 
@@ -42,7 +45,9 @@ def single(value: Any, place: str) -> tuple[str, Any]:
 
 def any_number(value: Any, place: str) -> float:
     """A number of the DSL's as a float32; as text it may also be infinite or `NaN`."""
-    if type(value) is float and _SMALLEST < value < _LARGEST:  # most are, and every query has some
+    if type(value) is int and -_EXACT < value < _EXACT:  # most are, and every query has some
+        return float(value)
+    if type(value) is float and _SMALLEST < value < _LARGEST:
         rounded = float(np.float32(value))
         return rounded if rounded == value else java_numbers.float32_of_json(value)
     try:
