@@ -144,12 +144,6 @@ RING = {"match": {"text": "ring"}}
                 }
             }
         },
-        {
-            "function_score": {
-                "functions": [{"weight": 2}, {"field_value_factor": {"field": "weight"}}],
-                "score_mode": "first",
-            }
-        },
         # accepted whatever it says
         {"match": {"year": {"query": 5, "analyzer": "words"}}},
         {"bool": {"must": RING, "minimum_should_match": None}},
@@ -176,6 +170,14 @@ def test_it_is_answered_alike(ask: Ask, query: Json) -> None:
         {"query": {"function_score": {"query": {"function_score": {"query": {"prefix": {"text": "r"}}}}}}},
         {"query": RING, "size": "2", "from": 1.5},
         {"query": RING, "track_total_hits": 5, "track_scores": "true"},
+        {
+            "query": {
+                "function_score": {
+                    "functions": [{"weight": 2}, {"field_value_factor": {"field": "ratio"}}],
+                    "score_mode": "first",
+                }
+            }
+        },
         {"query": {"terms": {"year": [1, 5]}}, "explain": True},
         {"query": {"term": {"nowhere": 1}}, "explain": True},
         {"query": {"bool": {"must": RING, "filter": {"match": {"text.alike": "ring"}}}}, "explain": True},
