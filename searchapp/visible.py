@@ -3,8 +3,8 @@
 Documents, topics, ids, notes, names of files and messages of servers are written by others. Printed as they are, a
 control character can wipe the screen or set the clipboard, a bidirectional override lets one id look like another, and
 characters without width hide whole sentences. Everything that is printed or drawn passes through `visible` or
-`visible_line`: on the screens in `tui.content`, on the command line in `cli.output`. JSON keeps such characters, as
-escapes, see `escaped`.
+`visible_line`: on the screens in `tui.content`, on the command line in `cli.output`, what rich prints in `console`.
+JSON keeps such characters, as escapes, see `escaped`.
 """
 
 from __future__ import annotations

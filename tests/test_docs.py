@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import searchapp
+from scripts import architecture
 from scripts.cli_reference import TARGET, reference
 from searchapp import resources
+from searchapp.settings import resolve
 from searchapp.tasks import names
 
 ROOT = Path(__file__).parents[1]
@@ -17,6 +21,24 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_reference_is_what_the_command_line_says() -> None:
     assert TARGET.read_text(encoding="utf-8") == reference(), "run python scripts/cli_reference.py"
+
+
+def test_the_picture_of_the_layers_is_that_of_the_import_contract() -> None:
+    text = architecture.TARGET.read_text(encoding="utf-8")
+    assert architecture.drawn(text) == text, "run python scripts/architecture.py"
+
+
+def test_the_index_names_every_document() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for document in (ROOT / "docs").glob("*.md"):
+        assert document.name == "index.md" or f"({document.name})" in index, f"{document.name} is missing"
+
+
+def test_every_path_that_the_architecture_names_exists() -> None:
+    text = architecture.TARGET.read_text(encoding="utf-8")
+    for name in re.findall(r"`([\w/]+(?:/|\.(?:py|toml|md)))`", text):
+        found = (ROOT / name).exists() or any((ROOT / "searchapp").rglob(name.rstrip("/")))
+        assert found, f"docs/architecture.md names {name}"
 
 
 def test_every_option_has_a_help_text() -> None:
@@ -30,10 +52,26 @@ def test_readme_names_every_command() -> None:
         assert f"`{command}" in readme, f"README does not say what {command} does"
 
 
-def test_readme_names_every_variable_that_is_read() -> None:
+class Asked(dict[str, str]):
+    """An empty environment that records which variables are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.names.add(key)
+        return default
+
+
+def test_readme_names_every_variable_that_is_read_and_no_other() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for variable in ("URL", "API_KEY", "USERNAME", "PASSWORD", "CA_CERTS", "HOME", "ENGINE", "INDEX_PREFIX"):
-        assert f"`SEARCHAPP_{variable}`" in readme
+    environ = Asked()
+    resolve({}, environ)
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "searchapp").rglob("*.py"))
+    named = {*re.findall(r"(?<!_)SEARCHAPP_[A-Z_]*[A-Z]", sources), *environ.names}
+    assert len(named) > 8
+    assert {*re.findall(r"SEARCHAPP_[A-Z_]*[A-Z]", readme)} == named
 
 
 def test_the_links_between_documents_lead_somewhere() -> None:
@@ -42,9 +80,22 @@ def test_the_links_between_documents_lead_somewhere() -> None:
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
 
 
-def test_the_changelog_has_the_version_or_what_is_unreleased() -> None:
+def test_the_changelog_has_a_date_for_every_version_the_newest_first() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert "## Unreleased" in changelog or f"## {searchapp.__version__}" in changelog
+    newest, *older = re.findall(r"^## (.+)$", changelog, re.MULTILINE)
+    released = [newest, *older] if newest != "Unreleased" else older
+    versions = []
+    for heading in released:
+        match = re.fullmatch(r"(\d+)\.(\d+)\.(\d+) - (\d{4}-\d{2}-\d{2})", heading)
+        assert match, f"`## {heading}` is no version with its date"
+        date.fromisoformat(match[4])
+        versions.append(tuple(int(part) for part in match.groups()[:3]))
+    assert versions == sorted(set(versions), reverse=True)
+    running = tuple(int(part) for part in searchapp.__version__.split("."))
+    if newest == "Unreleased":
+        assert not versions or running >= versions[0]
+    else:
+        assert running == versions[0], "the changelog and the program name different versions"
 
 
 @pytest.mark.parametrize(

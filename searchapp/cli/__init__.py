@@ -16,7 +16,7 @@ import typer
 from searchapp.cli import complete
 from searchapp.cli.commands import Program
 from searchapp.cli.common import EngineOption, HomeOption, QuietOption, UrlOption, VerboseOption
-from searchapp.cli.output import complain, show
+from searchapp.cli.output import complain, show, take_over
 from searchapp.names import meant
 
 app = typer.Typer(
@@ -55,8 +55,12 @@ def _globals(
 def main() -> None:
     """The `searchapp` script."""
     _prepare_streams()
-    # As Ctrl-C does: what is half-written is removed on the way out.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    take_over()
+    # NumPy's BLAS, which nothing here uses, would start a thread with much memory for each core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # As Ctrl-C does: what is half-written is removed on the way out. What whoever started this ignores stays ignored.
+    if signal.getsignal(signal.SIGTERM) != signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(complete.offer(run) if complete.VARIABLE in os.environ else run())
 
 

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from searchapp.errors import InvalidFiles
-from searchapp.settings import Settings
+from searchapp.settings import Settings, without_passwords
 from searchapp.visible import escaped, visible
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from rich.console import Console as Console
-    from rich.console import ConsoleOptions, RenderableType
-    from rich.segment import Segment
 
 
 def say(settings: Settings, message: str) -> None:
@@ -41,6 +40,36 @@ def report_traceback() -> None:
     import traceback
 
     _to_person(traceback.format_exc().rstrip("\n"))
+
+
+def take_over() -> None:
+    """Let all that Python prints by itself come through here: errors that nobody caught, warnings."""
+    import threading
+    import warnings
+
+    def uncaught(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+        import traceback
+
+        _to_person("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"))
+
+    def in_thread(failed: threading.ExceptHookArgs) -> None:
+        if failed.exc_type is not SystemExit:  # which ends a thread in silence
+            uncaught(failed.exc_type, failed.exc_value, failed.exc_traceback)
+
+    def shown(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,  # noqa: ARG001  # Python's own signature
+        line: str | None = None,
+    ) -> None:
+        _to_person(warnings.formatwarning(message, category, filename, lineno, line).rstrip("\n"))
+
+    sys.excepthook = uncaught
+    threading.excepthook = in_thread
+    sys.unraisablehook = lambda failed: uncaught(failed.exc_type, failed.exc_value, failed.exc_traceback)
+    warnings.showwarning = shown
 
 
 def ask(question: str) -> str:
@@ -89,26 +118,13 @@ def stderr_console() -> Console:
 
 
 def _console(**options: Any) -> Console:
-    from rich.console import Console
-    from rich.segment import Segment
+    from searchapp.console import HarmlessConsole
 
-    class HarmlessConsole(Console):
-        """Makes every piece of text harmless after it was laid out, so that nothing can be forgotten."""
-
-        def render(
-            self, renderable: RenderableType, options: ConsoleOptions | None = None
-        ) -> Iterable[Segment]:
-            for segment in super().render(renderable, options):
-                yield segment if segment.control else Segment(visible(segment.text), segment.style)
-
-        def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # `guarded` knows what that means; rich would end the process
-
-    return HarmlessConsole(highlight=False, markup=False, emoji=False, **options)
+    return HarmlessConsole(**options)
 
 
 def _to_person(message: str, end: str = "\n") -> None:
-    print(visible(message), end=end, file=sys.stderr, flush=True)
+    print(visible(without_passwords(message)), end=end, file=sys.stderr, flush=True)
 
 
 def _without_nan(value: Any) -> Any:

@@ -26,7 +26,7 @@ class Bars:
         from searchapp.cli.output import stderr_console
 
         columns = [
-            progress.TextColumn("{task.description:>18}"),
+            progress.TextColumn("{task.description:>18}", markup=False),  # it may name an index
             progress.BarColumn(),
             *(
                 [progress.DownloadColumn(), progress.TransferSpeedColumn()]

@@ -28,6 +28,9 @@ from searchapp.model import Hits, Ranking, Run
 
 RUN = "topic Q0 document rank score tag"
 QRELS = "topic 0 document grade"
+
+_ACTING = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+"""Control characters that are no white space, at which cells end."""
 """The cells of a line."""
 
 OF_RANKS = ("rank not an integer", "ranks out of order")
@@ -250,6 +253,13 @@ def read_lines(path: Path, problems: Problems, layout: str) -> Iterator[tuple[in
                     offset += len(raw)
                 cells = text.split()
                 blank = blank and not cells
+                if len(cells) == columns and _ACTING.search(text):
+                    # searched for in the whole line, which is quicker; the tag is no id
+                    bad = next((cell for cell in (cells[0], cells[2]) if _ACTING.search(cell)), None)
+                    if bad is not None:
+                        detail = f"{shown(bad)}: an id must not hold control characters, which can act on a terminal"
+                        problems.add(path, "unusable id", f"line {number}", detail)
+                        continue
                 if len(cells) == columns:
                     yield number, cells
                 elif cells:

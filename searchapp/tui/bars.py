@@ -12,7 +12,10 @@ from textual.message import Message
 from textual.widget import Widget
 
 from searchapp.tui.content import Content
-from searchapp.visible import visible_line
+from searchapp.tui.rows import shortened
+
+LONGEST_WORD = 40
+"""In cells: a longer one, the name of a grade for instance, is cut so that the keys beside it stay in sight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,12 @@ class Entry:
 
     @property
     def cells(self) -> int:
-        return cell_len(self.key) + cell_len(visible_line(self.word)) + 2
+        return cell_len(self.key) + cell_len(self.shown) + 2
+
+    @property
+    def shown(self) -> str:
+        """The word as it is shown."""
+        return shortened(self.word, LONGEST_WORD)
 
 
 class KeyLine(Widget):
@@ -57,9 +65,7 @@ class KeyLine(Widget):
             for entry in line:
                 chosen = entry.name == self.chosen
                 parts.append((f" {entry.key}", "bold reverse $primary" if chosen else "bold $primary"))
-                parts.append(
-                    (f" {visible_line(entry.word)} ", "bold reverse $primary" if chosen else "$foreground")
-                )
+                parts.append((f" {entry.shown} ", "bold reverse $primary" if chosen else "$foreground"))
             lines.append(Content.assemble(*parts))
         return Content("\n").join(lines)
 

@@ -6,6 +6,10 @@ from searchapp.judging.presence import Presence
 from searchapp.judging.session import Outcome, Session
 from searchapp.judging.shared import waiting_words
 from searchapp.tui.content import Content, Plain
+from searchapp.tui.rows import shortened
+
+TITLE_CELLS = 60
+"""A longer title is cut: what is saved, and what is not, must be in sight behind it."""
 
 
 class Head(Plain):
@@ -14,7 +18,7 @@ class Head(Plain):
     def __init__(self, session: Session, title: str, presence: Presence | None) -> None:
         super().__init__(id="head")
         self._session = session
-        self._title = title
+        self._title = shortened(title, TITLE_CELLS)
         self._presence = presence
         self._status = Content("")
         self._told: object = None

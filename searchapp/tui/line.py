@@ -42,6 +42,9 @@ class OrderedApp(App[None]):
                 return
             if isinstance(screen, TakesKeys) and screen.take(event):
                 return
+        if isinstance(event, events.Paste) and not event.is_forwarded and isinstance(self.focused, Line):
+            self.focused.paste(event.text)
+            return
         await super().on_event(event)
 
 
@@ -95,5 +98,8 @@ class Line(Input):
     def replace(self, text: str, start: int, end: int) -> None:
         super().replace(visible_line(text), start, end)
 
-    def on_paste(self) -> None:
-        self.call_after_refresh(lambda: self._changed(self.value))
+    def paste(self, text: str) -> None:
+        """Take the first line of a pasted text, at once: the key that is pressed next finds it there."""
+        first = next(iter(text.splitlines()), "")
+        self.replace(first, *self.selection)
+        self._changed(self.value)

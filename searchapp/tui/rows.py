@@ -44,6 +44,16 @@ def fitted(text: str, cells: int) -> str:
     return set_cell_size(text, cells)
 
 
+def shortened(text: str, cells: int) -> str:
+    """A text on one line in at most so many cells, cut with an ellipsis.
+
+    >>> shortened("topology", 5), shortened("top", 5)
+    ('topo…', 'top')
+    """
+    text = visible_line(text)
+    return text if cell_len(text) <= cells else fitted(text, cells)
+
+
 class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     """A list with a cursor; a subclass says what each line shows.
 

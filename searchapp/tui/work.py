@@ -18,10 +18,12 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
+from searchapp.console import HarmlessConsole
 from searchapp.errors import SearchappError
 from searchapp.judging.events import Event
 from searchapp.judging.presence import Presence
 from searchapp.judging.session import Session
+from searchapp.runs.pages import Pages
 from searchapp.tui.bars import Entry, KeyLine
 from searchapp.tui.clipboard import copy_with_program
 from searchapp.tui.dialogs import Choose, Help, Words
@@ -53,6 +55,7 @@ class WorkScreen(Screen[None]):
 
     Args:
         session: what the annotator writes into
+        pages: what the annotator reads
         keys: what keys do
         labels: the names of the grades
         title: whose work it is, and on what
@@ -64,6 +67,7 @@ class WorkScreen(Screen[None]):
     def __init__(
         self,
         session: Session,
+        pages: Pages,
         keys: KeyMap,
         labels: Sequence[str],
         title: str,
@@ -73,6 +77,7 @@ class WorkScreen(Screen[None]):
     ) -> None:
         super().__init__()
         self.session = session
+        self.pages = pages
         self.keys = keys
         self.labels = labels
         self.head = Head(session, title, presence)
@@ -304,6 +309,9 @@ class WorkScreen(Screen[None]):
             self._fetched = courier.fetched
             self._every_while()
         self.head.look_around()
+        for news in (self.session.news, self.pages.news):
+            while news:
+                self.head.tell(news.pop(0), "$warning")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Say so when something in the background has failed."""
@@ -323,6 +331,9 @@ class WorkApp(OrderedApp):
     def __init__(self, work: WorkScreen, settings: JudgeSettings) -> None:
         super().__init__()
         self.animation_level = "none"
+        self.error_console = HarmlessConsole(
+            stderr=True
+        )  # prints last words, and errors with the texts around them
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         self.theme = (LIGHT if settings.theme == "light" else DARK).name

@@ -10,22 +10,8 @@ import pytest
 
 from searchapp import __version__
 from searchapp.cli import run
+from searchapp.cli.commands import NAMES
 from tests.cli.conftest import SAMPLE, Cli
-
-COMMANDS = [
-    "analyze",
-    "data",
-    "demo",
-    "doctor",
-    "evaluate",
-    "export",
-    "index",
-    "rank",
-    "runs",
-    "search",
-    "tasks",
-    "validate",
-]
 
 
 def test_the_version_is_printed(offline: Cli) -> None:
@@ -34,11 +20,11 @@ def test_the_version_is_printed(offline: Cli) -> None:
 
 def test_every_command_is_listed_with_a_sentence(offline: Cli) -> None:
     shown = offline("--help").stdout
-    for name in COMMANDS:
+    for name in NAMES:
         assert f" {name} " in shown
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_help(offline: Cli, name: str) -> None:
     result = offline(name, "--help")
     assert result.code == 0

@@ -40,8 +40,9 @@ def test_the_training_debates_are_ranked_well(offline: Cli, data: Path, tmp_path
     refused = offline("evaluate", tmp_path / "run")
     assert refused.code == 4 and "IndexError: list index out of range" in refused.stderr
     scored = offline("evaluate", tmp_path / "run", "--lenient", "--json").json["official"]
-    assert scored["values"]["MAP"] >= 0.20
-    assert scored["honest"]["MAP"] >= 0.22
+    # 98 % of what docs/checkthat.md documents.
+    assert scored["values"]["MAP"] >= 0.98 * 0.2100
+    assert scored["honest"]["MAP"] >= 0.98 * 0.2303
 
 
 def test_the_documented_figures_do_not_depend_on_test_debates(

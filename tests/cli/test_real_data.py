@@ -64,8 +64,9 @@ def test_the_dev_split_is_ranked_well_and_the_same_on_both_engines_and_any_numbe
 
     scored = server("evaluate", run, "--json", "--per-topic").json
     assert scored["official"]["measure"] == "MAP@500"
-    assert scored["official"]["value"] >= 0.150
-    assert scored["measures"]["AP"] >= 0.125
+    # 98 % of what docs/nlps-analysis.md documents.
+    assert scored["official"]["value"] >= 0.98 * 0.228427
+    assert scored["measures"]["AP"] >= 0.98 * 0.189448
 
     exported = tmp_path / "predict.txt"
     assert server("export", run, "--format", "official", "--out", exported).code == 0

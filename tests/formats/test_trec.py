@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import itertools
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -260,3 +261,16 @@ def test_below_the_last_number_there_is_none() -> None:
     last = -3.4028234663852886e38
     with pytest.raises(DataError, match="no numbers below its scores"):
         with_distinct_scores(Run("r", (Ranking("t", Hits(["a", "b"], [last, last])),)))
+
+
+@pytest.mark.parametrize(
+    "line", ["t\x1b[2J Q0 d 1 0.5 tag", "t Q0 d\x9b2J 1 0.5 tag", "t Q0 d\x00 1 0.5 tag"]
+)
+@pytest.mark.parametrize("read", [read_run, read_by_score])
+def test_ids_that_act_on_a_terminal_are_refused(
+    tmp_path: Path, read: Callable[[Path], object], line: str
+) -> None:
+    path = tmp_path / "run.trec"
+    path.write_text(f"{line}\n", encoding="utf-8")
+    with pytest.raises(InvalidFiles, match="line 1: unusable id: .*must not hold control characters"):
+        read(path)

@@ -83,3 +83,22 @@ def test_every_widget_draws_others_text_harmlessly() -> None:
     assert "\u202e" not in text
     assert visible_line(text) == text
     assert "[bold]x[/bold]" in text
+
+
+async def keys_drawn(entries: list[Entry]) -> str:
+    class Keys(App[None]):
+        def compose(self) -> ComposeResult:
+            yield KeyLine(entries, 2, id="keys")
+
+    app = Keys()
+    async with app.run_test(size=(100, 5)) as pilot:
+        await pilot.pause()
+        return "".join(segment.text for strip in app.screen._compositor.render_strips() for segment in strip)
+
+
+def test_long_names_of_grades_leave_all_keys_in_sight() -> None:
+    entries = [Entry(str(grade), str(grade), f"{grade}th grade " + "of all " * 40) for grade in range(3)]
+    drawn = asyncio.run(keys_drawn([*entries, Entry("note", "n", "note")]))
+    assert all(
+        f" {key} {word}" in drawn for key, word in zip("012n", ("0th", "1th", "2th", "note"), strict=True)
+    )

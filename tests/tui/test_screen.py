@@ -42,7 +42,7 @@ def test_skipping_and_not_knowing_are_no_grades(judging: Judging) -> None:
         assert said(judging) == [("skip", None), ("cant_tell", None), ("grade", 0)]
         assert screen.ranking.cursor == 3
         await pilot.press("g", *["end"], "g")  # from the end it starts again: what was skipped still waits
-        assert screen.ranking.cursor in (0, 68)
+        assert screen.ranking.cursor == 0
 
     drive(judging.app(), steps)
 

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import pty
 import re
-import select
 import signal
-import struct
-import sys
-import termios
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyte
 import pytest
 
 from searchapp.judging.assignment import Assigned, Assignment, write
 from searchapp.judging.events import Author, Event
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Place, Session
+from tests.terminal import Terminal
 from tests.tui.conftest import SAMPLES, Prepared
-
-KEYS = {"enter": "\r", "escape": "\x1b", "up": "\x1b[A", "down": "\x1b[B", "tab": "\t", "space": " "}
-
 
 TEXTS = json.loads((SAMPLES / "nlps" / "knowledge_base.json").read_text(encoding="utf-8"))
 
@@ -34,71 +23,6 @@ TEXTS = json.loads((SAMPLES / "nlps" / "knowledge_base.json").read_text(encoding
 def begin(document: str) -> str:
     """What a document of the sample begins with, as a pattern."""
     return re.escape("“" + " ".join(TEXTS[document].split())[:8])
-
-
-class Terminal:
-    """A program on a pseudo-terminal whose screen can be read."""
-
-    def __init__(
-        self, *arguments: object, home: Path, columns: int = 120, lines: int = 40, **environment: str
-    ) -> None:
-        self._screen = pyte.Screen(columns, lines)
-        self._stream = pyte.ByteStream(self._screen)
-        self._pid, self._end = pty.fork()
-        if self._pid == 0:
-            kept = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
-            kept |= {
-                "TERM": "xterm-256color",
-                "COLORTERM": "truecolor",
-                "SEARCHAPP_HOME": str(home),
-                **environment,
-            }
-            command = [sys.executable, "-m", "searchapp", *map(str, arguments)]
-            os.execve(sys.executable, command, kept)
-        fcntl.ioctl(self._end, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-        self.raw = b""
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self._screen.display)
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            os.write(self._end, KEYS.get(key, key).encode())
-
-    def wait_for(self, pattern: str, seconds: float = 15) -> re.Match[str]:
-        """Wait until the screen shows something."""
-        until = time.monotonic() + seconds
-        while not (found := re.search(pattern, self.text)):
-            assert time.monotonic() < until, f"{pattern!r} is not in:\n{self.text}"
-            self._read(0.05)
-        return found
-
-    def wait_for_end(self, seconds: float = 30) -> int:
-        until = time.monotonic() + seconds
-        while self._read(0.05):
-            assert time.monotonic() < until, self.text
-        _pid, status = os.waitpid(self._pid, 0)
-        self._pid = 0
-        return os.waitstatus_to_exitcode(status)
-
-    def close(self) -> None:
-        if self._pid:
-            os.kill(self._pid, signal.SIGKILL)
-            os.waitpid(self._pid, 0)
-        os.close(self._end)
-
-    def _read(self, seconds: float) -> bool:
-        """Take in what the program has written; False once it has ended."""
-        if select.select([self._end], [], [], seconds)[0]:
-            try:
-                written = os.read(self._end, 1 << 16)
-            except OSError:
-                return False
-            self.raw += written
-            # pyte takes what follows `<` or `>` in these for text.
-            self._stream.feed(re.sub(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]", b"", written))
-        return True
 
 
 @pytest.fixture
@@ -171,8 +95,6 @@ def test_what_was_shown_as_saved_survives_a_kill(terminal: Terminal, home: Path)
     terminal.press("1")
     terminal.wait_for("saved")
     terminal.close()
-    terminal._pid = 0
-    terminal._end = os.open(os.devnull, os.O_RDONLY)
     assert [event.grade for event in events(home)] == [1]
 
 
@@ -181,7 +103,7 @@ def test_a_signal_ends_it_in_order(terminal: Terminal, home: Path, number: signa
     terminal.wait_for("Document .* rank 1 ")
     terminal.press("1")
     terminal.wait_for("saved")
-    os.kill(terminal._pid, number)
+    terminal.signal(number)
     assert terminal.wait_for_end() == 128 + number
     assert b"\x1b[?1049l" in terminal.raw  # the screen that was there before is there again
     assert len(events(home)) == 1
@@ -280,3 +202,13 @@ def test_disagreements_are_decided_by_keys_alone(prepared: Prepared, home: Path)
     assert [(event.document_id, event.grade) for event in decided[:3]] == list(
         zip(documents, (1, 0, 1), strict=True)
     )
+
+
+def test_a_key_behind_pasted_text_finds_the_text_there(terminal: Terminal, home: Path) -> None:
+    terminal.wait_for("Document .* rank 1 ")
+    terminal.press("n")
+    terminal.wait_for("(?i)note")
+    terminal.press("\x1b[200~from the paper\nand a second line\x1b[201~", "enter")
+    terminal.wait_for("saved")
+    (event,) = events(home)
+    assert (event.action, event.text) == ("note", "from the paper")

@@ -1,0 +1,43 @@
+"""Writes the picture of the layers in docs/architecture.md from the import contract in pyproject.toml.
+
+python scripts/architecture.py
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TARGET = ROOT / "docs" / "architecture.md"
+BEGIN, END = "<!-- layers: begin -->", "<!-- layers: end -->"
+
+
+def layers() -> list[list[str]]:
+    """The layers of the contract from top to bottom, each with its modules by their names inside the package."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    (contract,) = (one for one in contracts["contracts"] if one["type"] == "layers")
+    return [
+        [module.strip().removeprefix("searchapp.") for module in re.split("[:|]", layer)]
+        for layer in contract["layers"]
+    ]
+
+
+def picture() -> str:
+    """A Mermaid flowchart: a box a layer, an arrow to the layer below, which it may use with all that are under it."""
+    lines = ["```mermaid", "flowchart TD"]
+    for number, modules in enumerate(layers()):
+        lines.append(f'    l{number}["{"<br>".join(modules)}"]')
+    lines += [f"    l{number} --> l{number + 1}" for number in range(len(layers()) - 1)]
+    return "\n".join([*lines, "```"])
+
+
+def drawn(text: str) -> str:
+    """A document with the picture between its marks."""
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}\n{picture()}\n{END}{rest.split(END)[1]}"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(drawn(TARGET.read_text(encoding="utf-8")), encoding="utf-8")

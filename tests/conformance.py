@@ -1,0 +1,117 @@
+"""The recorded cases of the organisers' scorers: small invented files, and what their own scripts made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RECORDED = Path(__file__).parent / "fixtures" / "conformance"
+
+COUNTS = {
+    "checkthat": 0,  # its files are folders of debates, see tests/evaluation/test_checkthat.py
+    "nlps": 13,
+    "explanation-2019": 11,
+    "explanation-2021": 13,
+    "smart-types-dbpedia": 14,
+    "smart-types-wikidata": 12,
+    "smart-relations-dbpedia": 12,
+    "smart-relations-wikidata": 10,
+}
+"""How many cases of each task there are."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One recorded case."""
+
+    folder: Path
+
+    @cached_property
+    def recorded(self) -> Mapping[str, Any]:
+        """Everything that was recorded."""
+        case: Mapping[str, Any] = json.loads((self.folder / "case.json").read_text(encoding="utf-8"))
+        return case
+
+    @property
+    def task(self) -> str:
+        return str(self.recorded["task"])
+
+    @property
+    def predictions(self) -> Path:
+        return self.folder / str(self.recorded["inputs"]["predictions"])
+
+    @property
+    def gold(self) -> Path:
+        return self.folder / str(self.recorded["inputs"]["gold"])
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What the scripts were called with."""
+        return dict(self.recorded.get("options", {}))
+
+    @property
+    def expected(self) -> Mapping[str, Any]:
+        return dict(self.recorded["expected"])
+
+    @property
+    def hierarchy(self) -> Path | None:
+        """The type hierarchy that a case names; the organisers' own file is not part of the project."""
+        if "hierarchy" in self.recorded["inputs"]:
+            return self.folder / str(self.recorded["inputs"]["hierarchy"])
+        if "hierarchy" not in self.recorded:
+            return None
+        if not (root := os.environ.get("SEARCHAPP_TEST_DATA")):
+            pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
+        return Path(root) / "smart" / "dbpedia_types.tsv"
+
+    def __str__(self) -> str:
+        return f"{self.folder.parents[1].name}/{self.folder.parent.name}/{self.folder.name}"
+
+
+def _cases() -> Iterator[Case]:
+    folders = [RECORDED, *(Path(given) for given in [os.environ.get("SEARCHAPP_TEST_CONFORMANCE")] if given)]
+    for folder in folders:
+        for task, count in COUNTS.items():
+            found = [Case(path.parent) for path in sorted(folder.glob(f"{task}/*/case.json"))]
+            assert not count or len(found) == count, f"{folder} has {len(found)} cases of {task}, not {count}"
+            yield from found if count else ()
+
+
+CASES = list(_cases())
+
+
+def assert_as_recorded(
+    expected: Mapping[str, Any], values: Mapping[str, float], per_topic: Mapping[str, Any]
+) -> None:
+    """Figures and single results are those that the organisers' script printed, in the same order."""
+    wanted = {name: float(value) for name, value in expected["values"].items()}
+    assert {name: float(value) for name, value in values.items()} == pytest.approx(
+        wanted, rel=0, abs=1e-12, nan_ok=True
+    )
+    if "per_topic" in expected:
+        assert list(per_topic) == list(expected["per_topic"])
+        for topic, figures in expected["per_topic"].items():
+            _assert_close(per_topic[topic], figures)
+    if "per_prediction" in expected:
+        _assert_predictions(per_topic, expected["per_prediction"])
+
+
+def _assert_close(found: Any, expected: Any) -> None:
+    if not isinstance(expected, Mapping):
+        assert found == pytest.approx(expected, rel=0, abs=1e-12)
+        return
+    for name, value in expected.items():
+        assert found[name] is None if value is None else found[name] == pytest.approx(value, rel=0, abs=1e-12)
+
+
+def _assert_predictions(per_topic: Mapping[str, Any], expected: Sequence[Mapping[str, Any]]) -> None:
+    assert [name.split(" (")[0] for name in per_topic] == [str(single["id"]) for single in expected]
+    for found, single in zip(per_topic.values(), expected, strict=True):
+        assert found == {"rank": single["rank"], "rr": single["rr"]}

@@ -1,0 +1,50 @@
+"""Every recorded case of the official scorers, through the scorers themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from searchapp.errors import NotScorable
+from searchapp.evaluation.base import Scorer, ScorerOptions
+from searchapp.evaluation.explanation_2019 import Explanation2019Scorer
+from searchapp.evaluation.explanation_2021 import Explanation2021Scorer
+from searchapp.evaluation.nlps import NlpsScorer
+from searchapp.evaluation.smart_relations import CutOff, RelationScorer
+from searchapp.evaluation.smart_types_dbpedia import SmartTypesDbpediaScorer
+from searchapp.evaluation.smart_types_wikidata import SmartTypesWikidataScorer
+from tests.conformance import CASES, Case, assert_as_recorded
+
+
+def every(_split: str | None, _id: object) -> bool:
+    return True
+
+
+SCORERS: dict[str, Callable[[], Scorer]] = {
+    "nlps": NlpsScorer,
+    "explanation-2019": lambda: Explanation2019Scorer(lambda _text: frozenset()),
+    "explanation-2021": lambda: Explanation2021Scorer(lambda _text: frozenset()),
+    "smart-types-dbpedia": lambda: SmartTypesDbpediaScorer(every),
+    "smart-types-wikidata": lambda: SmartTypesWikidataScorer(every),
+    "smart-relations-dbpedia": lambda: RelationScorer("dbpedia", CutOff(0.5, 2), every),
+    "smart-relations-wikidata": lambda: RelationScorer("wikidata", CutOff(0.5, 2), every),
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_scorer_agrees_with_the_official_one(case: Case) -> None:
+    scorer, expected = SCORERS[case.task](), case.expected
+    options = ScorerOptions(
+        nearest=case.options.get("nearest"),
+        knowledge_base=case.options.get("kb"),
+        hierarchy=case.hierarchy,
+    )
+    try:
+        official = scorer.score(scorer.read([case.predictions]), [case.gold], options).official
+    except NotScorable as error:
+        assert error.official == expected.get("error")
+        assert error.exit_code == 4
+        return
+    assert "error" not in expected
+    assert_as_recorded(expected, official.values, official.per_topic)

@@ -1,0 +1,166 @@
+"""Every command on the hostile task, in an order in which each has what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from searchapp.cli import app
+from tests.hostile import world as worlds
+from tests.hostile.world import WORD, World
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command line, what is typed when it asks, and the exit code it must have."""
+
+    command: str
+    arguments: list[object]
+    typed: tuple[str, ...] = ()
+    code: int = 0
+
+    @property
+    def line(self) -> list[str]:
+        return [*self.command.split(), *map(str, self.arguments)]
+
+
+ON_A_SCREEN = {"judge", "judgments adjudicate"}
+"""Commands that open a screen: `test_screens` drives them; here are their prompts."""
+
+
+def commands() -> Iterator[tuple[str, frozenset[str]]]:
+    """Each command of the program, and its options."""
+
+    def below(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, frozenset[str]]]:
+        inner: Any = getattr(command, "commands", None)
+        if path and (inner is None or getattr(command, "invoke_without_command", False)):
+            yield " ".join(path), frozenset(option for one in command.params for option in one.opts)
+        for name in inner or ():
+            yield from below(inner[name], (*path, name))
+
+    return below(typer.main.get_command(app), ())
+
+
+def cases(world: World) -> Iterator[Case]:
+    """The cases; what one needs that no command makes is made when it is asked for."""
+    task, run = world.task, world.run
+    yield Case("index", [task, "--lenient"])
+    yield Case("tasks", [])
+    yield Case("tasks show", [task])
+    yield from _starting(world)
+    yield Case("indexes list", [])
+    yield Case("doctor", [])
+    yield Case("analyze", [task, world.hostile.text("text to analyze")])
+    yield Case("analyze", [task, "word", "--analyzer", world.analyzer])
+    yield Case("search", [task, WORD])
+    yield Case("search", [task, WORD, "--full", "--explain"])
+    yield Case("rank", [task, "--split", "dev", "--out", run, "--overwrite"])
+    yield Case("rank", [task, "--split", "dev", "--recipe", world.recipe, "--out", f"{run}2", "--overwrite"])
+    yield Case("runs verify", [run])
+    yield Case(
+        "export",
+        [run, "--out", world.folder / world.hostile.name("exported file"), "--format", "csv", "--overwrite"],
+    )
+    yield Case("evaluate", [run, f"{run}2", "--per-topic"])
+    trec = worlds.trec_run(world)
+    yield Case("validate", [trec, "--task", task, "--split", "dev"])
+    yield Case("evaluate", [trec, run, "--task", task, "--gold", world.gold, "--per-topic"])
+    worlds.judge(world)
+    yield from _judging(world, trec)
+    yield from _data(world)
+    yield Case("demo", [])
+    name = f"{worlds.TASK}-none{world.hostile.id('name of an index')}"
+    yield Case("indexes remove", [name, "--yes"], code=2)
+
+
+def _starting(world: World) -> Iterator[Case]:
+    files = world.task.parent
+    out = files / (world.hostile.name("new task file") + ".toml")
+    yield Case(
+        "tasks new",
+        [out, "--documents", files / "documents.jsonl", "--topics", files / "topics.jsonl",
+         "--gold", world.gold, "--name", "new", "--overwrite"],
+    )  # fmt: skip
+
+
+def _judging(world: World, trec: Path) -> Iterator[Case]:
+    task, folder, hostile = world.task, world.folder, world.hostile
+    first, second = world.people
+    yield Case("judgments stats", [task])
+    yield Case("judgments agreement", [task, "--worst", 5])
+    yield Case("judgments agreement", [task, "--annotator", first, "--annotator", second])
+    yield Case("judgments list", [task])
+    yield Case("judgments list", [task, "--annotator", first, "--noted"])
+    yield Case("evaluate", [world.run, "--judgments", "--per-topic"])
+    yield Case("judgments import", [task, worlds.events_file(world)])
+    yield Case("judgments list", [task, "--topic", world.topics[1]])
+    yield Case("judgments imports", [task])
+    yield Case("judgments retract", [task, "--import", 1])
+    yield Case(
+        "judgments export",
+        [task, "--overwrite", "--out", folder / (hostile.name("exported judgments") + ".jsonl")],
+    )
+    yield Case("judgments export", [task, "--format", "trec", "--out", folder / "x.trec"], code=4)
+    pool = folder / hostile.name("pool")
+    yield Case(
+        "judgments pool", [world.run, trec, "--task", task, "--split", "dev", "--out", pool, "--overwrite"]
+    )
+    assigned = folder / (hostile.name("assignment") + ".json")
+    yield Case(
+        "judgments assign",
+        [
+            task,
+            "--split",
+            "dev",
+            "--out",
+            assigned,
+            "--to",
+            f"{first}=1",
+            "--to",
+            f"{second}=2",
+            "--overwrite",
+        ],
+    )
+    yield from _prompts(world, assigned)
+    url = "http://127.0.0.1:1/" + hostile.id("address of a server").replace("/", "").replace("@", "")
+    yield Case("judgments sync", ["--url", url], code=3)
+
+
+def _prompts(world: World, assigned: Path) -> Iterator[Case]:
+    """What is typed answers the prompts: what the terminal echoes is typed here, and therefore harmless."""
+    task, first = world.task, world.people[0]
+    typed = (
+        "# 5", "1 reason", "x why", "s", "n note", "d", "topic", "/" + WORD, "m", "bulk 1-3 1", "y", "u", "redo", "t",
+        "]", "[", "score", "?", "i nothing", "# 1", "0", "2", "1", "0", "1", "y", "nonsense", "q",
+    )  # fmt: skip
+    yield Case("judge", [task, "--run", world.run, "--annotator", first, "--plain"], typed)
+    yield Case(
+        "judge",
+        [task, "--run", world.run, "--annotator", world.people[1], "--plain", "--see-others", "--assignment",
+         assigned],
+        ("1", "1", "q"),
+    )  # fmt: skip
+    yield Case("judge", [task, "--run", world.run, "--annotator", first, "--plain", "--blind"], ("q",))
+    decides = world.hostile.text("annotator who decides")
+    yield Case(
+        "judgments adjudicate",
+        [task, "--annotator", decides, "--plain"],
+        ("n note", "1 reason", "2", "0", "1", "y", "u", "redo", "+", "-", "m", "?", "# 1", "nonsense", "q"),
+    )
+    yield Case(
+        "judgments adjudicate",
+        [task, "--annotator", decides, "--topic", world.topics[0], "--document", world.documents[1],
+         "--grade", 2, "--reason", world.hostile.text("reason of a decision")],
+    )  # fmt: skip
+    yield Case("judgments list", [task, "--annotator", decides])
+
+
+def _data(world: World) -> Iterator[Case]:
+    folder = world.folder / world.hostile.name("folder of official files")
+    yield Case("data list", [])
+    yield Case("data verify", ["nlps", "--data", folder], code=4)
+    yield Case("data get", ["nlps", "--into", folder], ("n",), code=1)

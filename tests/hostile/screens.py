@@ -1,0 +1,237 @@
+"""The screens with hostile text in all that they show, driven by keys on a real terminal."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.records import Window
+from tests.hostile import world as worlds
+from tests.hostile.world import WORD, World
+from tests.hostile.written import Written, read
+from tests.terminal import Terminal
+
+BEGIN_PASTE, END_PASTE = "\x1b[200~", "\x1b[201~"
+NO_PROGRAMS = {"PATH": "/nowhere"}
+"""Without the system's programs, what is copied goes through the terminal."""
+
+SCREENS = {
+    "JudgeScreen": r"\d+ · rank|Document .* rank|Ranking",
+    "AdjudicateScreen": r"of 2 decided",
+    "Choose": r"esc  ?Back",
+    "Words": r"↵ save +esc back",
+    "Help": r"Take the last action back",
+    "Judged": r"tab graded, skipped",
+}
+"""What each screen shows that no other does; every screen of the program must be here and be driven below."""
+
+
+@dataclass
+class Driven:
+    """A program on a terminal, and which of its screens were seen."""
+
+    terminal: Terminal
+    seen: set[str] = field(default_factory=set)
+
+    def see(self, screen: str) -> None:
+        self.terminal.wait_for(SCREENS[screen])
+        self.seen.add(screen)
+
+    def do(self, keys: str, shows: str) -> None:
+        """Press keys, and wait for what they bring."""
+        self.terminal.press(*keys.split())
+        self.terminal.wait_for(shows)
+
+    def back(self) -> None:
+        """Leave a question."""
+        self.terminal.press("escape")
+        for screen in ("Choose", "Words", "Help", "Judged"):
+            self.terminal.wait_for(rf"(?s)\A(?!.*(?:{SCREENS[screen]}))")
+
+    def paste(self, text: str) -> None:
+        """Paste a text into a line, with its mark behind it too, and wait until the line shows that it has it."""
+        mark = text[:4]
+        self.terminal.press(f"{BEGIN_PASTE}{text}.{mark}{END_PASTE}")
+        self.terminal.wait_for(mark)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a program did on a terminal."""
+
+    written: Written
+    seen: frozenset[str]
+    code: int
+    was_raw: bool
+    is_raw: bool
+
+
+def judge(world: World) -> Result:
+    """Somebody judges, in all panes, lists, questions and notes, while another window of theirs is open."""
+    hostile = world.hostile
+    host = hostile.text("host of another window")
+    with JudgmentLog(world.log) as log:
+        window = Window("w", world.people[0], worlds.TASK, host, 1, time.time(), time.time() + 3600)
+        log.beat(window, 0)
+    arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[0], "--see-others"]
+    with driven(world, *arguments) as one:
+        one.see("Choose")
+        one.do("g", "Ranking")
+        one.see("JudgeScreen")
+        _read_to_the_end(one, "home", world.documents[2], _mark(world, "why annotator 1 can't tell"))
+        one.do("d", ".")
+        one.do("d m m b b", "Ranking")
+        _say(one, hostile.id("pasted note"), hostile.id("pasted reason"))
+        one.do("l", SCREENS["Judged"])
+        one.see("Judged")
+        for _kind in range(5):
+            one.do("tab", SCREENS["Judged"])
+        one.paste(hostile.id("what is sought in the list"))
+        one.back()
+        one.do("?", SCREENS["Help"])
+        one.see("Help")
+        one.back()
+        one.do("/", "search the documents of this topic")
+        one.paste(hostile.id("what is sought in documents"))
+        one.do("enter", r"no document has")
+        one.terminal.press("/", "\x15", *WORD, "enter")
+        one.terminal.wait_for(rf"“{WORD}”: \d of \d documents")
+        one.do("f", "words or id|filter")
+        one.paste(hostile.id("what topics are filtered by"))
+        one.do("", "0 of 3")
+        one.do("escape", "─Topics──")
+        one.do("i", "Jump to the document")
+        one.paste(hostile.id("where to jump"))
+        one.do("enter", "  the document Q")
+        for key, topic in ("]", 1), ("]", 2), ("[", 1), ("[", 0):
+            one.do(key, f"Topic {world.topics[topic][:4]}")
+        _select_and_copy(one)
+        return leave(one)
+
+
+def _read_to_the_end(one: Driven, key: str, document: str, shows: str) -> None:
+    """Go to a document, and read all of it in a pane as large as the screen."""
+    one.do(key, f"Document {document[:4]}")
+    one.do("z tab tab end", shows)
+    one.do("z tab tab", "Ranking")
+
+
+def _say(one: Driven, note: str, reason: str) -> None:
+    """A note, a reason, and grades for several documents, in which words are pasted."""
+    one.do("n", SCREENS["Words"])
+    one.see("Words")
+    one.paste(note)
+    one.do("enter", "saved")
+    one.do("r", SCREENS["Choose"])
+    one.do("2", "Reason")
+    one.paste(reason)
+    one.do("enter", "saved")
+    one.do("space down space 1", "Grade 2 documents")
+    one.do("y", "saved")
+    one.do("u", "undone")
+    one.do("U", "redone")
+
+
+def _select_and_copy(one: Driven) -> None:
+    """Select something with the mouse, and copy it."""
+    columns, lines = 130, 38
+    one.terminal.press(
+        f"\x1b[<0;{columns};9M", f"\x1b[<32;{columns + 8};{lines}M", f"\x1b[<0;{columns};{lines}m"
+    )
+    one.do("\x03", r"sent [\d,]+ characters? to the terminal's clipboard")
+
+
+def adjudicate(world: World) -> Result:
+    """Somebody decides between the annotators."""
+    hostile = world.hostile
+    arguments = ["judgments", "adjudicate", world.task, "--annotator", hostile.text("who decides")]
+    with driven(world, *arguments) as one:
+        one.see("AdjudicateScreen")
+        for key in ("down", "up"):
+            one.do(key, "Who said what")
+            one.do("z tab", "(?s)a person.*a person")
+            one.do("tab tab z tab", "Who said what")
+        one.do("n", SCREENS["Words"])
+        one.paste(hostile.id("note of who decides"))
+        one.do("enter", "saved")
+        one.do("r", SCREENS["Choose"])
+        one.do("2", "Reason")
+        one.paste(hostile.id("reason of who decides"))
+        one.do("enter", "1 of 2 decided")
+        one.do("0", "2 of 2 decided")
+        one.do("f", "words or id")
+        one.paste(hostile.id("what disagreements are filtered by"))
+        one.do("enter", "0 in sight")
+        one.do("escape", "2 of 2 decided")
+        one.do("home", ".")
+        one.do("?", "Drop the filter")
+        one.back()
+        return leave(one)
+
+
+def leave_unsaved(world: World) -> Result:
+    """The log can't be written: what waits goes to a file, whose folder has a hostile name too."""
+    folder = world.folder / world.hostile.name("folder for temporary files")
+    folder.mkdir(exist_ok=True)
+    arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[1]]
+    with driven(world, *arguments, TMPDIR=str(folder)) as one, _locked(world.log):
+        one.see("JudgeScreen")
+        _read_to_the_end(one, "end", world.documents[0], _mark(world, "reason of a model"))
+        one.do("g 1", "NOT SAVED")
+        one.do("q", "are not saved")
+        one.terminal.press("w")
+        return leave(one, "")
+
+
+def crash(world: World) -> Result:
+    """An internal error in a screen: its message and the values around it are of others."""
+    message = world.hostile.text("message of an internal error")
+    program = (
+        "import sys; from searchapp import cli; from searchapp.tui.judge.screen import JudgeScreen\n"
+        "def fail(self, place):\n"
+        f"    words = {message!r}\n"
+        "    raise ValueError(words)\n"
+        "JudgeScreen.go = fail; cli.main()"
+    )
+    arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[1]]
+    with driven(world, *arguments, program=("-c", program)) as one:
+        one.see("JudgeScreen")
+        one.terminal.press("home", "g")
+        return leave(one, "", bell=True)
+
+
+@contextmanager
+def driven(
+    world: World, *arguments: object, program: tuple[str, ...] = ("-m", "searchapp"), **environment: str
+) -> Iterator[Driven]:
+    with Terminal(
+        *arguments, home=world.home, columns=160, lines=45, program=program, **NO_PROGRAMS, **environment
+    ) as terminal:
+        yield Driven(terminal)
+
+
+def leave(one: Driven, keys: str = "q", *, bell: bool = False) -> Result:
+    """End it, and say how everything was then."""
+    was_raw = one.terminal.is_raw
+    one.terminal.press(*keys)
+    code = one.terminal.wait_for_end()
+    written = read(one.terminal.raw, screen=True, bell=bell)
+    return Result(written, frozenset(one.seen), code, was_raw, one.terminal.is_raw)
+
+
+@contextmanager
+def _locked(log: Path) -> Iterator[None]:
+    """While somebody else writes the log."""
+    with closing(sqlite3.connect(log, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+
+
+def _mark(world: World, field: str) -> str:
+    return next(mark for mark, name in world.hostile.fields.items() if name == field)

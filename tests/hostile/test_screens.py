@@ -1,0 +1,93 @@
+"""No screen lets hostile text act on a terminal or hide in it, and all leave the terminal as it was."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import pytest
+from textual.screen import Screen
+
+import searchapp.tui
+from searchapp.visible import visible
+from tests.hostile import screens
+from tests.hostile import world as worlds
+from tests.hostile.payload import Hostile, turns
+from tests.hostile.screens import Result
+from tests.hostile.test_commands import into_pipe
+from tests.hostile.world import World
+
+DRIVES = (screens.judge, screens.adjudicate, screens.leave_unsaved, screens.crash)
+UNSEEN_ON_SCREENS = {
+    "folder of the task", "task file", "gold file", "mapping file", "name of a column", "name of an analyzer",
+    "name of a token filter", "name of a recipe", "title of the task", "about the task", "about a recipe",
+    "run directory", "further field of document 0", "note of annotator 1",
+}  # fmt: skip
+"""What only commands show, or screens not always."""
+
+
+@pytest.fixture(scope="module", params=turns())
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
+    world = worlds.build(tmp_path_factory.mktemp("screens"), Hostile(request.param))
+    for line in (
+        ["index", world.task, "--lenient"],
+        ["rank", world.task, "--split", "dev", "--out", world.run],
+    ):
+        into_pipe(world, [str(word) for word in line], ())
+    worlds.judge(world)
+    return world
+
+
+@pytest.fixture(scope="module")
+def results(world: World) -> dict[str, Result]:
+    return {drive.__name__: drive(world) for drive in DRIVES}
+
+
+def all_screens() -> Iterator[type[Screen[object]]]:
+    """The screens that are shown: those of which no other one is made."""
+    for module in pkgutil.walk_packages(searchapp.tui.__path__, "searchapp.tui."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if (
+                isinstance(value, type)
+                and issubclass(value, Screen)
+                and value.__module__ == module.name
+                and not value.__subclasses__()
+            ):
+                yield value
+
+
+def test_every_screen_is_driven(results: dict[str, Result]) -> None:
+    driven = frozenset().union(*(one.seen for one in results.values()))
+    assert driven == {screen.__name__ for screen in all_screens()}
+
+
+def test_they_end_as_they_should(results: dict[str, Result]) -> None:
+    assert {name: one.code for name, one in results.items()} == {
+        "judge": 0,
+        "adjudicate": 0,
+        "leave_unsaved": 0,
+        "crash": 1,
+    }
+
+
+def test_nothing_acts_on_the_terminal(results: dict[str, Result]) -> None:
+    assert not {name: one.written.wrong for name, one in results.items() if one.written.wrong}
+
+
+def test_the_terminal_is_left_as_it_was(results: dict[str, Result]) -> None:
+    for one in results.values():
+        assert one.was_raw and not one.is_raw
+        assert one.written.is_restored, one.written
+
+
+def test_only_what_was_copied_goes_to_the_clipboard(results: dict[str, Result]) -> None:
+    assert [len(one.written.copied) for one in results.values()] == [1, 0, 0, 0]
+    (copied,) = results["judge"].written.copied
+    assert copied.strip() and visible(copied) == copied
+
+
+def test_every_field_is_shown_on_a_screen(results: dict[str, Result], world: World) -> None:
+    shown = "".join(one.written.text for one in results.values())
+    unseen = {name for mark, name in world.hostile.fields.items() if mark not in shown}
+    assert unseen <= UNSEEN_ON_SCREENS

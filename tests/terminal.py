@@ -1,0 +1,123 @@
+"""The program on a real pseudo-terminal, whose screen and whose bytes a test can read."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+import pyte
+
+KEYS = {
+    "enter": "\r", "escape": "\x1b", "up": "\x1b[A", "down": "\x1b[B", "home": "\x1b[H", "end": "\x1b[F", "tab": "\t",
+    "space": " ",
+}  # fmt: skip
+
+
+class Terminal:
+    """A program on a pseudo-terminal whose screen can be read; `raw` is all that it has written.
+
+    `program` is what Python is asked to run, `environment` what it finds besides the tests' own.
+    """
+
+    def __init__(
+        self,
+        *arguments: object,
+        home: Path,
+        columns: int = 120,
+        lines: int = 40,
+        program: Sequence[str] = ("-m", "searchapp"),
+        **environment: str,
+    ) -> None:
+        self._screen = pyte.Screen(columns, lines)
+        self._stream = pyte.ByteStream(self._screen)
+        self._pid, self._end = pty.fork()
+        if self._pid == 0:
+            kept = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
+            kept |= {
+                "TERM": "xterm-256color",
+                "COLORTERM": "truecolor",
+                "SEARCHAPP_HOME": str(home),
+                **environment,
+            }
+            command = [sys.executable, *program, *map(str, arguments)]
+            os.execve(sys.executable, command, kept)
+        fcntl.ioctl(self._end, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        self.raw = b""
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def text(self) -> str:
+        # not pyte's own `display`, which stops where half of a wide character was written over
+        lines = (self._screen.buffer[line] for line in range(self._screen.lines))
+        return "\n".join("".join(line[x].data for x in range(self._screen.columns)) for line in lines)
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether keys reach the program one by one and are not echoed, as a screen wants it and a shell does not."""
+        return not termios.tcgetattr(self._end)[3] & (termios.ICANON | termios.ECHO)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            os.write(self._end, KEYS.get(key, key).encode())
+
+    def wait_for(self, pattern: str, seconds: float = 15) -> re.Match[str]:
+        """Wait until the screen shows something."""
+        until = time.monotonic() + seconds
+        while not (found := re.search(pattern, self.text)):
+            assert time.monotonic() < until, f"{pattern!r} is not in:\n{self.text}"
+            self._read(0.05)
+        return found
+
+    def wait_for_end(self, seconds: float = 30) -> int:
+        until = time.monotonic() + seconds
+        while self._read(0.05):
+            assert time.monotonic() < until, self.text
+        _pid, status = os.waitpid(self._pid, 0)
+        self._pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self._pid, number)
+
+    def close(self) -> None:
+        """End the program if it still runs; what the terminal shows stays readable."""
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+            self._pid = 0
+        if self._end >= 0:
+            os.close(self._end)
+            self._end = -1
+
+    def _read(self, seconds: float) -> bool:
+        """Take in what the program has written; False once it has ended."""
+        if select.select([self._end], [], [], seconds)[0]:
+            try:
+                written = os.read(self._end, 1 << 16)
+            except OSError:
+                return False
+            self.raw += written
+            # pyte takes what follows `<` or `>` in these for text.
+            self._stream.feed(re.sub(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]", b"", written))
+        return True
