@@ -75,6 +75,7 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("demo", [])
     name = f"{worlds.TASK}-none{world.hostile.id('name of an index')}"
     yield Case("indexes remove", [name, "--yes"], code=2)
+    yield Case("indexes repair", [name], code=2)
 
 
 def _starting(world: World) -> Iterator[Case]:
@@ -104,6 +105,8 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
         "judgments export",
         [task, "--overwrite", "--out", folder / (hostile.name("exported judgments") + ".jsonl")],
     )
+    yield Case("judgments verify", [])
+    yield Case("judgments backup", [folder / (hostile.name("backup of the log") + ".sqlite")])
     yield Case("judgments export", [task, "--format", "trec", "--out", folder / "x.trec"], code=4)
     pool = folder / hostile.name("pool")
     yield Case(
