@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from searchapp.errors import InvalidFiles
 from searchapp.settings import Settings, without_passwords
-from searchapp.visible import escaped, visible, visible_line
+from searchapp.visible import escaped, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def say(settings: Settings, message: str) -> None:
     """Tell the person something on stderr, unless they asked for quiet."""
     if not settings.quiet:
-        _to_person(visible_line(message))
+        _to_person(_one_line(message))
 
 
 def warn(*lines: str) -> None:
@@ -37,8 +37,12 @@ def complain(*lines: str) -> None:
 
 
 def _begun(beginning: str, lines: Sequence[str]) -> None:
-    """Print lines, and nothing in a name that a line has ends it: it could pretend to be a line of the program."""
-    _to_person("\n".join(visible_line(line) for line in (beginning + lines[0], *lines[1:])))
+    _to_person("\n".join(_one_line(line) for line in (beginning + lines[0], *lines[1:])))
+
+
+def _one_line(text: str) -> str:
+    """A line in which nothing ends it: what follows in a name could pretend to be a line of the program."""
+    return text.replace("\n", "␊")
 
 
 def report_traceback() -> None:
