@@ -33,9 +33,14 @@ def index_mapping(name: str) -> dict[str, Any]:
     return read_json(folder("index_mappings") / f"{name}.json")
 
 
+GENERAL = "text"
+"""The folder of templates that need nothing of a task but text: a task has those of them that its own folder lacks."""
+
+
 def query_template(task: str, name: str) -> dict[str, Any]:
-    """The search body with placeholders `query_templates/<task>/<name>.json`."""
-    return read_json(folder("query_templates") / task / f"{name}.json")
+    """The search body with placeholders `query_templates/<task>/<name>.json`, else that of `GENERAL`."""
+    own, general = (folder("query_templates") / place / f"{name}.json" for place in (task, GENERAL))
+    return read_json(general if general.exists() and not own.exists() else own)
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ def register(app: typer.Typer) -> None:
         loaded = load(task)
         name = _annotator(annotator)
         assigned = None if assignment is None else assignments.read(assignment)
-        own = keys.load(settings.home, loaded.grades)
+        own = keys.load(settings.home, loaded.info.grades)
         author = Author(name, kind, Channel.plain if simple else Channel.interface)
         with (
             closing(open_engine(settings)) as engine,
@@ -140,7 +140,7 @@ def register(app: typer.Typer) -> None:
             for note in material.notes:
                 warn(note)
             if depth is None:
-                most = None if material.is_pool else loaded.judging_depth
+                most = None if material.is_pool else loaded.info.judging_depth
             desk = Desk(
                 Session(log, loaded.name, author),
                 topics,
@@ -171,7 +171,7 @@ def register(app: typer.Typer) -> None:
                 screen.run()
                 if screen.return_code:
                     raise typer.Exit(screen.return_code)
-            for line in summed_up(summary(desk), loaded.grades):
+            for line in summed_up(summary(desk), loaded.info.grades):
                 say(settings, line)
             left = desk.session.waiting
             say(

@@ -15,9 +15,9 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from searchapp.engines.base import Advance, no_progress
 from searchapp.errors import DataError
 from searchapp.fetching.sources import Member
+from searchapp.progress import Advance, no_progress
 
 MOST_ENTRIES = 100_000
 """An archive with more entries than this is refused."""

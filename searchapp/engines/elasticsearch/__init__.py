@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from searchapp.engines.base import Advance, EngineInfo, IndexInfo, IndexSpec, StoredVersion, no_progress
+from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, StoredVersion
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
 from searchapp.engines.elasticsearch.versions import Versions, all_stored
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
+from searchapp.progress import Advance, no_progress
 from searchapp.settings import Settings
 
 __all__ = ["ElasticsearchEngine"]

@@ -12,7 +12,7 @@ from elasticsearch import ApiError
 from elasticsearch.helpers import streaming_bulk
 
 from searchapp.digests import digest_json
-from searchapp.engines.base import Advance, IndexInfo, IndexSpec
+from searchapp.engines.base import IndexInfo, IndexSpec
 from searchapp.engines.elasticsearch.connection import (
     ATTEMPTS,
     FIRST_WAIT_SECONDS,
@@ -25,6 +25,7 @@ from searchapp.engines.elasticsearch.versions import Versions, building_alias
 from searchapp.engines.index_settings import canonical
 from searchapp.errors import EngineError, EngineRefused
 from searchapp.model import Document
+from searchapp.progress import Advance
 
 LONGEST_HIGHLIGHTED = 2**31 - 1
 """In characters: by default a longer text than a million would let every search that finds it fail."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import tenacity
 
-from searchapp.engines.base import Advance, Body, Explanation, Found, IndexInfo, Terms, no_progress
+from searchapp.engines.base import Body, Explanation, Found, IndexInfo, Terms
 from searchapp.engines.elasticsearch.connection import (
     ATTEMPTS,
     FIRST_WAIT_SECONDS,
@@ -20,6 +20,7 @@ from searchapp.engines.elasticsearch.connection import (
 from searchapp.engines.elasticsearch.versions import Versions
 from searchapp.errors import EngineRefused, QueryRefused
 from searchapp.model import AnalysisStep, Hit, Hits, Token, float32
+from searchapp.progress import Advance, no_progress
 
 BATCH_BODIES = 64
 BATCH_BYTES = 1024 * 1024

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.similarity import BM25, DEFAULT_B, DEFAULT_K1
-from searchapp.engines.index_settings import canonical
+from searchapp.engines.index_settings import NOT_INDEXED, canonical
 from searchapp.errors import DataError
 from searchapp.model import AnalysisStep, Token
 
@@ -25,9 +25,6 @@ FLOATS = ("double", "float")
 
 _WITHOUT_EFFECT = ("number_of_replicas", "auto_expand_replicas", "refresh_interval")
 """Settings of a server's indexes that no ranking depends on."""
-
-NOT_INDEXED = {"type": "object", "enabled": False}
-"""A property whose value, whatever it is, is kept with the document and never looked at."""
 
 _PARAMETERS = {
     TEXT: {"type", "fields", "analyzer", "search_analyzer", "similarity", "meta"},

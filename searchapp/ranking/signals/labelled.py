@@ -17,7 +17,8 @@ from searchapp.model import Document, Hits, Topic
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Need, Scorer, Signal
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import Advance, Index
+    from searchapp.engines.base import Index
+    from searchapp.progress import Advance
     from searchapp.ranking.tables import Table
     from searchapp.ranking.templates import TopicQuery
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.engines.base import Explanation, no_progress
+from searchapp.engines.base import Explanation
 from searchapp.model import Hits
+from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (
     Answer,
     Asked,
@@ -21,7 +22,7 @@ from searchapp.ranking.signals.base import (
 )
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import Advance
+    from searchapp.progress import Advance
     from searchapp.ranking.tables import Table
     from searchapp.ranking.templates import TopicQuery
 

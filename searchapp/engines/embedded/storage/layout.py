@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.digests import digest_file
-from searchapp.engines.base import Advance, IndexInfo, no_progress
+from searchapp.engines.base import IndexInfo
 from searchapp.errors import DataError, EngineRefused
+from searchapp.progress import Advance, no_progress
 
 FORMAT = 1
 """Raised when files of the same name mean something else."""
