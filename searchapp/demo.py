@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from searchapp import resources, tasks
+from searchapp import tasks
 from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
 from searchapp.engines.base import Engine
 from searchapp.evaluation import nlps
@@ -91,8 +91,8 @@ def indexed(sample: Sample, engine: Engine) -> int:
 def found(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchResult]:
     """What a person finds who types some words."""
     task = sample.task
-    recipe = recipes.load(task.name, task.info.search_recipe)
-    return search(open_index(task, engine), resources.index_mapping(task.info.mapping), recipe, words, size)
+    recipe = recipes.load(task.recipe_book(), task.info.search_recipe)
+    return search(open_index(task, engine), task.index_mapping(), recipe, words, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _evaluation(
     request = RunRequest(
         sample.collection,
         sample.split,
-        recipes.load(task.name, recipe, overrides),
+        recipes.load(task.recipe_book(), recipe, overrides),
         task.info.default_depth,
         "searchapp-demo",
         judged=judged,

@@ -198,7 +198,7 @@ def _agreement(settings: Settings) -> Check:
 
 def _trial_rankings(engine: Engine, task: Task) -> tuple[Ranking, ...]:
     collection = task.collection(SAMPLES / task.name)
-    recipe = recipes.load(task.name, task.info.default_recipe)
+    recipe = recipes.load(task.recipe_book(), task.info.default_recipe)
     try:
         index_task(task, engine, collection, Silent())
         topics = collection.topics("dev", Problems())

@@ -34,13 +34,12 @@ def index_mapping(name: str) -> dict[str, Any]:
 
 
 GENERAL = "text"
-"""The folder of templates that need nothing of a task but text: a task has those of them that its own folder lacks."""
+"""The folder of templates and recipes that need nothing of a task but text."""
 
 
 def query_template(task: str, name: str) -> dict[str, Any]:
-    """The search body with placeholders `query_templates/<task>/<name>.json`, else that of `GENERAL`."""
-    own, general = (folder("query_templates") / place / f"{name}.json" for place in (task, GENERAL))
-    return read_json(general if general.exists() and not own.exists() else own)
+    """The search body with placeholders `query_templates/<task>/<name>.json`."""
+    return read_json(folder("query_templates") / task / f"{name}.json")
 
 
 @dataclass(frozen=True, slots=True)

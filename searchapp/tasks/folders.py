@@ -49,7 +49,12 @@ def data_folder(task: Task, home: Path | None, given: Path | None = None) -> Pat
 
 def own_folder(task: Task, home: Path) -> Path:
     """Where a task's files are if nobody says anything else: beside its own file, or where `data get` puts them."""
-    return home / "data" / task.name if task.info.file is None else task.info.file.parent
+    return fetched(task.name, home) if task.info.file is None else task.info.file.parent
+
+
+def fetched(name: str, home: Path) -> Path:
+    """Where `data get` puts the files of a shared task."""
+    return home / "data" / name
 
 
 def remember(task: Task, home: Path, folder: Path) -> bool:

@@ -22,7 +22,7 @@ from searchapp.formats.texts import read_texts
 from searchapp.model import Document, Example, Topic
 from searchapp.names import refused
 from searchapp.resources import RecipeBook
-from searchapp.tasks import own_file
+from searchapp.tasks import own_file, templates
 from searchapp.tasks.base import Grades, OfficialFile, Part, Submission, Task, TaskInfo, Writer
 from searchapp.tasks.catalogue import OWN
 from searchapp.tasks.documents import Documents
@@ -46,7 +46,7 @@ def load(path: Path) -> Task:
         OwnFormat(info, described),
         index_mapping=lambda: _mapping(described, described.layout.fields),
         examples_index_mapping=lambda: None if solved is None else _mapping(described, solved),
-        recipe_book=lambda: _recipe_book(described),
+        recipe_book=lambda: _recipe_book(info, described),
     )
 
 
@@ -104,32 +104,25 @@ def _mapping(described: OwnFile, fields: Mapping[str, str]) -> dict[str, Any]:
     return {**mapping, "mappings": found}
 
 
-def _recipe_book(described: OwnFile) -> RecipeBook:
+def _recipe_book(info: TaskInfo, described: OwnFile) -> RecipeBook:
     shipped = {
         name: recipe
         for name, recipe in resources.recipes(resources.GENERAL).items()
         if described.examples is not None or not resources.learns(recipe)
     }
     recipes = {**shipped, **described.recipes}
-    return RecipeBook(described.name, described.path, recipes, partial(_template, described))
+    return RecipeBook(described.name, described.path, recipes, partial(_template, info, described))
 
 
-def _template(described: OwnFile, name: str) -> dict[str, Any]:
+def _template(info: TaskInfo, described: OwnFile, name: str) -> dict[str, Any]:
     if name.endswith(".json"):
         return resources.read_json(described.path.parent / name)
-    shipped = sorted(
-        file.stem for file in (resources.folder("query_templates") / resources.GENERAL).glob("*.json")
-    )
+    shipped = templates.general_names()
     if name not in shipped:
         raise DataError(
-            f"{described.path}: there is no template {refused(name, shipped)}, or name a "
-            ".json file of your own"
+            f"{described.path}: there is no template {refused(name, shipped)}, or name a .json file of your own"
         )
-    body = resources.query_template(resources.GENERAL, name)
-    if described.topics_are_documents:
-        itself = {"term": {"id": "{{topic.id}}"}}
-        body["query"] = {"bool": {"must": [body["query"]], "must_not": [itself]}}
-    return body
+    return templates.general(info, name)
 
 
 class OwnCollection:

@@ -4,31 +4,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from searchapp import resources
 from searchapp.model import Example, Topic
-from searchapp.tasks.base import Collection, OfficialFormat, Task, TaskInfo, Writer
+from searchapp.resources import RecipeBook
+from searchapp.tasks import templates
+from searchapp.tasks.base import Collection, OfficialFormat, P, Task, TaskInfo, Writer
+
+C = TypeVar("C", bound=Collection)
 
 
-def shipped(
-    info: TaskInfo, collection: Callable[[Path], Collection], official: OfficialFormat[Any, Any]
-) -> Task:
+def shipped(info: TaskInfo, collection: Callable[[Path], C], official: OfficialFormat[P, C]) -> Task:
     """A task with mappings by their names in `index_mappings/` and recipes by its own in `query_templates/`."""
 
-    def examples_mapping() -> dict[str, Any] | None:
-        return None if info.examples_mapping is None else resources.index_mapping(info.examples_mapping)
-
+    examples = info.examples_mapping
     return Task(
         info,
         collection,
         official,
-        partial(resources.index_mapping, info.mapping),
-        examples_mapping,
-        partial(resources.recipe_book, info.name),
+        index_mapping=lambda: resources.index_mapping(info.mapping),
+        examples_index_mapping=lambda: None if examples is None else resources.index_mapping(examples),
+        recipe_book=lambda: _recipe_book(info),
     )
+
+
+def _recipe_book(info: TaskInfo) -> RecipeBook:
+    """The task's own recipes; they may use the general templates, as long as it has none of the same name."""
+    own = resources.recipe_book(info.name)
+
+    def template(name: str) -> dict[str, Any]:
+        has_it = (own.file.parent / f"{name}.json").exists() or name not in templates.general_names()
+        return own.template(name) if has_it else templates.general(info, name)
+
+    return replace(own, template=template)
 
 
 def relevant_alike(topic: Topic, grades: Mapping[str, float]) -> Example:
