@@ -5,9 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNS := $(VENV)/.runs
 STAMP := $(VENV)/.installed
+LOCK := $(VENV)/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+  --custom-compile-command 'make lock' pyproject.toml -
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-full check format elasticsearch clean
+.PHONY: help venv demo test test-full check format elasticsearch lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,15 +17,18 @@ help: ## List the targets
 venv: $(STAMP) ## Create .venv with searchapp and the development tools
 
 # What it takes to run searchapp: the development tools are half as large again, and slower to install.
-$(RUNS): pyproject.toml constraints.txt
+# The files that are installed are those whose hashes are known here; searchapp itself is built with what is installed.
+# To compile all of them takes longer than to fetch them, and few are imported.
+$(RUNS): pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "searchapp needs Python 3.11 or newer and $(PYTHON) is older: make PYTHON=python3.12" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-$(STAMP): $(RUNS)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+$(STAMP): $(RUNS) requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.txt
 	touch $@
 
 demo: $(RUNS) ## Run the demonstration: no server, no network
@@ -47,6 +52,12 @@ format: $(STAMP) ## Format the code
 
 elasticsearch: $(STAMP) ## Start an Elasticsearch to work with, until Ctrl-C
 	$(BIN)/python -m tests.server
+
+lock: ## Write the requirements files after a version in pyproject.toml has changed
+	$(PYTHON) -m venv $(VENV)/lock
+	$(VENV)/lock/bin/python -m pip install --quiet uv==0.13.9
+	printf 'hatchling==1.33.0\neditables==0.5\n' | $(LOCK) -o requirements.txt
+	printf 'editables==0.5\n' | $(LOCK) --extra dev -o requirements-dev.txt
 
 clean: ## Remove .venv and all that the tools leave
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

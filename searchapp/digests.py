@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError
+from searchapp.inputs import open_file
 from searchapp.model import Document
 
 
@@ -24,7 +25,7 @@ def digest_file(path: Path) -> str:
         DataError: the file can't be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
@@ -71,4 +72,4 @@ class DocumentsDigest:
 
 def _canonical(value: Any) -> bytes:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8")
+    return text.encode("utf-8", "backslashreplace")  # half a character as JSON's escape of it

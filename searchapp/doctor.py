@@ -18,11 +18,12 @@ from pathlib import Path
 import searchapp
 from searchapp import tasks
 from searchapp.engines import open_engine
-from searchapp.engines.base import Engine
+from searchapp.engines.base import Engine, State
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.storage.layout import Damaged
 from searchapp.errors import EngineError, SearchappError
 from searchapp.formats.problems import Problems
+from searchapp.indexes import remedy, versions
 from searchapp.indexing import index_task
 from searchapp.model import Ranking
 from searchapp.progress import Progress, Silent
@@ -97,7 +98,7 @@ def _disk(settings: Settings) -> Check:
 
 
 def _choice(settings: Settings) -> str:
-    where = f" at {settings.url}" if settings.engine == "elasticsearch" else ""
+    where = f" at {settings.address}" if settings.engine == "elasticsearch" else ""
     why = (
         "is the default"
         if settings.engine_chosen_by == "default"
@@ -120,6 +121,7 @@ def _indexes(settings: Settings) -> Iterator[Check]:
         with closing(open_engine(settings)) as engine:
             for name in tasks.names():
                 yield _index(engine, name)
+            yield from _other_indexes(engine)
     except SearchappError as error:
         yield Check("indexes", Verdict.failed, str(error))
 
@@ -127,13 +129,29 @@ def _indexes(settings: Settings) -> Iterator[Check]:
 def _index(engine: Engine, name: str) -> Check:
     try:
         info = engine.index_info(name)
+        flaw = engine.flaw(name)
     except SearchappError as error:
         return Check(f"index {name}", Verdict.failed, str(error))
+    if flaw:
+        return Check(f"index {name}", Verdict.failed, f"{flaw}: {remedy(name)}")
     if info is None and isinstance(engine, EmbeddedEngine) and name in engine.names():
         return Check(f"index {name}", Verdict.warning, "none that can be used, see its files below")
     if info is None:
         return Check(f"index {name}", Verdict.ok, f"none yet: `searchapp index {name} --data DIR` makes one")
     return Check(f"index {name}", Verdict.ok, f"{info.documents:,} documents, built {info.created}")
+
+
+def _other_indexes(engine: Engine) -> Iterator[Check]:
+    """What is wrong with indexes of solved topics, of some splits, and of the user's own tasks."""
+    owners = {one.name: one.info.owner for one in versions(engine) if one.info and one.state is State.serves}
+    for name in sorted(owners.keys() - set(tasks.names())):
+        try:
+            flaw = engine.flaw(name)
+        except SearchappError as error:
+            yield Check(f"index {name}", Verdict.failed, str(error))
+        else:
+            if flaw:
+                yield Check(f"index {name}", Verdict.failed, f"{flaw}: {remedy(name, owners[name])}")
 
 
 def _files(settings: Settings, progress: Progress) -> Iterator[Check]:
@@ -180,7 +198,9 @@ def _agreement(settings: Settings) -> Check:
         if settings.engine == "elasticsearch":
             return Check(name, Verdict.failed, f"not compared: {error}")
         return Check(
-            name, Verdict.ok, f"not compared: no Elasticsearch answers at {settings.url}, and none is needed"
+            name,
+            Verdict.ok,
+            f"not compared: no Elasticsearch answers at {settings.address}, and none is needed",
         )
     embedded = open_engine(dataclasses.replace(trial, engine="embedded"))
     with closing(server), closing(embedded):

@@ -5,7 +5,8 @@
     ├── EngineError                3  the engine is unreachable or refused
     │   ├── EngineUnreachable      3    no answer: wrong address, not running, TLS, timeouts
     │   └── EngineRefused          3    an answer that says no: credentials, version, mapping, load
-    │       └── QueryRefused       3      to one query of a batch
+    │       ├── QueryRefused       3      to one query of a batch
+    │       └── BeingBuilt         3      another process builds this index
     ├── DataError                  4  a file is not what its format promises
     │   ├── InvalidFiles           4    one or more files, with every problem found in them
     │   └── NotScorable            4    the official scorer would not score this file
@@ -17,8 +18,9 @@ what to do about it; it is printed as it stands, without a traceback.
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -26,6 +28,27 @@ class SearchappError(Exception):
     """Base of all errors that are meant for the person at the keyboard."""
 
     exit_code = 1
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Python would call the class with the message alone, whatever its __init__ takes: an error that a worker
+        # raised would then be another one here, or none that can be read.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(
+    kind: type[SearchappError], arguments: tuple[object, ...], state: Mapping[str, object]
+) -> SearchappError:
+    """An error as it was when it was pickled; `__init__` has run already, in the other process."""
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
+
+
+def is_lack_of_memory(error: BaseException) -> bool:
+    """Whether an exception says that the system has no memory left: Python, a system call, or what loads libraries."""
+    if isinstance(error, ImportError | RuntimeError):
+        return any(words in str(error) for words in ("failed to map segment", "can't start new thread"))
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
 
 
 class UsageError(SearchappError):
@@ -54,6 +77,14 @@ class QueryRefused(EngineRefused):
     def __init__(self, message: str, place: int) -> None:
         self.place = place
         super().__init__(message)
+
+
+class BeingBuilt(EngineRefused):
+    """Another process builds the same index at this moment; `builder` is its number, if it is known."""
+
+    def __init__(self, index: str, builder: str) -> None:
+        self.builder = builder or "unknown"
+        super().__init__(f"process {self.builder} is building {index} at this moment: wait until it is done")
 
 
 class DataError(SearchappError):

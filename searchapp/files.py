@@ -1,7 +1,13 @@
-"""Files and folders that are written whole or not at all."""
+"""Files and folders that are written whole or not at all.
+
+What is being written has a hidden name beside its own, `.NAME.searchapp-<16 digits>.tmp`, and a lock, which the system
+gives back however the process ends: the next one that writes there removes what nobody holds any more.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import re
 import secrets
@@ -15,6 +21,10 @@ from typing import BinaryIO
 from searchapp.errors import SearchappError, UsageError
 
 ABANDONED_SECONDS = 3600.0
+"""The age from which on a thing is taken for left over where nothing can be locked, or was not by an older version."""
+
+_OURS = re.compile(r"\.(?P<name>.+)\.searchapp-[0-9a-f]{16}\.(?P<kind>tmp|old)")
+_OLDER = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{12}\.tmp")
 
 
 def first_there(folder: Path, names: Sequence[str]) -> Path:
@@ -42,18 +52,21 @@ def whole_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
         # A device or a pipe can't be replaced, only written to.
         yield from _written_directly(path)
         return
-    temporary = _beside(path)
+    _remove_abandoned(path)
+    temporary = None
     try:
-        with temporary.open("xb") as file:
+        temporary, descriptor = _begun(path)
+        with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+            temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
         raise SearchappError(_failed(path, error)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
 
 
 def _written_directly(path: Path) -> Iterator[BinaryIO]:
@@ -73,14 +86,14 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         SearchappError: the disk is full, or the parent may not be written to.
     """
     path = path.resolve()  # where a link leads to is what is replaced, not the link
+    _remove_abandoned(path)
     if path.exists() and not replace:
         raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
     made = [parent for parent in path.parents if not parent.exists()]
-    temporary = _beside(path)
+    temporary = descriptor = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(path)
-        temporary.mkdir()
+        temporary, descriptor = _begun(path, folder=True)
         yield temporary
         for file in temporary.iterdir():
             with file.open("rb") as opened:
@@ -89,13 +102,17 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         _put_in_place(temporary, path)
         sync_folder(path.parent)
     except BaseException as error:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
         for parent in made:
             with suppress(OSError):
                 parent.rmdir()
         if isinstance(error, OSError):
             raise SearchappError(_failed(path, error)) from error
         raise
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def write_files(
@@ -133,27 +150,95 @@ def _put_in_place(temporary: Path, path: Path) -> None:
     if not path.exists():
         temporary.rename(path)
         return
-    old = _beside(path)
-    path.rename(old)
+    old = beside(path, "old")
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        temporary.rename(path)
-    except OSError:
-        old.rename(path)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+        _lock(descriptor)  # nobody shall take for left over what this process may have to put back
+        path.rename(old)
+        try:
+            temporary.rename(path)
+        except OSError:
+            old.rename(path)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        os.close(descriptor)
 
 
-def _beside(path: Path) -> Path:
+def beside(path: Path, kind: str = "tmp") -> Path:
     """A hidden name in the same folder, hence on the same file system, that nothing else uses."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    return path.with_name(f".{path.name}.searchapp-{secrets.token_hex(8)}.{kind}")
+
+
+def _begun(path: Path, *, folder: bool = False) -> tuple[Path, int]:
+    """A new file or folder beside a path, open and locked."""
+    while True:
+        temporary = beside(path, "tmp")
+        if folder:
+            temporary.mkdir()
+        try:
+            descriptor = os.open(
+                temporary, os.O_RDONLY if folder else os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666
+            )
+        except OSError as error:
+            if folder and isinstance(error, FileNotFoundError):
+                continue  # another process took it for left over before it was locked
+            with suppress(OSError):
+                temporary.rmdir()
+            raise
+        if _lock(descriptor) is not False and _is_still_there(temporary, descriptor):
+            return temporary, descriptor
+        os.close(descriptor)
+
+
+def _is_still_there(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Hold the lock of an open file or folder; False if another process does, None where there are no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove what processes that were killed have left of this path; the young may still be at work."""
-    pattern = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{12}\.tmp")
-    for entry in path.parent.iterdir():
-        if pattern.fullmatch(entry.name) and time.time() - entry.lstat().st_mtime > ABANDONED_SECONDS:
+    """Remove what processes that were killed have left in the folder of a path; none of it is needed.
+
+    What stood in the place of a folder, and was moved away when the process was killed, is put back.
+    """
+    with suppress(OSError):
+        for entry in list(os.scandir(path.parent)):
+            ours = _OURS.fullmatch(entry.name)
+            older = _OLDER.fullmatch(entry.name)
+            if ours or (older and older["name"] == path.name):
+                with suppress(OSError):
+                    _remove_if_abandoned(Path(entry.path), locks=ours is not None)
+
+
+def _remove_if_abandoned(entry: Path, *, locks: bool) -> None:
+    descriptor = os.open(entry, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        held = _lock(descriptor) if locks else None
+        old_enough = time.time() - os.fstat(descriptor).st_mtime > ABANDONED_SECONDS
+        if held is False or (held is None and not old_enough):
+            return
+        match = _OURS.fullmatch(entry.name)
+        if match and match["kind"] == "old" and not (place := entry.with_name(match["name"])).exists():
+            entry.rename(place)
+        elif entry.is_dir():
             shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink()
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
@@ -165,5 +250,13 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def reason(error: OSError) -> str:
+    """Why the system refused, in words, with what to do where that is not plain."""
+    words = (error.strerror or str(error)).lower()
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return f"{words}: allow more with `ulimit -n 1024`"
+    return words
+
+
 def _failed(path: Path, error: OSError) -> str:
-    return f"{path} could not be written: {(error.strerror or str(error)).lower()}; nothing was left behind"
+    return f"{path} could not be written: {reason(error)}; nothing was left behind"

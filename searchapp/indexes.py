@@ -36,6 +36,16 @@ def task_of(version: StoredVersion) -> str:
     return _shipped(name) or name.removeprefix(catalogue.OWN)
 
 
+def remedy(name: str, owner: str = "") -> str:
+    """What to do about an index that holds something else than it should, as the end of a sentence.
+
+    `owner` is the task file that it was made for, empty for a task that searchapp ships.
+    """
+    if name.startswith(EXAMPLES):
+        return "the next `searchapp rank` that needs it builds it anew"
+    return f"build it anew with `searchapp index {owner or _shipped(name) or name} --rebuild`"
+
+
 def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
     """The user's own tasks whose documents are indexed, in the order of their names."""
     return [

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from searchapp.digests import DocumentsDigest, digest_json
 from searchapp.engines.base import Engine, Index, IndexInfo, IndexSpec
-from searchapp.errors import DataError, EngineRefused, UsageError
+from searchapp.errors import BeingBuilt, DataError, EngineRefused, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Advance, Progress
@@ -20,8 +21,16 @@ T = TypeVar("T")
 EXAMPLES = "examples-"
 """How the names of the indexes of solved topics begin."""
 
+EXAMPLES_ATTEMPTS = 5
+"""How often solved topics are indexed that others replace by theirs at once."""
+
 FORMAT = 1
 """Part of every index digest: raised when the same inputs shall give another index."""
+
+PATIENCE_SECONDS = 60.0
+"""How long a process waits for another one that builds the same index."""
+
+PAUSE_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +77,8 @@ def index_task(
     """Make the indexes of a task serve the documents of a collection.
 
     Everything in its folder is read and checked before the engine is asked for anything: with invalid files
-    nothing is indexed. An index of the same mapping, documents and shards is left alone unless `rebuild`; one of
-    splits that the folder does not have is removed.
+    nothing is indexed. An index of the same mapping, documents and shards is left alone unless `rebuild`, or unless
+    it does not hold what it was built from; one of splits that the folder does not have is removed.
 
     Raises:
         UsageError: the index of that name was made for another task file, and `rebuild` is not set.
@@ -101,19 +110,51 @@ def index_task(
     for name, documents in seen.items():
         digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": documents.hexdigest()})
         info = serving[name]
-        if info is not None and (info.digest, info.shards) == (digest, shards) and not rebuild:
+        unchanged = info is not None and (info.digest, info.shards) == (digest, shards)
+        if info is not None and unchanged and not rebuild and not engine.flaw(name):
             indexes.append(ServingIndex(info, built=False))
             continue
         spec = IndexSpec(mapping, documents.count, digest, documents.hexdigest(), shards, _owner(task))
-        with progress.stage("indexing", documents.count) as advance:
-            # Asked for again instead of kept: the documents of a large collection need not fit into memory.
-            read = collection.indexes[name].read(Problems(lenient=True))
-            again = _unchanged(read, documents, collection.folder)
-            indexes.append(ServingIndex(engine.build(name, spec, again, advance), built=True))
+        # Asked for again instead of kept: the documents of a large collection need not fit into memory.
+        again = _Again(collection, name, documents)
+        indexes.append(_build(engine, name, spec, info, again, "indexing", progress))
     removed = tuple(name for name, info in serving.items() if info is not None and name not in seen)
     for name in removed:
         engine.remove(name)
     return IndexOutcome(tuple(indexes), problems, missing_files(task, collection), removed)
+
+
+def _build(
+    engine: Engine,
+    name: str,
+    spec: IndexSpec,
+    before: IndexInfo | None,
+    documents: Iterable[Document],
+    label: str,
+    progress: Progress,
+) -> ServingIndex:
+    """Build an index, which waits for another process that is at it.
+
+    What another one has built since `before` served is taken if it is the same.
+
+    Raises:
+        BeingBuilt: the other process takes longer than `PATIENCE_SECONDS`.
+    """
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        serving = engine.index_info(name)
+        wanted = spec.digest, spec.shards, spec.owner
+        made = serving and serving != before and (serving.digest, serving.shards, serving.owner) == wanted
+        if serving and made and not engine.flaw(name):
+            return ServingIndex(serving, built=False)
+        try:
+            with progress.stage(label, spec.documents) as advance:
+                return ServingIndex(engine.build(name, spec, documents, advance), built=True)
+        except BeingBuilt as busy:
+            if time.monotonic() > until:
+                raise
+            with progress.stage(f"waiting for process {busy.builder}"):
+                time.sleep(PAUSE_SECONDS)
 
 
 def missing_files(task: Task, collection: Collection) -> tuple[Path, ...]:
@@ -180,12 +221,29 @@ def index_examples(
         pass
     digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": seen.hexdigest()})
     name = examples_name(task.info.index_name, split, judged=bool(judged))
-    serving = engine.index_info(name)
-    if serving is None or serving.digest != digest:
-        with progress.stage("indexing solved topics", seen.count) as advance:
-            spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), owner=_owner(task))
-            engine.build(name, spec, documents, advance)
-    return engine.open(name), examples
+    spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), owner=_owner(task))
+    return _examples_index(engine, name, spec, documents, progress), examples
+
+
+def _examples_index(
+    engine: Engine, name: str, spec: IndexSpec, documents: Sequence[Document], progress: Progress
+) -> Index:
+    """An index of solved topics; others may replace it by one of their own solved topics at any moment.
+
+    Raises:
+        EngineRefused: they do so again and again.
+    """
+    for _ in range(EXAMPLES_ATTEMPTS):
+        serving = engine.index_info(name)
+        if serving is None or serving.digest != spec.digest or engine.flaw(name):
+            _build(engine, name, spec, serving, documents, "indexing solved topics", progress)
+        index = engine.open(name)
+        if index.info.digest == spec.digest:
+            return index
+    raise EngineRefused(
+        f"others rank with other solved topics at the same time, in the same index {name}: "
+        "rank again when they are done"
+    )
 
 
 def read_examples(
@@ -246,6 +304,8 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
                 "the split's files"
             )
         raise EngineRefused(f"nothing of {task.name} is indexed yet: make its index with {command}")
+    if name != task.name and (flaw := engine.flaw(name)):
+        raise EngineRefused(f"{flaw}: build it anew with `searchapp index {task.reference} --rebuild`")
     index = engine.open(name)
     if index.info.owner != _owner(task):
         raise EngineRefused(
@@ -292,9 +352,19 @@ def _counted(items: Iterator[T], advance: Advance) -> Iterator[T]:
         yield item
 
 
-def _unchanged(documents: Iterator[Document], seen: DocumentsDigest, data: Path) -> Iterator[Document]:
-    """The documents on their second reading; ends with an error if they are not those of the first."""
-    again = DocumentsDigest()
-    yield from again.watch(documents)
-    if again.hexdigest() != seen.hexdigest():
-        raise DataError(f"the files in {data} changed while they were indexed: index again")
+class _Again:
+    """The documents of an index on their next reading; it ends with an error if they are not those of the first."""
+
+    def __init__(self, collection: Collection, name: str, seen: DocumentsDigest) -> None:
+        self._collection = collection
+        self._name = name
+        self._seen = seen
+
+    def __iter__(self) -> Iterator[Document]:
+        again = DocumentsDigest()
+        documents = self._collection.indexes[self._name].read(Problems(lenient=True))
+        yield from again.watch(documents)
+        if again.hexdigest() != self._seen.hexdigest():
+            raise DataError(
+                f"the files in {self._collection.folder} changed while they were indexed: index again"
+            )

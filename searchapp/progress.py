@@ -7,11 +7,18 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 Advance = Callable[[int], None]
-"""Called with the number of further items done, for a progress bar."""
+"""Called with the number of further items done, for a progress bar; a negative one when work is begun anew."""
+
+Notify = Callable[[str], None]
+"""Called with a sentence for the person who waits: what for, and how long at most."""
 
 
 def no_progress(_done: int) -> None:
     """The `Advance` of a caller that shows no progress."""
+
+
+def no_notice(_sentence: str) -> None:
+    """The `Notify` of a caller that nobody watches."""
 
 
 class Progress(Protocol):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from searchapp.errors import DataError, SearchappError
 from searchapp.files import whole_file
+from searchapp.inputs import parse_json, read_text
 
 FILE = "folders.json"
 FORMAT = 1
@@ -35,13 +36,13 @@ def folders(home: Path) -> dict[str, Path]:
     """
     path = home / FILE
     try:
-        held = json.loads(path.read_bytes())
+        held = parse_json(read_text(path), file_names=True)
         version, found = held["format"], held["folders"]
         if version == FORMAT and all(isinstance(folder, str) for folder in found.values()):
             return {task: Path(folder) for task, folder in found.items()}
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         version = None
     if isinstance(version, int) and version > FORMAT:
         raise _Newer(

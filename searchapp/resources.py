@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, UsageError
+from searchapp.inputs import parse_json, parse_toml, read_text
 
 _PACKAGE = Path(__file__).parent
 
@@ -74,21 +75,21 @@ def recipes(task: str) -> Mapping[str, Mapping[str, Any]]:
     """The recipes of a task, by name, from `query_templates/<task>/recipes.toml`."""
     path = folder("query_templates") / task / "recipes.toml"
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(read_text(path))
     except FileNotFoundError:
         return {}
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{path}: not TOML: {error}") from error
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file.
+def read_json(path: Path, *, file_names: bool = False) -> dict[str, Any]:
+    """A JSON object from a file; `file_names` as in `inputs.parse_json`.
 
     Raises:
         DataError: the file is missing or can't be read, is not UTF-8, not JSON or no object.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = parse_json(read_text(path), file_names=file_names)
     except FileNotFoundError as error:
         raise DataError(f"{path}: there is no such file") from error
     except OSError as error:

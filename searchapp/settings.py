@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from searchapp.errors import UsageError
@@ -25,20 +25,23 @@ class Settings:
     """One resolved set of values.
 
     `engine_chosen_by` says what made the engine the one in use: "default", "--url", "SEARCHAPP_ENGINE".
-    Credentials are `api_key`, or `username` and `password`; those in `url` are used but never shown.
+    Credentials are `api_key`, or `username` and `password`; those in `url` are used but never shown: what may be
+    shown of it is `address`.
     `ca_certs` is a PEM file of the authorities that the server's certificate is checked against, the system's
     when None. Every index and alias that searchapp makes begins with `index_prefix`. `data_mirror` is an address that
     official data is fetched from instead of its sources. With `shared`, judgments are exchanged with everybody who
-    uses the same server and prefix.
+    uses the same server and prefix: the one at `url`, which is the engine as well unless another one is chosen.
+    `url_given` says that somebody has named it.
     """
 
     home: Path
     engine: str = ENGINES[0]
     engine_chosen_by: str = "default"
-    url: str = DEFAULT_URL
-    api_key: str | None = None
+    url: str = field(default=DEFAULT_URL, repr=False)
+    url_given: bool = False
+    api_key: str | None = field(default=None, repr=False)
     username: str | None = None
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
     ca_certs: Path | None = None
     index_prefix: str = DEFAULT_INDEX_PREFIX
     data_mirror: str | None = None
@@ -47,9 +50,31 @@ class Settings:
     verbose: bool = False
 
     @property
+    def address(self) -> str:
+        """The server's address as it may be shown, stored and logged."""
+        return without_credentials(self.url)
+
+    @property
     def judgments(self) -> Path:
         """The file with all judgments, unless another one is named."""
         return self.home / "judgments.sqlite"
+
+    def on_disk(self) -> Settings:
+        """The same with the engine that needs no server."""
+        return replace(self, engine=ENGINES[0])
+
+
+def without_credentials(url: str) -> str:
+    """An address as it may be shown: without user, password and query, however wrong the rest of it is."""
+    # Up to the last @: a password may hold any character, also one that a right address would escape.
+    return re.sub(r"^([a-z][a-z0-9+.-]*://)?.*@", r"\1", url, flags=re.DOTALL | re.IGNORECASE).partition("?")[
+        0
+    ]
+
+
+def without_passwords(text: str) -> str:
+    """A text in which no address shows a user or a password, whoever wrote it."""
+    return re.sub(r"(\b[a-z][a-z0-9+.-]*://)[^\s/?#]*@", r"\1", text, flags=re.IGNORECASE)
 
 
 def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings:
@@ -86,6 +111,7 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
         engine=engine,
         engine_chosen_by=chosen_by,
         url=value("url") or DEFAULT_URL,
+        url_given=bool(value("url")),
         api_key=api_key,
         username=username,
         password=password,

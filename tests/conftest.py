@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,16 @@ TEST_SECONDS = 300 if PROFILE == "short" else 1800
 hypothesis.settings.register_profile("short", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("full", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile(PROFILE)
+
+
+def pytest_configure() -> None:
+    """Let the programs that tests start be interrupted, also where nobody can interrupt the tests.
+
+    In the background of a script, and with many runners, SIGINT is ignored, and stays so in every new program. What a
+    process handles is at its default in one, so that here it is handled: by going on.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda *_: None)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at `-m`

@@ -311,6 +311,17 @@ def test_a_node_that_was_killed_starts_again_with_its_data(secured_node: Node) -
     assert secured_node.server.request("GET", "/kept").status == 200
 
 
+def test_a_node_that_is_paused_keeps_its_connections_and_answers_later(secured_node: Node) -> None:
+    secured_node.pause()
+    try:
+        assert secured_node.running
+        with pytest.raises(TimeoutError):
+            secured_node.server.request("GET", "/", timeout=0.5)
+    finally:
+        secured_node.resume()
+    assert secured_node.server.request("GET", "/").status == 200
+
+
 class DiesAtOnce:
     """A host whose server writes to its log and ends."""
 
@@ -327,6 +338,12 @@ class DiesAtOnce:
         return []
 
     def kill(self, plan: Plan) -> None:
+        pass
+
+    def pause(self, plan: Plan) -> None:
+        pass
+
+    def resume(self, plan: Plan) -> None:
         pass
 
     def discard(self, plan: Plan) -> None:

@@ -92,3 +92,55 @@ def test_an_old_server_refuses_the_media_type_of_a_new_client() -> None:
     assert response.status == 400
     assert error["type"] == "media_type_header_exception"
     assert "must be either version 8 or 7, but found 9" in error["caused_by"]["reason"]
+
+
+def stored(server: Server, index: str) -> int:
+    server.request("POST", f"/{index}/_refresh", timeout=60)
+    count: int = server.request("GET", f"/{index}/_count").json()["count"]
+    return count
+
+
+def test_the_proxy_loses_an_answer_after_the_work_was_done(
+    fault_proxy: FaultProxy, index_prefix: str
+) -> None:
+    server = Server(fault_proxy.url)
+    fault_proxy.lose(path="/_bulk")
+    with pytest.raises(http.client.RemoteDisconnected):
+        server.request("POST", "/_bulk", bulk_lines(index_prefix, "1"), timeout=60)
+    fault_proxy.lose(path="/_bulk", status=504)
+    assert server.request("POST", "/_bulk", bulk_lines(index_prefix, "2"), timeout=60).status == 504
+    assert stored(server, index_prefix) == 2
+
+
+def test_the_proxy_shortens_an_answer_as_if_it_were_whole(fault_proxy: FaultProxy) -> None:
+    server = Server(fault_proxy.url)
+    whole = server.request("GET", "/").body
+    fault_proxy.shorten()
+    assert server.request("GET", "/").body == whole[: len(whole) // 2]
+
+
+def test_the_proxy_passes_a_request_on_twice(fault_proxy: FaultProxy, index_prefix: str) -> None:
+    server = Server(fault_proxy.url)
+    fault_proxy.double(path="/_doc$")
+    server.request("POST", f"/{index_prefix}/_doc", {"a": 1}, timeout=60)
+    assert stored(server, index_prefix) == 2
+
+
+def test_the_proxy_disturbs_by_chance_and_the_same_seed_disturbs_the_same(fault_proxy: FaultProxy) -> None:
+    server = Server(fault_proxy.url)
+
+    def outcomes(seed: int) -> list[str]:
+        fault_proxy.heal()
+        fault_proxy.disturb(0.5, seed, seconds=0.1)
+        seen = []
+        for _ in range(30):
+            try:
+                answer = server.request("GET", "/")
+                seen.append(f"{answer.status} {len(answer.body)}")
+            except (OSError, http.client.HTTPException) as error:
+                seen.append(type(error).__name__)
+        return seen
+
+    first = outcomes(7)
+    assert first == outcomes(7) != outcomes(8)
+    assert len(set(first)) > 3 and 8 < fault_proxy.disturbed < 82

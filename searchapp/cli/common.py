@@ -15,7 +15,8 @@ import typer
 from searchapp.cli import complete
 from searchapp.cli.commands import Command
 from searchapp.cli.output import complain, report_traceback
-from searchapp.errors import DataError, SearchappError
+from searchapp.errors import DataError, SearchappError, is_lack_of_memory
+from searchapp.files import reason
 from searchapp.settings import Settings, resolve
 
 if TYPE_CHECKING:
@@ -154,11 +155,14 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
         return 130
     except typer.Exit:
         raise
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else "the output could not be written: "
-        _report(f"{where}{(error.strerror or str(error)).lower()}", verbose)
-        return 1
     except Exception as error:
+        if is_lack_of_memory(error):
+            _report("there is not enough memory: end other programs, or allow more with `ulimit -v`", verbose)
+            return 1
+        if isinstance(error, OSError):
+            where = f"{error.filename}: " if error.filename else "the output could not be written: "
+            _report(f"{where}{reason(error)}", verbose)
+            return 1
         kind = type(error).__name__
         _report(f"an internal error, {kind} ({error}): please report it with what --verbose prints", verbose)
         return 1

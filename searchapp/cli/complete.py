@@ -259,7 +259,7 @@ def _described(run: Path) -> Mapping[str, Any]:
     from searchapp import resources
     from searchapp.runs.directory import MANIFEST
 
-    return resources.read_json(run / MANIFEST)
+    return resources.read_json(run / MANIFEST, file_names=True)
 
 
 def _task_of(run: Path) -> str:
@@ -269,11 +269,11 @@ def _task_of(run: Path) -> str:
 
 def _is_task_file(path: Path) -> bool:
     """Whether a TOML file looks like that of a task, and not like somebody's project file."""
-    import tomllib
+    from searchapp.inputs import parse_toml, read_text
 
     try:
         if path.stat().st_size > LARGEST_TASK_FILE:
             return False
-        return {"name", "documents"} <= tomllib.loads(path.read_text(encoding="utf-8")).keys()
+        return {"name", "documents"} <= parse_toml(read_text(path)).keys()
     except (OSError, ValueError):
         return False

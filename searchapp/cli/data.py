@@ -19,7 +19,7 @@ from searchapp.cli.commands import Group
 from searchapp.cli.common import JsonOption, command
 from searchapp.cli.output import ask, print_json, say, stderr_console, stdout_console, warn
 from searchapp.errors import DataError, InvalidFiles, Problem, SearchappError, UsageError
-from searchapp.settings import Settings
+from searchapp.settings import Settings, without_passwords
 
 if TYPE_CHECKING:
     from searchapp.cli.output import Console
@@ -226,7 +226,8 @@ def _show(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]) -> 
     if kept := kept_bytes(plan.folder):
         facts.append(("kept", f"{decimal(kept)} from an earlier attempt"))
     facts.append(("into", str(plan.folder)))
-    facts += [("from", address) for address in _addresses(map(downloader.address, plan.downloads))]
+    addresses = _addresses(without_passwords(downloader.address(one)) for one in plan.downloads)
+    facts += [("from", address) for address in addresses]
     facts += [("home", plan.source.page), ("terms", plan.source.terms)]
     console = stderr_console()
     console.print(plan.source.task, style="bold")

@@ -247,5 +247,5 @@ def _grades(
         )
     with open_log(settings, log, task.name) as opened:
         _, view = of_task(opened, task.name)
-    require_known(folding.annotators, view, task.name)
-    return judged(view, folding).grades
+        require_known(folding.annotators, view, task.name)
+        return judged(view, folding).grades

@@ -58,7 +58,7 @@ def register(app: typer.Typer) -> None:
 
         loaded = load(task)
         collection = loaded.collection(data_of(settings, loaded, data))
-        with closing(open_engine(settings)) as engine:
+        with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
             outcome = index_task(
                 loaded,
                 engine,

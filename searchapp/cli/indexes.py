@@ -1,9 +1,10 @@
-"""`searchapp indexes`: what the engine holds, and what need not be held any more."""
+"""`searchapp indexes`: what the engine holds, what need not be held any more, and what must serve again."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,19 +13,20 @@ import typer
 from searchapp.cli import complete
 from searchapp.cli.commands import Group
 from searchapp.cli.common import JsonOption, command
-from searchapp.cli.output import ask, print_json, say, stdout_console
-from searchapp.errors import SearchappError, UsageError
+from searchapp.cli.output import ask, print_json, say, show, stdout_console
+from searchapp.errors import EngineRefused, SearchappError, UsageError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from searchapp.engines.base import StoredVersion
+    from searchapp.engines.elasticsearch import ElasticsearchEngine, Repair
 
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    group = typer.Typer(cls=Group, help="List and remove indexes.", no_args_is_help=True)
+    group = typer.Typer(cls=Group, help="List, remove and repair indexes.", no_args_is_help=True)
     app.add_typer(group, name="indexes")
 
     @command(group, "list")
@@ -79,6 +81,49 @@ def register(app: typer.Typer) -> None:
         for name in found:
             say(settings, f"{name} is removed")
 
+    @command(group)
+    def repair(
+        settings: Settings,
+        name: Annotated[
+            str | None,
+            typer.Argument(
+                help="An index, as `searchapp indexes list` names it; all of them by default.",
+                show_default=False,
+            ),
+        ] = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Let one version of each index on an Elasticsearch serve, and remove what builders have left.
+
+        Builders of an earlier searchapp could leave an alias on two versions, and then every command refuses. Of those
+        the newest one stays that holds what it was built from. What else is wrong with an index is reported.
+        """
+        from searchapp import indexes
+
+        if settings.engine != "elasticsearch":
+            raise UsageError(
+                "indexes of the embedded engine need no repair: give the address of an Elasticsearch with --url or "
+                "SEARCHAPP_URL"
+            )
+        from searchapp.engines.elasticsearch import ElasticsearchEngine
+
+        with closing(
+            ElasticsearchEngine.connect(settings, lambda sentence: say(settings, sentence))
+        ) as engine:
+            found = indexes.versions(engine)
+            chosen = indexes.named(found, [name] if name else [one.name for one in found])
+            repaired = [_repaired(engine, versions) for versions in chosen.values()]
+        if as_json:
+            print_json({"indexes": [_described_repair(one) for one in repaired]})
+        for one in repaired:
+            if not as_json and (one.serving or one.removed):
+                removed = f"; removed: {', '.join(one.removed)}" if one.removed else ""
+                show(f"{one.name}: {one.serving or 'nothing'} serves{removed}")
+        if not repaired:
+            say(settings, f"{settings.address} has no index yet: `searchapp index TASK` makes one")
+        if problems := [one.problem for one in repaired if one.problem]:
+            raise EngineRefused("\n".join(problems))
+
 
 def _require_consent(found: Mapping[str, Sequence[StoredVersion]], location: str, *, yes: bool) -> None:
     """Make sure that somebody wants to lose these.
@@ -116,6 +161,31 @@ def _described(version: StoredVersion) -> dict[str, object]:
         "shards": None if info is None else info.shards,
         "bytes": version.bytes,
         "created": None if info is None else info.created,
+    }
+
+
+def _repaired(engine: ElasticsearchEngine, versions: Sequence[StoredVersion]) -> Repair:
+    """Repair the index of some versions; what can't be repaired is the result's problem, with what to do."""
+    from searchapp.engines.elasticsearch import Repair
+    from searchapp.indexes import remedy
+
+    name = versions[0].name
+    owner = next((one.info.owner for one in versions if one.info is not None), "")
+    try:
+        repaired = engine.repair(name)
+    except EngineRefused as error:
+        return Repair(name, None, (), str(error))
+    if repaired.problem:
+        return replace(repaired, problem=f"{repaired.problem}: {remedy(name, owner)}")
+    return repaired
+
+
+def _described_repair(repair: Repair) -> dict[str, object]:
+    return {
+        "name": repair.name,
+        "serving": repair.serving,
+        "removed": list(repair.removed),
+        "problem": repair.problem or None,
     }
 
 

@@ -15,6 +15,7 @@ from searchapp.cli.common import TaskArgument, command
 from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption
 from searchapp.cli.judgments.team import SharedOption, team
 from searchapp.cli.output import say, warn
+from searchapp.cli.progress import for_person
 from searchapp.errors import UsageError
 from searchapp.judging.events import Kind
 from searchapp.settings import Settings
@@ -98,7 +99,6 @@ def register(app: typer.Typer) -> None:
         shared: SharedOption = None,
     ) -> None:
         """Judge the documents of a run, topic by topic; every key that is pressed is saved at once."""
-        from searchapp.engines import open_engine
         from searchapp.judging import assignment as assignments
         from searchapp.judging.desk import Desk, own_seed
         from searchapp.judging.events import Author, Channel
@@ -106,6 +106,7 @@ def register(app: typer.Typer) -> None:
         from searchapp.judging.presence import Presence
         from searchapp.judging.session import Session
         from searchapp.judging.summary import summary
+        from searchapp.runs.documents import AtHand
         from searchapp.runs.material import Material, require_topic
         from searchapp.tasks import load
         from searchapp.tui import keys
@@ -124,15 +125,16 @@ def register(app: typer.Typer) -> None:
         assigned = None if assignment is None else assignments.read(assignment)
         own = keys.load(settings.home, loaded.info.grades)
         author = Author(name, kind, Channel.plain if simple else Channel.interface)
+        together = settings.shared if shared is None else shared
         with (
-            closing(open_engine(settings)) as engine,
-            JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS) as log,
-            team(settings, log, loaded.name, shared) as courier,
+            closing(AtHand(settings, for_person(settings), warn, copy=together)) as documents,
+            JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS, warn) as log,
+            team(settings, log, loaded.name, together) as courier,
             Presence(log.path, loaded.name, name) as presence,
         ):
             # An assignment says which split it is of, a TREC run does not.
             of_split = split or (assigned.split if assigned is not None and run.is_file() else None)
-            material = Material.open(loaded, engine, run, data, home=settings.home, split=of_split)
+            material = Material.open(loaded, documents, run, data, home=settings.home, split=of_split)
             topics = material.topics
             if assigned is not None:
                 topics = assigned.topics_in(loaded.name, material.split or "", topics, name)
@@ -152,6 +154,7 @@ def register(app: typer.Typer) -> None:
                 see_others=see_others,
             )
             desk.session.courier = courier
+            log.damage.report = desk.session.news.append
             of_what = f"{loaded.name} {material.split or run.name}"
             title = f"{of_what} · {name}{' · blind' if blind else ''}"
             if assigned is not None:
@@ -171,6 +174,9 @@ def register(app: typer.Typer) -> None:
                 screen.run()
                 if screen.return_code:
                     raise typer.Exit(screen.return_code)
+            log.damage.report = warn
+            for words in (*desk.session.news, *material.news):
+                warn(words)
             for line in summed_up(summary(desk), loaded.info.grades):
                 say(settings, line)
             left = desk.session.waiting

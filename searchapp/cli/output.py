@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from searchapp.errors import InvalidFiles
-from searchapp.settings import Settings
+from searchapp.settings import Settings, without_passwords
 from searchapp.visible import escaped, visible
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _console(**options: Any) -> Console:
 
 
 def _to_person(message: str, end: str = "\n") -> None:
-    print(visible(message), end=end, file=sys.stderr, flush=True)
+    print(visible(without_passwords(message)), end=end, file=sys.stderr, flush=True)
 
 
 def _without_nan(value: Any) -> Any:

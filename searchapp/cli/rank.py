@@ -105,7 +105,7 @@ def register(app: typer.Typer) -> None:
             lenient=lenient,
             judged=judged,
         )
-        with closing(open_engine(settings)) as engine:
+        with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
             made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
         warn_of_skipped(made.problems.skipped)
         warn_of_skipped(made.solved_problems.skipped)
@@ -140,8 +140,8 @@ def _judged(
 
     with open_log(settings, log, task.name) as opened:
         _, view = of_task(opened, task.name)
-    require_known(folding.annotators, view, task.name)
-    grades = judged(view, folding).grades
+        require_known(folding.annotators, view, task.name)
+        grades = judged(view, folding).grades
     examples = tuple(
         collection.judged_example(topic, grades[topic.id])
         for topic in collection.topics(split, Problems(lenient=True))
@@ -157,7 +157,7 @@ def _judged(
 
 def _parameters(settings: list[str]) -> dict[str, object]:
     """Values by name from `name=value`; a value that is JSON keeps its type, any other is text."""
-    import json
+    from searchapp.inputs import parse_json
 
     values: dict[str, object] = {}
     for setting in settings:
@@ -165,7 +165,7 @@ def _parameters(settings: list[str]) -> dict[str, object]:
         if not equals or not name:
             raise UsageError(f"--set {setting}: use the form NAME=VALUE")
         try:
-            values[name] = json.loads(text)
-        except json.JSONDecodeError:
+            values[name] = parse_json(text)
+        except ValueError:
             values[name] = text
     return values

@@ -4,33 +4,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from searchapp.progress import Notify, no_notice
+
 if TYPE_CHECKING:
     from searchapp.engines.base import Engine
     from searchapp.judging.shared import EventIndex
     from searchapp.settings import Settings
 
 
-def open_engine(settings: Settings) -> Engine:
-    """The engine that the settings select; what it needs is imported only here."""
+def open_engine(
+    settings: Settings,
+    notify: Notify = no_notice,
+    *,
+    attempts: int | None = None,
+    timeout: float | None = None,
+) -> Engine:
+    """The engine that the settings select; what it needs is imported only here.
+
+    `notify` is called with a sentence when the engine waits longer than a person expects. A server is asked
+    `attempts` times, and given `timeout` seconds each time, or as is usual for its engine.
+    """
     if settings.engine == "embedded":
         from searchapp.engines.embedded import EmbeddedEngine
 
         return EmbeddedEngine.at(settings)
     from searchapp.engines.elasticsearch import ElasticsearchEngine
 
-    return ElasticsearchEngine.connect(settings)
+    return ElasticsearchEngine.connect(settings, notify, attempts=attempts, timeout=timeout)
 
 
 def judgments_address(settings: Settings) -> str:
     """Where the team's judgments are, without asking whether they are there.
 
     Raises:
-        UsageError: the engine is no cluster.
+        UsageError: the engine is no cluster, and no cluster's address is given.
     """
     from searchapp.engines.elasticsearch.judgments import address_of
     from searchapp.errors import UsageError
 
-    if settings.engine == "embedded":
+    if settings.engine == "embedded" and not settings.url_given:
         raise UsageError(
             "judgments are shared through an Elasticsearch: give its address with --url or SEARCHAPP_URL"
         )

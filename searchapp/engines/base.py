@@ -159,6 +159,12 @@ class Engine(Protocol):
     def index_info(self, name: str) -> IndexInfo | None:
         """The version of an index that serves now, or None."""
 
+    def flaw(self, name: str) -> str:
+        """What keeps the index that serves from ranking, as the beginning of a sentence; empty if nothing does.
+
+        It holds something else than what it was built from, and must be built anew.
+        """
+
     def stored(self) -> list[StoredVersion]:
         """Every version of every index of this prefix that searchapp has made, by name and version."""
 
@@ -167,7 +173,8 @@ class Engine(Protocol):
     ) -> IndexInfo:
         """Build a new version of an index beside the old one, and let it serve once it is complete.
 
-        Whatever happens on the way, including the end of this process, the old version goes on serving.
+        Whatever happens on the way, including the end of this process, the old version goes on serving. Documents
+        that can be drawn more than once are, if what was built of them is lost on the way.
         """
 
     def remove(self, name: str) -> None:

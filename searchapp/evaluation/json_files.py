@@ -8,6 +8,7 @@ from typing import Any
 
 from searchapp.errors import DataError, NotScorable
 from searchapp.formats.encoding import remedy
+from searchapp.inputs import read_bytes
 
 
 def load_list(path: Path, noun: str, *, bom: bool = False) -> list[dict[str, Any]]:
@@ -39,7 +40,7 @@ def load(path: Path, *, bom: bool = False) -> Any:
         DataError: the file cannot be opened.
     """
     try:
-        return json.loads(path.read_bytes().decode("utf-8-sig" if bom else "utf-8"))
+        return json.loads(read_bytes(path).decode("utf-8-sig" if bom else "utf-8"))
     except FileNotFoundError as error:
         raise DataError(f"{path}: there is no such file") from error
     except OSError as error:

@@ -19,6 +19,7 @@ from searchapp.evaluation.base import GoldFiles, OfficialScore, Qrels, Scored
 from searchapp.formats import two_column
 from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import shown
+from searchapp.inputs import read_bytes
 from searchapp.model import Run
 
 Predictions = Mapping[str, Sequence[str | None]]
@@ -38,7 +39,7 @@ def read_gold(path: Path) -> dict[str, list[Any]]:
         DataError: the file cannot be opened, or is JSON of another shape.
     """
     try:
-        statements = json.loads(path.read_bytes().decode("utf-8-sig"))
+        statements = json.loads(read_bytes(path).decode("utf-8-sig"))
     except FileNotFoundError as error:
         raise DataError(f"{path}: there is no such file") from error
     except OSError as error:

@@ -12,11 +12,15 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from searchapp.errors import DataError
 from searchapp.fetching.sources import Member
+from searchapp.files import reason
+from searchapp.inputs import open_file
 from searchapp.progress import Advance, no_progress
 
 MOST_ENTRIES = 100_000
@@ -62,7 +66,7 @@ def unpack(
     """
     shown = shown or str(archive)
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with _opened(archive) as opened:
             chosen = _chosen(opened, members, at_most, shown)
             for place, entry in chosen.items():
                 _write(opened, entry, folder / place, shown, advance)
@@ -74,7 +78,7 @@ def unpack(
 def unpacked_bytes(archive: Path, members: Sequence[Member]) -> int | None:
     """How many bytes the wanted entries say they have; None when the archive can't be read."""
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with _opened(archive) as opened:
             return sum(
                 entry.file_size
                 for entry in opened.infolist()
@@ -82,6 +86,27 @@ def unpacked_bytes(archive: Path, members: Sequence[Member]) -> int | None:
             )
     except _DAMAGED:
         return None
+
+
+@contextmanager
+def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
+    with open_file(archive) as file:
+        with _reading():
+            opened = zipfile.ZipFile(file)
+        with opened:
+            yield opened
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Take it for damage when the archive leads the library to places that it has not, which is an OSError.
+
+    One that comes from writing is none: the disk is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise zipfile.BadZipFile(reason(error)) from error
 
 
 def _chosen(
@@ -147,8 +172,10 @@ def _refuse_content(entry: zipfile.ZipInfo, shown: str) -> None:
 def _write(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, shown: str, advance: Advance) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     written = 0
-    with opened.open(entry) as packed, path.open("wb") as file:
-        while piece := packed.read(_PIECE):
+    with _reading():
+        packed = opened.open(entry)
+    with packed, path.open("wb") as file:
+        while piece := _read(packed):
             written += len(piece)
             if written > entry.file_size:
                 raise DataError(f"{shown}: {entry.filename} is larger than it says: it is not unpacked")
@@ -158,3 +185,8 @@ def _write(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, shown: s
         os.fsync(file.fileno())
     if written != entry.file_size:
         raise DataError(f"{shown} is damaged: {entry.filename} ends early")
+
+
+def _read(packed: IO[bytes]) -> bytes:
+    with _reading():
+        return packed.read(_PIECE)

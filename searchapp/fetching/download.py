@@ -19,6 +19,7 @@ from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.fetching.part import Part
 from searchapp.fetching.sources import Download
 from searchapp.progress import Advance, no_progress
+from searchapp.settings import without_credentials
 
 ATTEMPTS = 6
 """Attempts without progress after which a download is given up; one that moves on is never given up."""
@@ -61,7 +62,8 @@ class Downloader:
             urlsplit(mirror).scheme not in ("http", "https") or not urlsplit(mirror).netloc
         ):
             raise UsageError(
-                f"{mirror!r} can't be a mirror: SEARCHAPP_DATA_MIRROR takes an address with http or https"
+                f"{without_credentials(mirror)!r} can't be a mirror: "
+                "SEARCHAPP_DATA_MIRROR takes an address with http or https"
             )
         self._mirror = mirror.rstrip("/") if mirror else None
         self._notify = notify

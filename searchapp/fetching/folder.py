@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Literal
 from searchapp.digests import digest_file
 from searchapp.errors import DataError
 from searchapp.fetching.sources import Archive, OfficialFile, Source
+from searchapp.inputs import parse_json, read_text
 
 RECEIPT = "fetched.json"
 """In a task's folder: what was fetched, from where and when, under which terms, with the digest of every file."""
@@ -56,7 +56,7 @@ def read_receipt(folder: Path) -> Receipt:
     """
     path = folder / RECEIPT
     try:
-        files = json.loads(path.read_text(encoding="utf-8"))["files"]
+        files = parse_json(read_text(path))["files"]
         if all(
             isinstance(entry["sha256"], str) and isinstance(entry["size"], int) for entry in files.values()
         ):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from searchapp.errors import DataError, UsageError
+from searchapp.inputs import open_file, parse_toml, read_text
 from searchapp.names import refused
 
 _FILE = Path(__file__).parents[1] / "data_sources.toml"
@@ -34,7 +34,7 @@ class Digest:
             DataError: the file can't be read.
         """
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 if self.kind == "sha256":
                     return hashlib.file_digest(file, "sha256").hexdigest() == self.value
                 # git hashes a header before the bytes: https://git-scm.com/book/en/v2/Git-Internals-Git-Objects
@@ -158,7 +158,7 @@ def parse(task: str, table: Mapping[str, Any]) -> Source:
 
 @cache
 def _read() -> Mapping[str, Mapping[str, Any]]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return parse_toml(read_text(_FILE))
 
 
 def _download(url: str, table: Mapping[str, Any]) -> Download:

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import Problems, shown
+from searchapp.inputs import read_bytes
 
 MOST_LINES = 9999
 """The official result file has no room for greater line numbers."""
@@ -66,7 +67,7 @@ def write_debate(file: BinaryIO, lines: Iterable[Line]) -> None:
 
 def _text(path: Path, problems: Problems) -> str | None:
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
     except OSError as error:
         problems.add_unopened(path, error)
         return None

@@ -14,6 +14,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
+from searchapp.inputs import open_file
+
 SAVE_AS_UTF8 = "save the file as UTF-8"
 
 LOOKED_AT = 4096
@@ -137,7 +139,7 @@ def _wide(head: bytes) -> str | None:
 
 def remedy(path: Path) -> str:
     """The advice that ends the message on a file that is not UTF-8, by how the file begins."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         head = file.read(LOOKED_AT)
     found = foreign(head)
     if found is None:
@@ -185,7 +187,7 @@ def opened(path: Path) -> Iterator[Opened]:
     Raises:
         OSError: it can't be opened or read; `BrokenFile` if what it was compressed from can't be got back.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         if file.peek(len(GZIP)).startswith(GZIP):
             with gzip.GzipFile(fileobj=file) as unpacked:
                 yield Opened(unpacked)

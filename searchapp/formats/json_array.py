@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn, TypeGuard
 from searchapp.formats.encoding import remedy
 from searchapp.formats.json_stream import type_name
 from searchapp.formats.problems import Problems, shown
+from searchapp.inputs import read_bytes
 
 _BOM = "\ufeff"
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -52,7 +53,7 @@ def read_entries(path: Path, problems: Problems, *, bom: bool = False) -> Iterat
     the file as a whole goes to `problems` as one problem, after the entries that precede the place.
     """
     try:
-        text = path.read_bytes().decode()
+        text = read_bytes(path).decode()
         if text.startswith(_BOM):
             if not bom:
                 raise _NoListError("byte-order mark", "line 1", "save the file as UTF-8 without one")

@@ -23,6 +23,7 @@ import ijson
 
 from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import Problems
+from searchapp.inputs import open_file, read_text
 
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20
@@ -91,7 +92,7 @@ def _scan(path: Path) -> _Scan:
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     first, for_ijson, tail, lines, offset = "", True, "", 1, 0
-    with path.open("rb") as file:
+    with open_file(path) as file:
         start = len(_BOM) if file.read(len(_BOM)) == _BOM else 0
         offset = file.seek(start)
         while True:
@@ -118,7 +119,7 @@ def _scan(path: Path) -> _Scan:
 
 
 def _streamed(path: Path, start: int) -> Iterator[tuple[str, Any]]:
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(start)
         try:
             yield from ijson.kvitems(file, "")
@@ -139,7 +140,7 @@ def _plain(value: object) -> object:
 
 def _loaded(path: Path) -> Iterator[tuple[str, Any]]:
     """The members of a file that ijson is not to be trusted with."""
-    for key, value in _parse(path.read_text(encoding="utf-8-sig")).pairs:
+    for key, value in _parse(read_text(path, "utf-8-sig")).pairs:
         yield key, _plain(value)
 
 
@@ -149,7 +150,7 @@ def _explain(path: Path) -> NoReturn:
     Raises:
         _NoObjectError: always.
     """
-    value = _parse(path.read_text(encoding="utf-8-sig"))
+    value = _parse(read_text(path, "utf-8-sig"))
     if not isinstance(value, _Members):
         raise _NoObjectError("wrong shape", "", f"the file holds {type_name(value)}, not an object")
     raise _NoObjectError("not JSON", "", "it has a number that is out of range")

@@ -13,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from searchapp import inputs
 from searchapp.errors import DataError, NotScorable
 from searchapp.formats.encoding import remedy
 
@@ -77,7 +78,7 @@ def read_text(path: Path) -> str:
         DataError: it can't be opened.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return inputs.read_text(path)
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise NotScorable(

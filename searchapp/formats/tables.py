@@ -14,6 +14,7 @@ from searchapp.errors import NotScorable
 from searchapp.formats import two_column
 from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import Problems
+from searchapp.inputs import read_bytes
 
 
 class TableRow(NamedTuple):
@@ -85,7 +86,7 @@ def _renamed(columns: Sequence[str], spellings: Mapping[str, Sequence[str]]) -> 
 
 def _text(path: Path, problems: Problems) -> str | None:
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
     except OSError as error:
         problems.add_unopened(path, error)
         return None

@@ -24,6 +24,7 @@ from searchapp.errors import DataError, NotScorable
 from searchapp.files import whole_file
 from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import shown
+from searchapp.inputs import read_bytes
 from searchapp.model import Run
 
 MISSING = frozenset(
@@ -136,7 +137,7 @@ def read_text(path: Path) -> str:
         DataError: it cannot be opened.
     """
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
     except FileNotFoundError as error:
         raise DataError(f"{path}: there is no such file") from error
     except OSError as error:

@@ -21,6 +21,7 @@ from pathlib import Path
 from searchapp.errors import DataError, NotScorable
 from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import Problems, shown
+from searchapp.inputs import read_text
 
 HEADER = ["type", "depth", "parent"]
 COLUMNS = len(HEADER)
@@ -169,7 +170,7 @@ def _contradictions(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Number and text of each line, without its end; raises what opening and decoding raise."""
-    text = path.read_text(encoding="utf-8")  # whose universal newlines are those of the scorer
+    text = read_text(path)  # whose universal newlines are those of the scorer
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()

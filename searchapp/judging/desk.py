@@ -13,7 +13,7 @@ from itertools import chain
 
 from searchapp.judging.assignment import shuffled
 from searchapp.judging.events import Action, Event
-from searchapp.judging.fold import Opinion
+from searchapp.judging.fold import Opinion, Said
 from searchapp.judging.scores import Scores, mean, score
 from searchapp.judging.session import Outcome, Place, Session
 from searchapp.judging.sight import Show, Sight
@@ -74,12 +74,12 @@ class Desk:
         self._depth = depth
         self._known = frozenset(topics)
         self._orders: OrderedDict[str, Order] = OrderedDict()
-        self._grades: dict[str, dict[str, int]] = {}
-        self._judged: dict[str, set[str]] = {}
+        self._stocks: OrderedDict[str, dict[str, Said]] = OrderedDict()
+        self._ungraded: set[str] = set()
+        """Topics of which it is known that this annotator has given no document a grade."""
         self._lengths: dict[str, int] = {}
         self._scores: dict[str, Scores] = {}
         self._counts: dict[str, int] = {}
-        self._take_stock()
 
     @property
     def is_blind(self) -> bool:
@@ -131,17 +131,17 @@ class Desk:
 
     def judged(self, topic_id: str) -> int:
         """How many of a topic's documents are judged."""
-        said = self._judged.get(topic_id)
-        if not said:
-            return 0
         if topic_id not in self._counts:
+            said = self._judged(topic_id)
+            if not said:
+                return 0  # of which nothing needs to be read
             self._counts[topic_id] = len(said & self.order(topic_id).places.keys())
         return self._counts[topic_id]
 
     def next_unjudged(self, topic_id: str, after: int = -1) -> int | None:
         """The place of the next document that is not judged, from the beginning again after the last one."""
         documents = self.order(topic_id).documents
-        said = self._judged.get(topic_id, set())
+        said = self._judged(topic_id)
         order = [*range(after + 1, len(documents)), *range(min(after + 1, len(documents)))]
         return next((place for place in order if documents[place] not in said), None)
 
@@ -153,14 +153,20 @@ class Desk:
 
     def is_done(self, topic_id: str) -> bool:
         """Whether no document of a topic is left to judge."""
+        if topic_id not in self._counts and len(self._judged(topic_id)) < self.length(topic_id):
+            return False  # for which its ranking need not be read
         return self.judged(topic_id) >= self.length(topic_id)
 
     # What it scores
 
     def scores(self, topic_id: str) -> Scores | None:
         """The scores of a topic's whole ranking by this annotator's grades; None when there is no grade."""
-        grades = self._grades.get(topic_id)
+        if topic_id in self._scores:
+            return self._scores[topic_id]
+        stock = self._stock(topic_id)
+        grades = {document: said.grade for document, said in stock.items() if said.grade is not None}
         if not grades:
+            self._ungraded.add(topic_id)
             return None
         if topic_id not in self._scores:
             self._scores[topic_id] = score(self.order(topic_id).ranks, grades)
@@ -169,7 +175,11 @@ class Desk:
 
     def unscored(self) -> list[str]:
         """Graded topics whose scores nobody has asked for yet: their rankings have to be read for that."""
-        return [topic for topic in self._grades if topic not in self._scores]
+        return [
+            topic
+            for topic in self.session.view.topics_of(self.session.author.annotator)
+            if topic in self._known and topic not in self._scores and topic not in self._ungraded
+        ]
 
     def mean_scores(self) -> tuple[Scores | None, int]:
         """The means over all graded topics that are scored by now, and how many topics these are."""
@@ -224,24 +234,32 @@ class Desk:
         return outcome
 
     def _take_stock(self) -> None:
-        for known in (self._grades, self._judged, self._scores, self._counts):
+        for known in (self._stocks, self._scores, self._counts, self._ungraded):
             known.clear()
-        self._look_at(self.session.view.judged_documents())
 
     def _look_at(self, keys: Iterable[tuple[str, str]]) -> None:
         """Learn anew what is said of these documents."""
         for topic, document in keys:
-            if topic not in self._known:
-                continue
-            opinion = self.session.opinion(topic, document)
-            grades, judged = self._grades.setdefault(topic, {}), self._judged.setdefault(topic, set())
-            grades.pop(document, None)
-            judged.discard(document)
-            if self.session.is_judged(topic, document):
-                judged.add(document)
-            if opinion is not None and opinion.grade is not None:
-                grades[document] = opinion.grade
-            if not grades:
-                del self._grades[topic]
+            stock = self._stocks.get(topic)
+            if stock is not None:
+                opinion = self.session.opinion(topic, document)
+                stock.pop(document, None)
+                if opinion is not None:
+                    stock[document] = Said(opinion.action, opinion.grade)
             self._scores.pop(topic, None)
             self._counts.pop(topic, None)
+            self._ungraded.discard(topic)
+
+    def _stock(self, topic_id: str) -> dict[str, Said]:
+        """What this annotator says of the documents of a topic."""
+        if topic_id not in self._stocks:
+            self._stocks[topic_id] = dict(self.session.said(topic_id))
+            if len(self._stocks) > KEPT_TOPICS:
+                self._stocks.popitem(last=False)
+        return self._stocks[topic_id]
+
+    def _judged(self, topic_id: str) -> frozenset[str]:
+        """Those that are judged; what was skipped waits."""
+        return frozenset(
+            document for document, said in self._stock(topic_id).items() if said.action is not Action.skip
+        )

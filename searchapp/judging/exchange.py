@@ -28,7 +28,8 @@ from searchapp.formats.encoding import foreign, opened
 from searchapp.formats.problems import Problems, shown
 from searchapp.judging.events import Action, Author, Channel, Event, Kind
 from searchapp.judging.fold import View
-from searchapp.judging.log import Import, JudgmentLog
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.records import Import
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def take_in(log: JudgmentLog, task: str, incoming: Incoming) -> Import | None:
     Raises:
         NotSaved: the log can't be written; nothing was.
     """
-    return log.take_in(incoming.new, task, str(incoming.path), incoming.format)
+    file = str(incoming.path).encode("utf-8", "backslashreplace").decode()  # its name need not be UTF-8
+    return log.take_in(incoming.new, task, file, incoming.format)
 
 
 def take_back(log: JudgmentLog, number: int, view: View) -> int:

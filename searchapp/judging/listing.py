@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from searchapp.judging.events import Action, Event, Kind
@@ -55,15 +55,23 @@ class Filter:
 def listed(view: View, wanted: Filter | None = None) -> list[Said]:
     """What holds now of everything that was said, in the order of the time when it was said."""
     wanted = wanted or Filter()
-    found = [(event.order, said) for event, said in _everything(view) if wanted.takes(said)]
+    found = [(event.order, said) for event, said in _everything(view, wanted) if wanted.takes(said)]
     # What was said at once of several documents comes in the order of their ranks.
     found.sort(key=lambda one: (one[0][0], one[1].rank or 0, one[0][1]))
     return [said for _, said in found]
 
 
-def _everything(view: View) -> Iterator[tuple[Event, Said]]:
-    for topic_id, document_id in view.judged_documents():
+def _everything(view: View, wanted: Filter) -> Iterator[tuple[Event, Said]]:
+    """Whatever was said; topics and annotators that can't be wanted are passed over."""
+    topics: Iterable[str] = view.topics()
+    if wanted.annotators is not None:
+        topics = dict.fromkeys(topic for name in wanted.annotators for topic in view.topics_of(name))
+    if wanted.topics is not None:
+        topics = [topic for topic in topics if topic in wanted.topics]
+    for topic_id, document_id in view.judged_documents(topics):
         for annotator in view.annotators_of(topic_id, document_id):
+            if wanted.annotators is not None and annotator not in wanted.annotators:
+                continue
             words = view.words(annotator, topic_id, document_id)
             for event in view.standing(annotator, topic_id, document_id):
                 own_words = event.text if event.action is Action.adjudicate else words

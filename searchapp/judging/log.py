@@ -10,205 +10,106 @@ The log also knows which of its events an index in a cluster has, and which of t
 
 from __future__ import annotations
 
+import json
 import sqlite3
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import astuple, fields
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NoReturn
 
-from searchapp.errors import DataError, SearchappError
-from searchapp.judging.events import Action, Channel, Event, Kind
+from searchapp.errors import DataError
+from searchapp.judging import schema
+from searchapp.judging.chain import ROW, Chain, Head, NoEvent, Stored, UnknownWord
+from searchapp.judging.damage import Damage, Damages
+from searchapp.judging.events import Event
+from searchapp.judging.headfile import HeadFile
+from searchapp.judging.records import Import, Mirror, Window
+from searchapp.judging.store import NotSaved as NotSaved
+from searchapp.judging.store import Store, Values
 
-FORMAT = 5
 BUSY_SECONDS = 30.0
 """How long a write waits for other processes that write."""
 
 _IDS_AT_ONCE = 500
-
-Values = Sequence[object] | Mapping[str, object]
-"""The values of a statement's places, by number or by name."""
-
-_COLUMNS = tuple(field.name for field in fields(Event))
-_TYPES = {"grade": "INTEGER", "rank": "INTEGER", "saw_others": "INTEGER"}
-_LATER = {5: ("saw_others",)}
-"""Columns that events were given later, by the format that has them first."""
-
-_SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS events (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-    {", ".join(f"{name} {_TYPES.get(name, 'TEXT NOT NULL')}" for name in _COLUMNS)},
-    UNIQUE (id)
-) STRICT;
-CREATE TABLE IF NOT EXISTS mirrors (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    address TEXT NOT NULL,
-    identity TEXT NOT NULL,
-    sent INTEGER NOT NULL DEFAULT 0,
-    received INTEGER NOT NULL DEFAULT -1,
-    UNIQUE (address, identity)
-) STRICT;
-CREATE TABLE IF NOT EXISTS arrivals (
-    sequence INTEGER PRIMARY KEY,
-    mirror INTEGER NOT NULL REFERENCES mirrors (number)
-) STRICT;
-CREATE TABLE IF NOT EXISTS sent_of_tasks (
-    mirror INTEGER NOT NULL REFERENCES mirrors (number),
-    task TEXT NOT NULL,
-    up_to INTEGER NOT NULL,
-    PRIMARY KEY (mirror, task)
-) STRICT;
-CREATE TABLE IF NOT EXISTS imports (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    time TEXT NOT NULL,
-    task TEXT NOT NULL,
-    file TEXT NOT NULL,
-    format TEXT NOT NULL,
-    events INTEGER NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS imported (
-    sequence INTEGER PRIMARY KEY,
-    import INTEGER NOT NULL REFERENCES imports (number)
-) STRICT;
-CREATE TABLE IF NOT EXISTS windows (
-    id TEXT PRIMARY KEY,
-    annotator TEXT NOT NULL,
-    task TEXT NOT NULL,
-    host TEXT NOT NULL,
-    process INTEGER NOT NULL,
-    opened REAL NOT NULL,
-    beat REAL NOT NULL
-) STRICT;
-CREATE INDEX IF NOT EXISTS events_by_task ON events (task, sequence);
-CREATE TRIGGER IF NOT EXISTS never_updated BEFORE UPDATE ON events
-    BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
-CREATE TRIGGER IF NOT EXISTS never_deleted BEFORE DELETE ON events
-    BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
-PRAGMA user_version = {FORMAT};
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Mirror:
-    """An index in a cluster that holds the same events, as far as they have been exchanged.
-
-    `identity` is another one when the index was deleted and made again, or set back to an older state. All events of
-    the log up to the place `sent` are in the index, and all of the index up to its own place `received` in the log.
-    """
-
-    number: int
-    address: str
-    identity: str
-    sent: int
-    received: int
-
-
-@dataclass(frozen=True, slots=True)
-class Import:
-    """A file whose judgments were taken in: when, from which file of which format, and how many events came with it.
-
-    `number` is what the import is known by in this log.
-    """
-
-    number: int
-    time: str
-    task: str
-    file: str
-    format: str
-    events: int
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Somebody who has the log open to judge, see `presence`; `opened` and `beat` are seconds since 1970."""
-
-    id: str
-    annotator: str
-    task: str
-    host: str
-    process: int
-    opened: float
-    beat: float
-
-
-class NotSaved(SearchappError):
-    """Events could not be written; they are still with whoever wanted to write them."""
-
 
 _NOT_THERE = (
     "sequence > :after AND NOT EXISTS "
     "(SELECT 1 FROM arrivals WHERE arrivals.sequence = events.sequence AND arrivals.mirror = :mirror) AND NOT EXISTS "
     "(SELECT 1 FROM sent_of_tasks AS sent WHERE sent.mirror = :mirror AND sent.task = events.task "
     "AND sent.up_to >= events.sequence) "
-    "AND (:task IS NULL OR task = :task)"
+    "AND (:task IS NULL OR task = :task) AND sequence NOT IN (SELECT value FROM json_each(:damaged))"
 )
 """Which events lie behind a place and are not in a mirror: neither have they come from it, nor were they sent with the
-others of their task. Of one task, if it is named."""
+others of their task. Of one task, if it is named; and none that is known to be damaged."""
 
 
-class JudgmentLog:
+_ADVICE = "`searchapp judgments verify` says more"
+
+
+class JudgmentLog(Store):
     """The log in a file, which is made if it is not there; a write waits `patience` seconds for others that write.
+
+    `report` is called with a sentence for each event that turns out to be damaged or gone: such an event is left out.
 
     Raises:
         DataError: the file is not a judgment log, is damaged, or a newer searchapp's.
         NotSaved: the file can't be made.
     """
 
-    def __init__(self, path: Path, patience: float = BUSY_SECONDS) -> None:
+    def __init__(
+        self, path: Path, patience: float = BUSY_SECONDS, report: Callable[[str], None] | None = None
+    ) -> None:
         self.path = path
+        self.damage = Damages(report)
+        self._head_file = HeadFile(path)
+        self._lost: str | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(path, timeout=patience, isolation_level=None)
-            try:
-                self._prepare(patience)
-            except BaseException:
-                self._database.close()
-                raise
-        except sqlite3.DatabaseError as error:
-            self._tell(error)
+            with self._reading():
+                super().__init__(path, sqlite3.connect(path, timeout=patience, isolation_level=None))
         except OSError as error:
             raise NotSaved(f"{path} can't be made: {(error.strerror or str(error)).lower()}") from error
+        self._chain = Chain(self._database)
+        try:
+            with self._reading():
+                self._prepare(patience)
+        except BaseException:
+            self._database.close()
+            raise
 
     def _prepare(self, patience: float) -> None:
         self._database.execute("PRAGMA synchronous = FULL")
-        if self._version() < FORMAT:
+        # Asked before the database is looked at, which can only be further by then.
+        remembered = self._head_file.read()
+        if schema.version(self._database) < schema.FORMAT:
             # Asked again inside: another process may have made the log in between.
             with self._transaction():
-                if self._version() < FORMAT:
-                    self._make()
-        if self._version() > FORMAT:
+                if schema.version(self._database) < schema.FORMAT:
+                    schema.make(self._database, str(self.path))
+                    self._chain.seal()
+        if schema.version(self._database) > schema.FORMAT:
             raise DataError(f"{self.path} was written by a newer searchapp: update searchapp")
         self._write_ahead(patience)
+        if self._chain.unsealed():
+            # By an earlier searchapp that has it open still. Where nothing can be written, they are read all the same.
+            with suppress(NotSaved), self._writing():
+                self._chain.seal()
+        self._lost = None if remembered is None else self._loss(remembered)
+        if self._lost is not None:
+            self.damage.add(Damage(None, self._lost))
 
-    def _version(self) -> int:
-        (version,) = self._database.execute("PRAGMA user_version").fetchone()
-        return int(version)
-
-    def _make(self) -> None:
-        (tables,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if self._version() == 0 and tables:
-            raise DataError(f"{self.path} is a database, but no judgment log: name another file")
-        added = [name for since, names in _LATER.items() if 0 < self._version() < since for name in names]
-        for name in added:
-            self._database.execute(f"ALTER TABLE events ADD COLUMN {name} {_TYPES[name]}")
-        for statement in _statements(_SCHEMA):
-            self._database.execute(statement)
-
-    def _write_ahead(self, patience: float) -> None:
-        """Switch to a write-ahead log, for which SQLite does not wait as it does for a write."""
-        until = time.monotonic() + patience
-        while True:
-            try:
-                self._database.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                    raise
-                time.sleep(0.01)
+    def _loss(self, remembered: Head) -> str | None:
+        """What was saved once and is not there any more, by what was remembered apart from the log."""
+        if self._chain.checksum_at(remembered.sequence) == remembered.checksum:
+            return None
+        fewer = remembered.events - self._chain.head().events
+        what = f"its last {fewer:,} events are gone" if fewer > 0 else "its last events have changed"
+        return (
+            f"{self.path} is not as it was when the last event was saved: {what}; if it was restored, or replaced by "
+            f"another log, on purpose, delete {self._head_file.path}"
+        )
 
     def append(self, events: Sequence[Event]) -> int:
         """Write events, all or none; returns how many of them were not in the log before.
@@ -216,45 +117,117 @@ class JudgmentLog:
         Raises:
             NotSaved: the disk is full, the file is read-only, or another process holds it: nothing was written.
         """
-        before = self._database.total_changes
         with self._writing():
-            self._insert(events)
-        return self._database.total_changes - before
+            new = self._insert(events)
+        self._remember_head()
+        return new
 
-    def _insert(self, events: Sequence[Event]) -> None:
-        marks = ", ".join("?" * len(_COLUMNS))
+    def _insert(self, events: Sequence[Event]) -> int:
+        before = self._database.total_changes
+        marks = ", ".join("?" * len(schema.COLUMNS))
         self._database.executemany(
-            f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING",
+            f"INSERT INTO events ({', '.join(schema.COLUMNS)}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING",
             [astuple(event) for event in events],
         )
+        new = self._database.total_changes - before
+        self._chain.seal()
+        return new
+
+    def _remember_head(self) -> None:
+        # What was lost is told until somebody has looked into it.
+        if self._lost is None:
+            with self._reading():
+                self._head_file.write(self._chain.head())
 
     def events(self, task: str | None = None, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """The events after a place in the log, in the order in which they were written, each with its place."""
-        if task is None:
-            return self._read("sequence > ?", [after])
-        return self._read("task = ? AND sequence > ?", [task, after])
+        """The events after a place in the log, in the order in which they were written, each with its place.
+
+        What is damaged or missing there is left out, see `damage`.
+        """
+        # Not by an index, nor by what an event says of its task: an event could be passed over that way.
+        for place, event in self._read("sequence > ?", [after]):
+            if task is None or event.task == task:
+                yield place, event
+        with self._reading():
+            for place in self._chain.missing(after):
+                self.damage.add(Damage(place, f"{self.path}: event {place} is gone: {_ADVICE}"))
 
     def _read(self, where: str, values: Values, limit: int = -1) -> Iterator[tuple[int, Event]]:
-        columns = ", ".join(_COLUMNS)
-        try:
-            rows = self._database.execute(
-                f"SELECT sequence, {columns} FROM events WHERE {where} ORDER BY sequence LIMIT {limit:d}",
-                values,
-            )
-            for sequence, *columns in rows:
-                values_by_name = dict(zip(_COLUMNS, columns, strict=True))
-                values_by_name["kind"] = Kind(values_by_name["kind"])
-                values_by_name["channel"] = Channel(values_by_name["channel"])
-                values_by_name["action"] = Action(values_by_name["action"])
-                if values_by_name["saw_others"] is not None:  # SQLite has no truth values, only 0 and 1
-                    values_by_name["saw_others"] = bool(values_by_name["saw_others"])
-                yield sequence, Event(**values_by_name)
-        except sqlite3.DatabaseError as error:
-            self._tell(error)
-        except ValueError as error:
-            raise DataError(
-                f"{self.path}: event {sequence}: {error}: update searchapp, a newer one may know it"
-            ) from error
+        """Those events of a condition that are as they were written."""
+        statement = f"SELECT {ROW} FROM events WHERE {where} ORDER BY sequence LIMIT {limit:d}"
+        with self._reading():
+            for row in self._database.execute(statement, values):
+                stored = Stored(row)
+                try:
+                    event = stored.event() if self._chain.is_sound(stored) else None
+                except UnknownWord as error:
+                    raise DataError(
+                        f"{self.path}: event {stored.sequence}: {error}: update searchapp, a newer one may know it"
+                    ) from error
+                except NoEvent:
+                    event = None
+                if event is None:
+                    place = stored.sequence
+                    self.damage.add(
+                        Damage(place, f"{self.path}: event {place} is damaged and left out: {_ADVICE}")
+                    )
+                else:
+                    yield stored.sequence, event
+
+    # What it is worth
+
+    @property
+    def head(self) -> Head:
+        """How many events are covered by checksums, and the last of these."""
+        with self._reading():
+            return self._chain.head()
+
+    @contextmanager
+    def at_one_moment(self) -> Iterator[None]:
+        """What is read within is the log of one moment, whoever writes meanwhile."""
+        with self._reading():
+            self._database.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._database.execute("ROLLBACK")
+
+    def structure(self) -> list[str]:
+        """What SQLite finds wrong with the file."""
+        return [line for (line,) in self._all("PRAGMA integrity_check") if line != "ok"]
+
+    def stored(self) -> Iterator[Stored]:
+        """Every event as it is stored, damaged or not, in the order of the places."""
+        with self._reading():
+            for row in self._database.execute(f"SELECT {ROW} FROM events ORDER BY sequence"):
+                yield Stored(row)
+
+    def is_sound(self, stored: Stored) -> bool:
+        """Whether an event is as it was written, as far as checksums cover it."""
+        with self._reading():
+            return self._chain.is_sound(stored)
+
+    def missing(self) -> list[int]:
+        """The places of events that are gone."""
+        with self._reading():
+            return self._chain.missing()
+
+    def head_holds(self) -> bool:
+        """Whether what the log says of its end agrees with its last checksum."""
+        with self._reading():
+            head = self._chain.head()
+            return head.sequence == 0 or self._chain.checksum_at(head.sequence) == head.checksum
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the log as it is at one moment; others may write meanwhile."""
+        with self._reading(), closing(sqlite3.connect(path)) as copy:
+            # All at once: with the write-ahead log this keeps nobody waiting, and no write makes it begin again.
+            self._database.backup(copy)
+
+    def keep_in_one_file(self) -> None:
+        """Leave no other files beside this one, until somebody opens it again."""
+        with self._reading():
+            self._database.execute("PRAGMA journal_mode = DELETE")
 
     def known(self, ids: Iterable[str]) -> dict[str, Event]:
         """Those events of the given ids that are in the log."""
@@ -264,6 +237,36 @@ class JudgmentLog:
             marks = ", ".join("?" * len(some))
             found |= {event.id: event for _, event in self._read(f"id IN ({marks})", some)}
         return found
+
+    def places_of(self, ids: Iterable[str]) -> Iterator[tuple[int, Event]]:
+        """Those events of the given ids that are in the log, each with its place."""
+        wanted = list(ids)
+        found: set[str] = set()
+        for start in range(0, len(wanted), _IDS_AT_ONCE):
+            some = json.dumps(wanted[start : start + _IDS_AT_ONCE])
+            for place, event in self._read("id IN (SELECT value FROM json_each(?))", [some]):
+                found.add(event.id)
+                yield place, event
+        if rest := [one for one in wanted if one not in found]:
+            # Few, if any. Not by the index once more, which may be what is damaged.
+            yield from self._read("+id IN (SELECT value FROM json_each(?))", [json.dumps(rest)])
+
+    def at(self, places: Iterable[int]) -> list[Event]:
+        """The events at places that have one."""
+        wanted, found = list(places), list[Event]()
+        for start in range(0, len(wanted), _IDS_AT_ONCE):
+            some = set(wanted[start : start + _IDS_AT_ONCE])
+            where = "sequence IN (SELECT value FROM json_each(?))"
+            read = dict(self._read(where, [json.dumps(list(some))]))
+            found += read.values()
+            for place in sorted(some - read.keys() - set(self.damage.places)):
+                self.damage.add(Damage(place, f"{self.path}: event {place} is gone: {_ADVICE}"))
+        return found
+
+    def checksum_at(self, place: int) -> bytes | None:
+        """The checksum of the event at a place; None where there is none."""
+        with self._reading():
+            return self._chain.checksum_at(place)
 
     # What came with a file
 
@@ -287,6 +290,7 @@ class JudgmentLog:
             self._database.execute(
                 "INSERT INTO imported SELECT sequence, ? FROM events WHERE sequence > ?", (number, before)
             )
+        self._remember_head()
         assert number is not None  # a row was inserted
         return Import(number, now, task, file, format_, new)
 
@@ -325,16 +329,19 @@ class JudgmentLog:
         self, mirror: Mirror, after: int, limit: int, task: str | None = None
     ) -> list[tuple[int, Event]]:
         """The first events behind a place that the index does not have, each with its place; of a task, if named."""
-        wanted = {"after": after, "mirror": mirror.number, "task": task}
+        wanted = self._wanted(mirror.number, after, task)
         return list(self._read(_NOT_THERE, wanted, limit))
 
     def waiting(self, address: str, task: str | None = None) -> int:
         """How many events, of a task if it is named, the index at an address is still to get, as far as is known."""
         mirror = self._mirror("address = ? ORDER BY number DESC LIMIT 1", (address,))
         after, number = (0, 0) if mirror is None else (mirror.sent, mirror.number)
-        wanted = {"after": after, "mirror": number, "task": task}
+        wanted = self._wanted(number, after, task)
         (count,) = self._one(f"SELECT count(*) FROM events WHERE {_NOT_THERE}", wanted)
         return int(count)
+
+    def _wanted(self, mirror: int, after: int, task: str | None) -> dict[str, object]:
+        return {"mirror": mirror, "after": after, "task": task, "damaged": json.dumps(self.damage.places)}
 
     def sent(self, mirror: Mirror, up_to: int, task: str | None = None) -> None:
         """Remember that the index has all events up to a place, or those of a task, if it is named.
@@ -377,8 +384,9 @@ class JudgmentLog:
             self._database.execute(
                 "UPDATE mirrors SET sent = (SELECT coalesce(max(sequence), 0) FROM events) WHERE number = :mirror "
                 f"AND NOT EXISTS (SELECT 1 FROM events WHERE {_NOT_THERE.replace(':after', 'mirrors.sent')})",
-                {"mirror": mirror.number, "task": None},
+                self._wanted(mirror.number, 0, None),
             )
+        self._remember_head()
         return arrived.rowcount
 
     # Who has it open
@@ -405,13 +413,10 @@ class JudgmentLog:
 
     def windows(self, task: str, annotator: str, since: float) -> list[Window]:
         """The windows in which an annotator judges a task, and that were heard of since a time."""
-        try:
-            rows = self._database.execute(
-                "SELECT * FROM windows WHERE task = ? AND annotator = ? AND beat >= ? ORDER BY opened",
-                (task, annotator, since),
-            ).fetchall()
-        except sqlite3.DatabaseError as error:
-            self._tell(error)
+        rows = self._all(
+            "SELECT * FROM windows WHERE task = ? AND annotator = ? AND beat >= ? ORDER BY opened",
+            (task, annotator, since),
+        )
         return [Window(*row) for row in rows]
 
     def _mirror(self, where: str, values: Sequence[object]) -> Mirror | None:
@@ -420,79 +425,9 @@ class JudgmentLog:
         )
         return Mirror(*row) if row else None
 
-    def _one(self, statement: str, values: Values = ()) -> Any:
-        return next(iter(self._all(statement, values)), None)
-
-    def _all(self, statement: str, values: Values = ()) -> list[Any]:
-        try:
-            return self._database.execute(statement, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            self._tell(error)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            with self._transaction():
-                yield
-        except sqlite3.DatabaseError as error:
-            self._tell(error)
-
     def __len__(self) -> int:
         (count,) = self._database.execute("SELECT count(*) FROM events").fetchone()
         return int(count)
-
-    def close(self) -> None:
-        self._database.close()
-
-    def __enter__(self) -> JudgmentLog:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        # IMMEDIATE: two that first read and then write at once would otherwise make one of them fail.
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._database.execute("COMMIT")
-        except BaseException:
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
-            raise
-
-    def _tell(self, error: sqlite3.DatabaseError) -> NoReturn:
-        name = getattr(error, "sqlite_errorname", "")
-        if name.startswith("SQLITE_FULL"):
-            raise NotSaved(
-                f"{self.path}: the disk is full: free some space; nothing is lost meanwhile"
-            ) from error
-        if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-            raise NotSaved(f"{self.path} can't be written: check its permissions") from error
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            raise NotSaved(f"{self.path} is in use by another process for too long: try again") from error
-        if name.startswith("SQLITE_IOERR"):
-            raise NotSaved(f"{self.path} can't be read or written: {error}") from error
-        raise DataError(
-            f"{self.path} is no judgment log that can be read ({error}): restore it, or name another"
-        ) from error
-
-
-def _statements(script: str) -> list[str]:
-    """The statements of a script; a trigger's own semicolons do not end it."""
-    statements: list[str] = []
-    rest = ""
-    for piece in script.split(";"):
-        rest += piece
-        if sqlite3.complete_statement(rest + ";") and rest.strip():
-            statements.append(rest)
-            rest = ""
-        elif rest.strip():
-            rest += ";"
-    return statements
 
 
 def annotators_in(path: Path, task: str) -> list[str]:

@@ -39,10 +39,10 @@ def tells_pace(event: Event) -> bool:
 
 
 class Pace:
-    """How fast somebody judges at the moment."""
+    """How fast somebody judges at the moment, after what they judged at some moments before."""
 
-    def __init__(self) -> None:
-        self._moments: list[datetime] = []
+    def __init__(self, moments: Iterable[datetime] = ()) -> None:
+        self._moments = sorted(moments)
 
     def add(self, event: Event) -> None:
         """Take in an event, whenever it was."""

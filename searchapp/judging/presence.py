@@ -18,7 +18,8 @@ from pathlib import Path
 from types import TracebackType
 
 from searchapp.errors import SearchappError
-from searchapp.judging.log import JudgmentLog, Window
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.records import Window
 
 BEAT_SECONDS = 5.0
 STALE_SECONDS = 3 * BEAT_SECONDS

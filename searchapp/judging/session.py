@@ -7,14 +7,15 @@ interface must say so too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from searchapp.judging.events import Action, Author, Event
-from searchapp.judging.fold import Opinion, View
+from searchapp.judging.fold import Opinion, Said, View
 from searchapp.judging.log import JudgmentLog, NotSaved
 from searchapp.judging.pace import Pace
 from searchapp.judging.shared import Courier
+from searchapp.judging.snapshot import compact
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +62,32 @@ class Session:
         self.author = author
         self.courier: Courier | None = None
         """Exchanges the log with a team's, when judgments are shared."""
-        self.view = View()
-        self.pace = Pace()
+        self.news: list[str] = []
+        """Sentences on damage to the log that was come upon since: whoever tells people takes them out."""
+        self._base = compact(log, task)
+        self.view = View(base=self._base)
+        self.pace = Pace(self._base.moments(author.annotator))
         """How fast this annotator judges the task."""
         self._log = log
         self._seen: set[str] = set()
         self._made: dict[str, Event] = {}
-        self._last = 0
+        self._last = self._base.last
         self._waiting: list[Event] = []
         self._why = ""
         self._done: list[tuple[Event, ...]] = []
         self._undone: list[tuple[Event, ...]] = []
-        self.refresh()
-        self._done = [(event,) for event in self._own_standing(earlier)]
+        self._earlier = earlier
+        self._places: list[int] | None = None
+        """Where this annotator's actions of earlier sessions are; None as long as nobody has asked."""
 
     # What has been said
 
     def refresh(self) -> tuple[Event, ...]:
         """Take in what others have written since, or the same annotator elsewhere; returns these events."""
         came = []
-        for sequence, event in self._log.events(self.task, self._last):
+        for sequence, event in self._log.events(after=self._last):
             self._last = sequence
-            if self._take_in(event):
+            if event.task == self.task and self._take_in(event):
                 came.append(event)
         return tuple(came)
 
@@ -98,6 +103,10 @@ class Session:
     def opinion(self, topic_id: str, document_id: str) -> Opinion | None:
         """What this annotator says of a document."""
         return self.view.opinion(self.author.annotator, topic_id, document_id)
+
+    def said(self, topic_id: str) -> Mapping[str, Said]:
+        """What this annotator says of each document of a topic, as far as they do."""
+        return self.view.said(self.author.annotator, topic_id)
 
     def is_judged(self, topic_id: str, document_id: str) -> bool:
         """Whether this annotator has said something: a grade, or that they can't tell. What was skipped waits."""
@@ -148,8 +157,7 @@ class Session:
 
     def undo(self) -> Outcome | None:
         """Take the last action back that still holds; None when there is none left."""
-        while self._done:
-            undone = self._done.pop()
+        while undone := self._last_done():
             # What the same annotator has taken back elsewhere can't be taken back once more.
             standing = tuple(event for event in undone if self.view.holds(event.id))
             if standing:
@@ -202,16 +210,16 @@ class Session:
             self.pace.add(event)
         return True
 
-    def _own_standing(self, actions: Collection[Action]) -> list[Event]:
-        """This annotator's events of these kinds that can still be undone, in their order."""
-        own = [
-            event
-            for _, event in self._log.events(self.task)
-            if event.annotator == self.author.annotator
-            and event.action in actions
-            and self.view.holds(event.id)
-        ]
-        return sorted(own, key=lambda event: event.order)
+    def _last_done(self) -> tuple[Event, ...]:
+        """The last action that may be undone, which is taken out; those of earlier sessions are read one by one."""
+        if self._done:
+            return self._done.pop()
+        if self._places is None:
+            self._places = self._base.own_places(self.author.annotator, self._earlier)
+        while self._places:
+            if found := self._log.at([self._places.pop()]):
+                return tuple(found)
+        return ()
 
     def _event(self, place: Place, action: Action, *, grade: int | None = None, text: str = "") -> Event:
         return self.author.event(

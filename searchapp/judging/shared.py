@@ -178,12 +178,14 @@ class Courier:
         self._connect = connect
         self._index: EventIndex | None = None
         self._leaving = threading.Event()
+        self._tried = threading.Event()
         # A daemon: leaving does not wait for a server that does not answer. What it was at is done again next time.
         self._thread = threading.Thread(target=self._run, name="judgments to the cluster", daemon=True)
 
-    def start(self) -> None:
-        """Begin."""
+    def start(self, patience: float = 0.0) -> bool:
+        """Begin, and wait at most some seconds for the first exchange; returns whether it is over, well or not."""
         self._thread.start()
+        return self._tried.wait(patience)
 
     def stop(self, patience: float) -> None:
         """End, and wait at most some seconds for what is on its way."""
@@ -200,11 +202,14 @@ class Courier:
         except Exception as error:
             self.trouble = f"judgments are exchanged no more: {type(error).__name__}: {error}"
         finally:
+            self._tried.set()
             self._disconnect()
 
     def _work(self, log: JudgmentLog) -> None:
         looks = round(FETCH_SECONDS / LOOK_SECONDS)
         look = 0
+        self._exchange(log, fetch=True)
+        self._tried.set()
         while not self._leaving.wait(LOOK_SECONDS):
             look = (look + 1) % looks
             if look == 0 or (self.trouble is None and log.waiting(self.address, self.task)):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from searchapp.judging.agreement import Level, Weights, cohen_kappa, krippendorff_alpha, pairs_of
-from searchapp.judging.events import Action, Event, Kind
-from searchapp.judging.fold import Key, Opinion, View
-from searchapp.judging.pace import seconds_each, tells_pace
+from searchapp.judging.compact import Compact
+from searchapp.judging.events import Action, Kind
+from searchapp.judging.fold import Key, View
+from searchapp.judging.pace import seconds_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,44 +33,34 @@ class Progress:
     grades: Mapping[int, int]
 
 
-def progress(events: Sequence[Event], view: View) -> list[Progress]:
-    """The work of each annotator, in the order in which they began."""
-    by_annotator: defaultdict[str, list[Event]] = defaultdict(list)
-    for event in events:
-        by_annotator[event.annotator].append(event)
-    found = []
-    for annotator, own in by_annotator.items():
-        opinions = [
-            (topic_id, opinion)
-            for topic_id, document_id in view.judged_documents()
-            if (opinion := view.opinion(annotator, topic_id, document_id)) is not None
-        ]
-        actions = Counter(opinion.action for _, opinion in opinions)
-        # By the moment, not by its text: times from elsewhere may be of another zone.
-        in_order = sorted(own, key=lambda event: event.order)
-        found.append(
-            Progress(
-                annotator,
-                own[-1].kind,
-                topics=len({topic_id for topic_id, _ in opinions}),
-                graded=actions[Action.grade],
-                cant_tell=actions[Action.cant_tell],
-                skipped=actions[Action.skip],
-                seconds=_pace(own),
-                first=in_order[0].time,
-                last=in_order[-1].time,
-                grades=dict(
-                    sorted(
-                        Counter(opinion.grade for _, opinion in opinions if opinion.grade is not None).items()
-                    )
-                ),
-            )
+def progress(folded: Compact, view: View) -> list[Progress]:
+    """The work of each annotator, in the order in which they began; `view` is that of the same events."""
+    by_annotator = sorted(folded.works.items(), key=lambda one: one[1].began)
+    topics: defaultdict[str, set[str]] = defaultdict(set)
+    actions: defaultdict[str, Counter[Action]] = defaultdict(Counter)
+    grades: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for topic_id in view.topics():
+        for annotator in folded.works:
+            for said in view.said(annotator, topic_id).values():
+                topics[annotator].add(topic_id)
+                actions[annotator][said.action] += 1
+                if said.grade is not None:
+                    grades[annotator][said.grade] += 1
+    return [
+        Progress(
+            annotator,
+            Kind(work.kind),
+            topics=len(topics[annotator]),
+            graded=actions[annotator][Action.grade],
+            cant_tell=actions[annotator][Action.cant_tell],
+            skipped=actions[annotator][Action.skip],
+            seconds=seconds_each(folded.moments(annotator)),
+            first=work.first,
+            last=work.last,
+            grades=dict(sorted(grades[annotator].items())),
         )
-    return found
-
-
-def _pace(events: Iterable[Event]) -> float | None:
-    return seconds_each(event.order[0] for event in events if tells_pace(event))
+        for annotator, work in by_annotator
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +83,9 @@ class InSight:
     unknown: int
 
     @classmethod
-    def of(cls, opinions: Collection[Opinion]) -> InSight:
-        counts = Counter(opinion.event.saw_others for opinion in opinions)
-        return cls(len(opinions), counts[True], counts[None])
+    def of(cls, counts: Counter[bool | None]) -> InSight:
+        """Of grades counted by what their events say of it."""
+        return cls(counts.total(), counts[True], counts[None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +111,18 @@ class Agreement:
 def agreement(view: View, annotators: Collection[str] | None = None) -> Agreement:
     """The agreement of these annotators, or of all; models are annotators like others here."""
     grades: defaultdict[Key, dict[str, int]] = defaultdict(dict)
-    opinions: defaultdict[Key, list[Opinion]] = defaultdict(list)
+    seen: defaultdict[str, Counter[bool | None]] = defaultdict(Counter)
     for key in view.judged_documents():
-        for opinion in view.opinions(*key):
-            if opinion.grade is not None and (annotators is None or opinion.annotator in annotators):
-                grades[key][opinion.annotator] = opinion.grade
-                opinions[key].append(opinion)
+        opinions = [
+            opinion
+            for opinion in view.opinions(*key)
+            if opinion.grade is not None and (annotators is None or opinion.annotator in annotators)
+        ]
+        for opinion in opinions:
+            assert opinion.grade is not None  # or it would not be among them
+            grades[key][opinion.annotator] = opinion.grade
+            if len(opinions) > 1:
+                seen[opinion.annotator][opinion.event.saw_others] += 1
     several = {key: given for key, given in grades.items() if len(given) > 1}
     by_annotator: defaultdict[str, dict[Key, int]] = defaultdict(dict)
     by_topic: defaultdict[str, list[list[int]]] = defaultdict(list)
@@ -143,10 +140,6 @@ def agreement(view: View, annotators: Collection[str] | None = None) -> Agreemen
         ((key, given) for key, given in several.items() if len(set(given.values())) > 1),
         key=lambda one: (min(one[1].values()) - max(one[1].values()), one[0]),
     )
-    compared = [opinion for key in several for opinion in opinions[key]]
-    of_each: defaultdict[str, list[Opinion]] = defaultdict(list)
-    for opinion in compared:
-        of_each[opinion.annotator].append(opinion)
     return Agreement(
         tuple(sorted(by_annotator)),
         len(several),
@@ -154,6 +147,6 @@ def agreement(view: View, annotators: Collection[str] | None = None) -> Agreemen
         pairs,
         {topic: (len(units), krippendorff_alpha(units, Level.ordinal)) for topic, units in by_topic.items()},
         tuple(disputed),
-        InSight.of(compared),
-        {name: InSight.of(of_each[name]) for name in sorted(of_each)},
+        InSight.of(sum(seen.values(), Counter())),
+        {name: InSight.of(seen[name]) for name in sorted(seen)},
     )

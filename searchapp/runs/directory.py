@@ -96,7 +96,8 @@ def write(
         complete = replace(manifest, files=digests)
         complete = replace(complete, digest=complete.own_digest())
         text = json.dumps(asdict(complete), indent=2, ensure_ascii=False) + "\n"
-        (folder / MANIFEST).write_text(text, encoding="utf-8")
+        # A name of a file that is not UTF-8 has halves of characters, which become JSON's escapes.
+        (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
     return complete
 
 
@@ -128,7 +129,7 @@ def read_manifest(path: Path) -> Manifest:
     """The manifest of a run directory."""
     if not (path / MANIFEST).is_file():
         raise UsageError(f"{path} is no run directory (it has no {MANIFEST}): `searchapp rank` makes one")
-    described = resources.read_json(path / MANIFEST)
+    described = resources.read_json(path / MANIFEST, file_names=True)
     if described.get("format") != FORMAT:
         raise DataError(
             f"{path / MANIFEST}: format {described.get('format')!r} is not the format {FORMAT} "

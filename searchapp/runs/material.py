@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from searchapp.engines.base import Engine, Index
+from searchapp.engines.base import Index
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.formats.problems import Problems
-from searchapp.indexing import open_index
 from searchapp.model import Topic
 from searchapp.ranking import recipes
 from searchapp.ranking.recipe import Recipe
 from searchapp.runs import given
 from searchapp.runs.directory import Manifest, read_manifest
+from searchapp.runs.documents import Documents
 from searchapp.runs.known import look_up_documents
 from searchapp.runs.pages import Pages, topics_of
 from searchapp.runs.pooling import TAG as POOL
@@ -73,8 +73,9 @@ class Material(Pages):
         ranked: Ranked,
         topics: Mapping[str, Topic],
         collection: Collection,
+        spare: Callable[[], Index | None] | None = None,
     ) -> None:
-        super().__init__(task, index, topics, _recipe(task, ranked.manifest))
+        super().__init__(task, index, topics, _recipe(task, ranked.manifest), spare)
         self.split = ranked.split
         self.name = ranked.name
         self.rankings = ranked.rankings
@@ -86,14 +87,14 @@ class Material(Pages):
     def open(
         cls,
         task: Task,
-        engine: Engine,
+        documents: Documents,
         path: Path,
         data: Path | None = None,
         *,
         home: Path | None = None,
         split: str | None = None,
     ) -> Material:
-        """The material of a run directory or a TREC run.
+        """The material of a run directory or a TREC run, with the documents of an index that `documents` opens.
 
         `data` is the folder of the topics, if they are not where a run directory had them, or not with the files of
         the task in searchapp's folder `home`. `split` is that of the topics, of any split if a TREC run is given
@@ -116,7 +117,9 @@ class Material(Pages):
         collection = task.collection(folder)
         topics = _topics(task, ranked, collection)
         name = None if ranked.split is None else collection.index_of(ranked.split)
-        return cls(task, open_index(task, engine, name), ranked, topics, collection)
+        digest = None if ranked.manifest is None else ranked.manifest.index_digest
+        index = documents.index(task, folder, name, digest)
+        return cls(task, index, ranked, topics, collection, lambda: documents.spare(task, folder, name))
 
     @property
     def is_pool(self) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, abc
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from searchapp.engines.base import Index
-from searchapp.errors import SearchappError
+from searchapp.errors import EngineUnreachable, SearchappError
 from searchapp.formats.problems import Problems
 from searchapp.model import Topic
 from searchapp.ranking import marking, recipes, search
@@ -29,6 +29,8 @@ REACH = 3
 """How many neighbours a document is shown with on either side, where documents stand in a text."""
 
 _AT_ONCE = 200
+
+T = TypeVar("T")
 
 Query = tuple[Mapping[str, Any], Mapping[str, Any]]
 """A query, and the `highlight` of a search body that marks what matches it."""
@@ -54,15 +56,24 @@ class Page:
 class Pages:
     """The topics and documents of a task; its methods may be called from several threads.
 
-    `recipe` decides what matches, by default that of searches. Without an `index` all documents are missing.
+    `recipe` decides what matches, by default that of searches. Without an `index` all documents are missing. When the
+    index's server is gone, documents come from that which `spare` gives from then on, if it gives any.
     """
 
     def __init__(
-        self, task: Task, index: Index | None, topics: Mapping[str, Topic], recipe: Recipe | None = None
+        self,
+        task: Task,
+        index: Index | None,
+        topics: Mapping[str, Topic],
+        recipe: Recipe | None = None,
+        spare: Callable[[], Index | None] | None = None,
     ) -> None:
         self.task = task
         self._topics = topics
         self._index = index
+        self._spare = spare
+        self.news: list[str] = []
+        """Sentences on what has changed since: whoever tells people takes them out."""
         self._recipe = recipe or recipes.load(task.recipe_book(), task.info.search_recipe)
         self._mapping = task.index_mapping()
         self._lock = threading.Lock()
@@ -77,7 +88,7 @@ class Pages:
     def texts(self, documents: Sequence[str]) -> list[str]:
         """What documents say; nothing for those that the index lacks."""
         with self._lock:
-            found = self._fetched(documents)
+            found = self._surely(lambda: self._fetched(documents))
         return [str((source or {}).get("text", "")) for source in found]
 
     def known_text(self, document_id: str) -> str | None:
@@ -97,7 +108,7 @@ class Pages:
         page = self._pages.get(key)
         if page is None:
             with self._lock:
-                self._fetch_pages(topic_id, [document_id])
+                self._surely(lambda: self._fetch_pages(topic_id, [document_id]))
                 page = self._pages[key]
         return page
 
@@ -106,7 +117,23 @@ class Pages:
         missing = [document for document in documents if (topic_id, document) not in self._pages]
         if missing:
             with self._lock:
-                self._fetch_pages(topic_id, missing)
+                self._surely(lambda: self._fetch_pages(topic_id, missing))
+
+    def _surely(self, fetch: Callable[[], T]) -> T:
+        """Fetch something from the index or, when its server is gone, from the other one."""
+        try:
+            return fetch()
+        except EngineUnreachable as error:
+            spare, self._spare = self._spare, None
+            other = None if spare is None else spare()
+            if other is None:
+                raise
+            self.news.append(
+                f"{error}; documents come from {other.info.version}, on this machine, from now on"
+            )
+            self._index = other
+            self._queries.clear()
+            return fetch()
 
     def _fetch_pages(self, topic_id: str, documents: Sequence[str]) -> None:
         topic, index = self.topic(topic_id), self._index

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from searchapp.errors import DataError
 from searchapp.formats import trec
+from searchapp.inputs import open_file
 from searchapp.model import Hits, Ranking, Run, float32
 from searchapp.runs.directory import RANKINGS
 
@@ -36,7 +37,7 @@ class RunRankings:
 
     def _mapped(self) -> bytes | mmap.mmap:
         try:
-            with self.path.open("rb") as file:
+            with open_file(self.path) as file:
                 empty = file.seek(0, 2) == 0
                 return b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except FileNotFoundError as error:

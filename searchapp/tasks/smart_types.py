@@ -21,6 +21,7 @@ from searchapp.formats import smart_types
 from searchapp.formats.json_array import OfficialId, official_ids
 from searchapp.formats.problems import Problems
 from searchapp.formats.smart_types import RESOURCE, Question
+from searchapp.inputs import read_bytes
 from searchapp.model import Document, Example, Topic
 from searchapp.tasks import folds
 from searchapp.tasks.answered import check_answered
@@ -363,4 +364,4 @@ def _answer(grades: Mapping[str, float]) -> tuple[str, tuple[str, ...]]:
 
 
 def _copied(path: Path) -> Writer:
-    return lambda file: file.write(path.read_bytes())
+    return lambda file: file.write(read_bytes(path))

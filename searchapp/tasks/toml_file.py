@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.formats.problems import Problems, shown
+from searchapp.inputs import parse_toml, read_bytes
 from searchapp.names import meant
 
 _HEADER = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?")
@@ -164,8 +165,8 @@ class TomlFile:
 
     def _read(self) -> dict[str, Any]:
         try:
-            text = self.path.read_bytes().decode("utf-8-sig")
-            held = tomllib.loads(text)
+            text = read_bytes(self.path).decode("utf-8-sig")
+            held = parse_toml(text)
         except OSError as error:
             self.problems.add_unopened(self.path, error)
         except UnicodeDecodeError as error:

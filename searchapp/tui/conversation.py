@@ -29,6 +29,7 @@ class Conversation(ABC):
         self._ask: Ask = lambda prompt: ask(visible(prompt))
         self._out = out or sys.stdout
         self._maths = False
+        self._is_troubled = False
 
     def converse(self) -> None:
         """Ask and answer until one leaves."""
@@ -57,13 +58,26 @@ class Conversation(ABC):
         """Say what an action came to, and where it is."""
         if outcome.is_saved:
             self._say(f"saved. {what}")
-            courier = self._session.courier
-            if courier is not None and courier.trouble:
-                self._say(f"{waiting_words(self._session.unsent)}, and are saved here: {courier.trouble}")
+            self._say_of_team()
         else:
             count = self._session.waiting
             things = "judgment is" if count == 1 else "judgments are"
             self._say(f"NOT SAVED. {count} {things} waiting: {outcome.not_saved}")
+
+    def _say_of_team(self) -> None:
+        """Say that the cluster does not take judgments, once for as long as it does not, and that it does again."""
+        courier = self._session.courier
+        trouble = courier is not None and courier.trouble
+        if trouble and not self._is_troubled:
+            self._say(f"{waiting_words(self._session.unsent)}, and safe here until then: {trouble}")
+        elif self._is_troubled and not trouble:
+            self._say("the cluster answers again")
+        self._is_troubled = bool(trouble)
+
+    def _say_news(self, news: list[str]) -> None:
+        """Say what has changed behind the conversation's back, and take it out of the list."""
+        while news:
+            self._say(news.pop(0))
 
     def _agrees(self, question: str) -> bool:
         """Whether somebody wants something, who does not at the end of the input."""

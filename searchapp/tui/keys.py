@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError
+from searchapp.inputs import parse_toml, read_text
 from searchapp.names import meant
 
 FILE = "settings.toml"
@@ -188,7 +189,7 @@ def load(home: Path, labels: Sequence[str]) -> JudgeSettings:
     """
     path = home / FILE
     try:
-        described = tomllib.loads(path.read_text(encoding="utf-8"))
+        described = parse_toml(read_text(path))
     except FileNotFoundError:
         described = {}
     except OSError as error:

@@ -89,6 +89,7 @@ class Prompts(Conversation):
     # Commands
 
     def _obey(self, line: str) -> bool:
+        self._say_news(self.desk.session.news)
         if came := came_in(self.desk.refresh(), self.desk.session.author.annotator):
             self._say(came)
         if line in ("q", "quit", "exit"):
@@ -304,6 +305,7 @@ class Prompts(Conversation):
     def _read_document(self) -> None:
         document = self.document
         page = self.material.page(self.topic, document)
+        self._say_news(self.material.news)
         order = self.desk.order(self.topic)
         where = f"{self._place + 1} of {len(order.documents)}"
         unscored = not self.desk.is_blind and order.ranks[document] > self.material.scored(self.topic)

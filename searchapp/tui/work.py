@@ -23,6 +23,7 @@ from searchapp.errors import SearchappError
 from searchapp.judging.events import Event
 from searchapp.judging.presence import Presence
 from searchapp.judging.session import Session
+from searchapp.runs.pages import Pages
 from searchapp.tui.bars import Entry, KeyLine
 from searchapp.tui.clipboard import copy_with_program
 from searchapp.tui.dialogs import Choose, Help, Words
@@ -54,6 +55,7 @@ class WorkScreen(Screen[None]):
 
     Args:
         session: what the annotator writes into
+        pages: what the annotator reads
         keys: what keys do
         labels: the names of the grades
         title: whose work it is, and on what
@@ -65,6 +67,7 @@ class WorkScreen(Screen[None]):
     def __init__(
         self,
         session: Session,
+        pages: Pages,
         keys: KeyMap,
         labels: Sequence[str],
         title: str,
@@ -74,6 +77,7 @@ class WorkScreen(Screen[None]):
     ) -> None:
         super().__init__()
         self.session = session
+        self.pages = pages
         self.keys = keys
         self.labels = labels
         self.head = Head(session, title, presence)
@@ -305,6 +309,9 @@ class WorkScreen(Screen[None]):
             self._fetched = courier.fetched
             self._every_while()
         self.head.look_around()
+        for news in (self.session.news, self.pages.news):
+            while news:
+                self.head.tell(news.pop(0), "$warning")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Say so when something in the background has failed."""

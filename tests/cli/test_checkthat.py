@@ -226,6 +226,7 @@ def test_the_lines_of_every_debate_can_be_judged(offline: Cli, tmp_path: Path) -
     from contextlib import closing
 
     from searchapp.engines import open_engine
+    from searchapp.runs.documents import OfEngine
     from searchapp.runs.material import Material
     from searchapp.settings import Settings
     from searchapp.tasks import load
@@ -234,7 +235,7 @@ def test_the_lines_of_every_debate_can_be_judged(offline: Cli, tmp_path: Path) -
     for split, document in (("test_annotated", "island_debate:7"), ("training", "harbour_mayor:3")):
         run = rank(offline, tmp_path / split, split)
         with closing(open_engine(Settings(home=tmp_path / "home"))) as engine:
-            material = Material.open(load("checkthat"), engine, run)
+            material = Material.open(load("checkthat"), OfEngine(engine), run)
             assert not material.notes
             assert document in material.ranking(document.partition(":")[0])
 

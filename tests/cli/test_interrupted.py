@@ -64,6 +64,56 @@ def test_a_run_that_was_interrupted_is_not_there_and_can_be_made_again(
     assert offline("runs", "verify", folder / "run").code == 0
 
 
+IGNORING = """
+import signal, sys, time
+from searchapp import cli
+from searchapp.tasks import names
+def slow():
+    print("begun", flush=True)
+    time.sleep(1)
+    return names()
+import searchapp.tasks
+searchapp.tasks.names = slow
+sys.argv[1:] = ["tasks", "--json"]
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_that_is_ignored_where_the_command_was_started_is_ignored(offline: Cli, name: str) -> None:
+    """As with `nohup`, and in the background of a script."""
+    signaled = getattr(signal, name)
+    for ignored in (True, False):
+        with subprocess.Popen(
+            [sys.executable, "-c", IGNORING],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=(lambda: signal.signal(signaled, signal.SIG_IGN)) if ignored else None,
+        ) as process:
+            assert process.stdout is not None and process.stdout.readline() == "begun\n"
+            process.send_signal(signaled)
+            process.communicate(timeout=60)
+        assert process.returncode == (0 if ignored else 128 + signaled)
+
+
+def test_tests_that_run_where_interruptions_are_ignored_can_interrupt() -> None:
+    tests = [
+        f"{__file__}::{test_a_run_that_was_interrupted_is_not_there_and_can_be_made_again.__name__}[SIGINT]"
+    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    ignoring = (
+        "import os, sys; from signal import *; signal(SIGINT, SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", ignoring, *command],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert result.returncode == 0 and "1 passed" in result.stdout, result.stdout
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("command", [["tasks"], ["tasks", "--json"]])
 def test_an_output_that_is_full_is_told(offline: Cli, command: list[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from typer.testing import CliRunner
 from searchapp.cli import app
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
+from searchapp.tui.plain import Prompts
 from tests.cli.conftest import SAMPLE, Cli
 from tests.server.faults import FaultProxy
 
@@ -46,8 +49,9 @@ def test_two_members_judge_and_see_each_other(
     assert told.exit_code == 0, told.stderr
     assert "the team has them in http" in told.stderr and "wait for the cluster" not in told.stdout
     second = home(tmp_path, "ben", monkeypatch)
-    told = judge(run, "ben", "--shared", typed="0\nq\n")
-    assert "ann: 1" in told.stdout and "defines it" in told.stdout
+    told = judge(run, "ben", "--shared", typed="0\n# 1\nq\n")
+    assert "ann: 1" in told.stdout, told.stderr
+    assert "defines it" in told.stdout
     assert count(second) == 3
     found = server("judgments", "sync", "--json")
     assert (found.json["sent"], found.json["fetched"], found.json["waiting"]) == (0, 0, 0)
@@ -193,3 +197,124 @@ def test_judging_for_a_team_without_a_cluster_is_refused(offline: Cli, tmp_path:
     assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", out).code == 0
     result = judge(out, "ann", "--shared", typed="q\n")
     assert result.exit_code == 2 and "judgments are shared through an Elasticsearch" in result.stderr
+
+
+# A server that is away
+
+
+@pytest.fixture
+def away(fault_proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> FaultProxy:
+    """A server that can be made to go away: it hangs as one that is paused does."""
+    monkeypatch.setenv("SEARCHAPP_URL", fault_proxy.url)
+    return fault_proxy
+
+
+class Typist:
+    """Types lines, and does something before some of them; keeps how long each one took to be obeyed."""
+
+    def __init__(self, *lines: str | tuple[str, Callable[[], None]]) -> None:
+        self._lines = list(lines)
+        self.seconds: list[float] = []
+        self._since: float | None = None
+
+    def __call__(self, _prompt: str) -> str:
+        if self._since is not None:
+            self.seconds.append(time.monotonic() - self._since)
+        line = self._lines.pop(0)
+        if isinstance(line, tuple):
+            line, act = line
+            act()
+        self._since = time.monotonic()
+        return line
+
+    def judge(self, run: Path, *options: object, monkeypatch: pytest.MonkeyPatch) -> Any:
+        """Judge as ann."""
+        monkeypatch.setattr(Prompts.__init__, "__defaults__", (None, self, None))
+        return judge(run, "ann", *options, typed="")
+
+
+@pytest.mark.parametrize("fault", ["refused", "hangs"])
+def test_judging_starts_and_goes_on_without_the_server(
+    run: Path, away: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    def leave() -> None:
+        if fault == "hangs":
+            away.delay(60, times=None)
+        else:
+            away.answer(503, times=None)
+
+    log = home(tmp_path, "ann", monkeypatch)
+    typist = Typist("1", ("0", leave), "1", "0", "q")
+    told = typist.judge(run, "--shared", monkeypatch=monkeypatch)
+    assert told.exit_code == 0, told.stderr
+    assert count(log) == 4
+    assert "judgments wait in" in told.stderr and "error" not in told.stdout
+    assert "does not have it" not in told.stdout
+    assert told.stdout.count("for the cluster") <= 1
+    print(fault, "prompts:", typist.seconds)
+    assert max(typist.seconds) < 1.5
+    # And the next time it starts without it.
+    begin = time.monotonic()
+    again = Typist("1", "q")
+    told = again.judge(run, "--shared", monkeypatch=monkeypatch)
+    assert told.exit_code == 0, told.stderr + told.stdout
+    assert count(log) == 5
+    assert told.stderr.count("judging goes on") + told.stderr.count("judging begins") == 1
+    print(fault, "whole session:", time.monotonic() - begin)
+    assert max(again.seconds) < 1.5
+
+
+def test_judging_starts_without_the_server_from_the_tasks_own_files(
+    run: Path, away: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away.answer(503, times=None)
+    log = home(tmp_path, "ann", monkeypatch)
+    told = judge(run, "ann", "--shared", typed="1\n0\nq\n")
+    assert told.exit_code == 0, told.stderr
+    assert count(log) == 2 and "The index does not have it" not in told.stdout
+    assert "2 judgments wait in" in told.stderr
+    told = judge(run, "ann", typed="1\nq\n")  # who does not share needs it as little
+    assert told.exit_code == 0 and count(log) == 3
+
+
+def test_who_reads_from_the_server_goes_on_when_it_goes_away(
+    run: Path, away: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home(tmp_path, "ann", monkeypatch)
+    typist = Typist(("1", lambda: away.answer(503, times=None)), "0", "1", "q")
+    told = typist.judge(run, monkeypatch=monkeypatch)
+    assert told.exit_code == 0, told.stderr
+    assert told.stdout.count("on this machine, from now on") == 1
+    assert "error" not in told.stdout and "does not have it" not in told.stdout
+
+
+def test_documents_of_disputes_come_from_the_files_when_the_server_is_away(
+    run: Path, away: FaultProxy, server: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home(tmp_path, "ann", monkeypatch)
+    judge(run, "ann", typed="1\nq\n")
+    judge(run, "ben", typed="0\nq\n")
+    away.answer(503, times=None)
+    arguments = ["judgments", "adjudicate", "nlps", "--annotator", "kim", "--run", str(run), "--plain"]
+    told = CliRunner().invoke(app, arguments, input="1\nq\n")
+    assert told.exit_code == 0 and "1 of 1 disputed documents are decided" in told.stderr
+    assert "does not have it" not in told.stdout
+
+
+def test_the_embedded_engine_and_a_cluster_that_is_for_sharing_only(
+    server: Cli, elasticsearch_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_ENGINE", "embedded")
+    monkeypatch.delenv("SEARCHAPP_URL")
+    out = tmp_path / "run"
+    log = home(tmp_path, "ann", monkeypatch)
+    assert server("index", "nlps", "--data", SAMPLE).code == 0
+    assert server("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", out).code == 0
+    for options in (("--engine", "embedded", "--url", elasticsearch_url), ()):
+        if not options:
+            monkeypatch.setenv("SEARCHAPP_URL", elasticsearch_url)
+        told = judge(out, "ann", "--shared", *options, typed="1\nq\n")
+        assert told.exit_code == 0 and "the team has them in http" in told.stderr
+    assert count(log) == 2
+    home(tmp_path, "ben", monkeypatch)
+    assert server("judgments", "sync", "--json").json["fetched"] == 2

@@ -86,7 +86,8 @@ def test_searchapps_own_file_is_judged_apart_from_its_directory(run: Path) -> No
 
 
 def test_what_a_trec_run_does_not_say_is_asked_for(run: Path, other: Path, tmp_path: Path) -> None:
-    told = judge(other)
+    (tmp_path / "empty").mkdir()
+    told = judge(other, "--data", tmp_path / "empty")
     assert told.exit_code == 4 and "ranks no topic of nlps in" in told.stderr
     assert "--data" in told.stderr and "--split" in told.stderr
     told = judge(other, "--data", SAMPLE, "--split", "train")

@@ -12,6 +12,7 @@ from searchapp.engines.base import IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.model import Document
 from searchapp.settings import Settings
+from tests.server.rest import Server
 
 MAPPING: dict[str, Any] = {
     "settings": {"analysis": {"analyzer": {"words": {"tokenizer": "standard", "filter": ["lowercase"]}}}},
@@ -45,6 +46,23 @@ def match(words: str, size: int = 10) -> dict[str, Any]:
         "sort": [{"_score": "desc"}, {"id": "asc"}],
         "query": {"match": {"text": words}},
     }
+
+
+def deleted(url: str, index: str) -> int:
+    """The deleted documents in every copy of an index, asked for past the code under test."""
+    answer = Server(url).request("GET", f"/{index}/_stats/docs").json()
+    count: int = answer["_all"]["total"]["docs"]["deleted"]
+    return count
+
+
+def spoil(url: str, alias: str) -> None:
+    """Write a document of an index a second time, as a bulk request did whose answer was lost."""
+    server = Server(url)
+    (version,) = server.request("GET", f"/_alias/{alias}").json()
+    server.request("PUT", f"/{version}/_settings", {"index.blocks.write": None})
+    hit = server.request("GET", f"/{version}/_search?size=1").json()["hits"]["hits"][0]
+    server.request("PUT", f"/{version}/_doc/{hit['_id']}?refresh=true", hit["_source"])
+    assert deleted(url, version) >= 1  # on every copy
 
 
 @pytest.fixture

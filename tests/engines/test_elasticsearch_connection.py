@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import gc
+import ssl
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import trustme
@@ -12,6 +15,7 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.connection import reason
 from searchapp.errors import EngineRefused, EngineUnreachable, SearchappError, UsageError
 from searchapp.settings import Settings
+from tests.server.faults import StrangeElasticsearch
 from tests.server.node import Node, free_port
 
 MakeSettings = Callable[..., Settings]
@@ -71,6 +75,36 @@ def test_a_password_in_the_address_is_never_shown(tmp_path: Path) -> None:
     assert "secret" not in str(error)
 
 
+@pytest.mark.parametrize("number", ["9", "9.4", "9.4.3-SNAPSHOT", "9.x", "v9.1.0", "10", "9.4.3.1+build"])
+def test_a_version_may_be_written_in_any_way(tmp_path: Path, number: str) -> None:
+    with StrangeElasticsearch({"version": {"number": number}}) as server:
+        assert connect(Settings(home=tmp_path, url=server.url)) == number
+
+
+@pytest.mark.parametrize("number", ["8", "8.19.13", "7.x", "0"])
+def test_an_old_version_may_be_written_in_any_way(tmp_path: Path, number: str) -> None:
+    with StrangeElasticsearch({"version": {"number": number}}) as server:
+        error = refusal(Settings(home=tmp_path, url=server.url))
+    assert f"runs Elasticsearch {number}, searchapp needs 9.0 or newer: upgrade the server" in str(error)
+
+
+@pytest.mark.parametrize("number", ["", "new", ".9", "-1", 9, 9.4, True, ["9"], {"9": 4}, "x" * 10_000])
+def test_a_version_that_is_none_is_a_sentence(tmp_path: Path, number: object) -> None:
+    with StrangeElasticsearch({"version": {"number": number}}) as server:
+        error = refusal(Settings(home=tmp_path, url=server.url))
+    assert isinstance(error, EngineRefused) and len(str(error)) < 200
+    assert "as its version, which is none of an Elasticsearch: check the address" in str(error)
+
+
+@pytest.mark.parametrize(
+    "about", [{}, {"version": {}}, {"version": None}, {"version": "9.4.3"}, [], "9.4.3", 9, None]
+)
+def test_a_server_that_tells_no_version_is_a_sentence(tmp_path: Path, about: object) -> None:
+    with StrangeElasticsearch(about) as server:
+        error = refusal(Settings(home=tmp_path, url=server.url))
+    assert isinstance(error, EngineRefused) and "is not an Elasticsearch: it tells no version" in str(error)
+
+
 def test_the_right_credentials_and_authority(secured_node: Node, settings_for: MakeSettings) -> None:
     settings = settings_for(
         secured_node.url,
@@ -99,6 +133,71 @@ def test_a_wrong_authority(secured_node: Node, settings_for: MakeSettings, tmp_p
         error = refusal(settings_for(secured_node.url, username="elastic", password="x", ca_certs=ca_certs))
         assert isinstance(error, EngineUnreachable)
         assert "a certificate that is not trusted here: set SEARCHAPP_CA_CERTS" in str(error)
+
+
+def test_a_password_may_hold_any_character(secured_node: Node, settings_for: MakeSettings) -> None:
+    """In variables of their own and in the address, where it is escaped."""
+    name, password = "robber", "pä:ss@wört€/?#"
+    body = {"password": password, "roles": ["superuser"]}
+    assert secured_node.server.request("PUT", f"/_security/user/{quote(name)}", body).status == 200
+    own = settings_for(secured_node.url, username=name, password=password, ca_certs=secured_node.ca_certs)
+    assert connect(own).startswith("9.")
+    url = secured_node.url.replace("://", f"://{quote(name, safe='')}:{quote(password, safe='')}@")
+    assert connect(settings_for(url, ca_certs=secured_node.ca_certs)).startswith("9.")
+
+
+CERTIFICATES: dict[str, tuple[str, str, datetime, datetime]] = {
+    "expired": (
+        "127.0.0.1",
+        "has expired: whoever runs the server must renew it, unless this machine's clock is wrong",
+        datetime(2020, 1, 1, tzinfo=UTC),
+        datetime(2021, 1, 1, tzinfo=UTC),
+    ),
+    "early": (
+        "127.0.0.1",
+        "is not valid yet: look at this machine's clock, and at the server's",
+        datetime(2090, 1, 1, tzinfo=UTC),
+        datetime(2091, 1, 1, tzinfo=UTC),
+    ),
+    "another address": (
+        "127.0.0.2",
+        "is made out to another name: use the host name that stands in the certificate",
+        datetime(2020, 1, 1, tzinfo=UTC),
+        datetime(2091, 1, 1, tzinfo=UTC),
+    ),
+    "another name": (
+        "elasticsearch.example",
+        "is made out to another name: use the host name that stands in the certificate",
+        datetime(2020, 1, 1, tzinfo=UTC),
+        datetime(2091, 1, 1, tzinfo=UTC),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CERTIFICATES)
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_what_is_wrong_with_a_certificate_is_told(tmp_path: Path, kind: str, host: str) -> None:
+    """Each has another remedy, and none of them is to trust another authority."""
+    identity, sentence, begins, ends = CERTIFICATES[kind]
+    if host == "localhost" and "another" not in kind:
+        identity = host
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(identity, not_before=begins, not_after=ends).configure_cert(context)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    with StrangeElasticsearch({"version": {"number": "9.4.3"}}, context) as server:
+        url = server.url.replace("http", "https").replace("127.0.0.1", host)
+        error = refusal(Settings(home=tmp_path, url=url, ca_certs=tmp_path / "ca.pem"))
+    assert isinstance(error, EngineUnreachable)
+    assert sentence in str(error) and "SEARCHAPP_CA_CERTS" not in str(error)
+
+
+def test_a_server_that_signed_its_own_certificate_is_not_trusted(tmp_path: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    with StrangeElasticsearch({"version": {"number": "9.4.3"}}, context) as server:
+        error = refusal(Settings(home=tmp_path, url=server.url.replace("http", "https")))
+    assert "a certificate that is not trusted here: set SEARCHAPP_CA_CERTS" in str(error)
 
 
 def test_a_file_of_authorities_that_is_missing_or_none(settings_for: MakeSettings, tmp_path: Path) -> None:

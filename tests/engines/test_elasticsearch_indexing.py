@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.elasticsearch import ElasticsearchEngine, locks
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
 from searchapp.settings import Settings
@@ -33,8 +33,8 @@ def rest(url: str, method: str, path: str, body: object = None) -> Any:
 
 
 def indexes(url: str, prefix: str) -> dict[str, list[str]]:
-    """The aliases of every index with the prefix."""
-    found = rest(url, "GET", f"{prefix}-*/_alias")
+    """The aliases of every index with the prefix, but for that of the locks."""
+    found = rest(url, "GET", f"{prefix}-*,-{prefix}-locks-*/_alias")
     return {name: sorted(described["aliases"]) for name, described in found.items()}
 
 
@@ -190,11 +190,11 @@ KILLED_BUILD = textwrap.dedent(
     """
     import sys, time
     from pathlib import Path
-    from searchapp.engines.elasticsearch import ElasticsearchEngine, indexing
+    from searchapp.engines.elasticsearch import ElasticsearchEngine, sending
     from searchapp.settings import Settings
     from tests.engines.conftest import GROUPS, spec_of
 
-    indexing.BATCH_DOCUMENTS = 1
+    sending.BATCH_DOCUMENTS = 1
     engine = ElasticsearchEngine.connect(Settings(home=Path("."), url=sys.argv[1], index_prefix=sys.argv[2]))
 
     def slowly():
@@ -239,11 +239,13 @@ def test_a_killed_build_leaves_the_old_serving_and_the_next_cleans_up(
     assert indexes(elasticsearch_url, index_prefix) == {new.version: [f"{index_prefix}-groups"]}
 
 
-def test_two_builds_at_once_are_refused(
-    engine: ElasticsearchEngine, building_process: subprocess.Popen[str]
+def test_a_build_waits_for_another_one_and_names_it(
+    engine: ElasticsearchEngine, building_process: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(locks, "WAIT_SECONDS", 0.0)
     with pytest.raises(
-        EngineRefused, match=rf"process {building_process.pid} is building .* wait until it is done"
+        EngineRefused,
+        match=rf"process {building_process.pid} on .* is building .*: wait until it is done",
     ):
         engine.build("groups", spec_of(GROUPS), GROUPS)
 
@@ -251,9 +253,9 @@ def test_two_builds_at_once_are_refused(
 def test_a_version_deleted_while_it_is_built_is_not_created_again(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from searchapp.engines.elasticsearch import indexing
+    from searchapp.engines.elasticsearch import sending
 
-    monkeypatch.setattr(indexing, "BATCH_DOCUMENTS", 1)
+    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 1)
 
     def sabotaged() -> Iterator[Document]:
         for place, document in enumerate(GROUPS):
@@ -295,13 +297,13 @@ def test_builds_that_begin_at_the_same_moment_take_different_numbers(
     engine.build("groups", spec_of(GROUPS), GROUPS)
     from searchapp.engines.elasticsearch.versions import Versions
 
-    real, given = Versions.next_name, []
+    real, given = Versions.next_number, []
 
-    def once_too_low(self: Versions) -> str:
-        given.append(real(self))
-        return given[0][:-1] + "1" if len(given) == 1 else given[-1]
+    def once_too_low(self: Versions, last: int) -> int:
+        given.append(real(self, last))
+        return 1 if len(given) == 1 else given[-1]
 
-    monkeypatch.setattr(Versions, "next_name", once_too_low)
+    monkeypatch.setattr(Versions, "next_number", once_too_low)
     assert engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2]).version.endswith("-000002")
 
 

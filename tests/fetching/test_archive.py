@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import errno
 import io
+import random
 import stat
 import warnings
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -173,3 +176,37 @@ def test_no_damage_to_an_archive_is_anything_but_an_error_of_the_data(
     except DataError:
         return
     assert everything(tmp_path / "out") >= set(names)
+
+
+def test_whatever_is_damaged_in_an_archive_is_a_sentence(tmp_path: Path) -> None:
+    """Turned bits, a cut, and an end that leads before the beginning, for which the library raises an OSError."""
+    path = packed(tmp_path / "a.zip", GOOD)
+    whole, chance = path.read_bytes(), random.Random(20260101)
+    end_record = len(whole) - 22
+    told = 0
+    for number in range(600):
+        damaged = bytearray(whole)
+        if number % 3 == 0:
+            damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        elif number % 3 == 1:
+            del damaged[chance.randrange(len(whole)) :]
+        else:
+            damaged[end_record + chance.randrange(22)] = chance.randrange(256)
+        path.write_bytes(damaged)
+        unpacked_bytes(path, MEMBERS)
+        with suppress(DataError):
+            unpacked(path, tmp_path / f"out{number}")
+            continue
+        told += 1
+    assert told > 300
+
+
+def test_a_disk_that_is_full_is_not_taken_for_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = packed(tmp_path / "a.zip", GOOD)
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        unpacked(path, tmp_path / "out")

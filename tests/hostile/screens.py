@@ -9,7 +9,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from searchapp.judging.log import JudgmentLog, Window
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.records import Window
 from tests.hostile import world as worlds
 from tests.hostile.world import WORD, World
 from tests.hostile.written import Written, read

@@ -19,6 +19,7 @@ import pytest
 from searchapp.errors import DataError
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.log import JudgmentLog, NotSaved
+from searchapp.judging.verification import verify
 
 FULL = os.environ.get("SEARCHAPP_TEST_PROFILE") == "full"
 ANN = Author("ann")
@@ -138,7 +139,8 @@ def sound(path: Path) -> list[Event]:
     """What a log holds that opens, is not damaged, and has nothing twice."""
     with JudgmentLog(path) as log:
         events = written(log)
-        assert log._database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        verdict = verify(log)
+        assert (verdict.problems, verdict.unsealed) == ((), 0)
     assert len({one.id for one in events}) == len(events)
     return events
 
@@ -215,9 +217,8 @@ def test_several_may_open_a_log_that_is_not_there_yet(tmp_path: Path) -> None:
 
 def test_an_event_that_only_a_newer_searchapp_knows_is_told(log: JudgmentLog) -> None:
     log.append([event()])
-    log._database.execute("DROP TRIGGER never_updated")
-    log._database.execute("UPDATE events SET action = 'award'")
-    with pytest.raises(DataError, match=r"event 1: 'award' is not a valid Action: update searchapp"):
+    write_as_before(log._database, "d", action="award")
+    with pytest.raises(DataError, match=r"event 2: 'award' is not a valid action: update searchapp"):
         written(log)
 
 
@@ -328,9 +329,9 @@ def old_log(path: Path, *scripts: str) -> sqlite3.Connection:
     return database
 
 
-def write_as_before(database: sqlite3.Connection, document: str) -> None:
+def write_as_before(database: sqlite3.Connection, document: str, **changed: object) -> None:
     marks = ", ".join("?" * len(OLD_COLUMNS))
-    values = [value for name, value in event(document).to_json().items() if name in OLD_COLUMNS]
+    values = [changed.get(name, event(document).to_json()[name]) for name in OLD_COLUMNS]
     database.execute(f"INSERT INTO events ({', '.join(OLD_COLUMNS)}) VALUES ({marks})", values)
 
 

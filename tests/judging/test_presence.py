@@ -15,8 +15,9 @@ import pytest
 
 from searchapp.judging import presence
 from searchapp.judging.events import Action, Author
-from searchapp.judging.log import JudgmentLog, Window
+from searchapp.judging.log import JudgmentLog
 from searchapp.judging.presence import Presence
+from searchapp.judging.records import Window
 
 OTHER = """
 import sys, time

@@ -1,24 +1,35 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from searchapp.judging.events import Action, Author
+from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.fold import View
-from searchapp.judging.statistics import progress
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.snapshot import compact
+from searchapp.judging.statistics import Progress, progress
 
 
-def test_the_first_and_the_last_judgment_are_so_in_every_time_zone() -> None:
+def progress_of(folder: Path, events: Sequence[Event]) -> list[Progress]:
+    with JudgmentLog(folder / "judgments.sqlite") as log:
+        log.append(events)
+        folded = compact(log, "nlps")
+        return progress(folded, View(base=folded))
+
+
+def test_the_first_and_the_last_judgment_are_so_in_every_time_zone(tmp_path: Path) -> None:
     event = Author("ann").event("nlps", "t", "d", Action.grade, grade=1)
     times = ["2026-03-01T09:00:00+00:00", "2026-03-01T10:30:00+02:00", "2026-03-01T01:00:00-09:00"]
     events = [replace(event, id=time, time=time, document_id=time) for time in times]
-    (found,) = progress(events, View(events))
+    (found,) = progress_of(tmp_path, events)
     assert (found.first, found.last) == (times[1], times[2])
 
 
-def test_breaks_say_nothing_about_pace() -> None:
+def test_breaks_say_nothing_about_pace(tmp_path: Path) -> None:
     event = Author("ann").event("nlps", "t", "d", Action.grade, grade=1, rank=1)
     minutes = ("00:00", "00:04", "00:10", "20:00", "20:05")
     times = [f"2026-03-01T09:{minute}+00:00" for minute in minutes]
     events = [replace(event, id=time, time=time, document_id=time) for time in times]
-    (found,) = progress(events, View(events))
+    (found,) = progress_of(tmp_path, events)
     assert (found.seconds, found.graded) == (5.0, 5)

@@ -74,6 +74,12 @@ class Docker:
     def kill(self, plan: Plan) -> None:
         self._call("kill", plan.name, seconds=ANSWER_SECONDS)  # SIGKILL of the client would not reach it
 
+    def pause(self, plan: Plan) -> None:
+        self._call("pause", plan.name, seconds=ANSWER_SECONDS)  # SIGSTOP stops the client alone
+
+    def resume(self, plan: Plan) -> None:
+        self._call("unpause", plan.name, seconds=ANSWER_SECONDS)
+
     def discard(self, plan: Plan) -> None:
         self._call(*_removal(plan), seconds=ANSWER_SECONDS * 4)
 

@@ -7,9 +7,14 @@ picked:
         proxy.reject(2, path="/_bulk")                the next two bulk requests get 429
         proxy.answer(503, method="GET")               the next GET gets 503
         proxy.cut(path="/_msearch")                   the next answer breaks off half-way
+        proxy.lose(path="/_bulk")                     the next bulk is done, and its answer never comes
+        proxy.lose(path="/_bulk", status=504)         the same behind a gateway, which says so
+        proxy.shorten(path="/_bulk")                  the next answer is half as long as it should be
+        proxy.double(path="/_bulk")                   the next bulk reaches the server twice
         proxy.delay(5.0, path="/_msearch")            the next answer comes five seconds late
         proxy.reject_documents({"7"})                 the next bulk gets 429 for document 7 alone
         proxy.refuse_from(3, path="/_bulk")           no answer to anything from the third bulk request on
+        proxy.disturb(0.05, seed=1, seconds=2)        of all requests, one in twenty gets one of these faults
         ... proxy.url ... proxy.count(path="/_bulk")
 
 `path` is a regular expression that is searched in the path without its query; the first rule that fits a
@@ -21,7 +26,9 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import random
 import re
+import ssl
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -192,6 +199,7 @@ class FaultProxy(LoopbackServer):
         super().__init__()
         self._target = Server(target) if isinstance(target, str) else target
         self._rules: list[_Rule] = []
+        self.disturbed = 0
 
     def answer(
         self,
@@ -224,15 +232,45 @@ class FaultProxy(LoopbackServer):
         """Let the server do its work, and break the connection off in the middle of its answer."""
         self._add(self._half, method, path, times)
 
+    def lose(
+        self, times: int | None = 1, *, status: int | None = None, method: str | None = None, path: str = ""
+    ) -> None:
+        """Let the server do its work, and lose its answer: no answer comes, or a gateway's with that status."""
+        self._add(lambda request: self._lost(request, status), method, path, times)
+
+    def shorten(self, times: int | None = 1, *, method: str | None = None, path: str = "") -> None:
+        """Let the server do its work, and pass on half of its answer as if it were whole."""
+        self._add(self._short, method, path, times)
+
+    def double(self, times: int | None = 1, *, method: str | None = None, path: str = "") -> None:
+        """Pass the request on twice, and the second answer back."""
+        self._add(self._twice, method, path, times)
+
     def delay(
         self, seconds: float, times: int | None = 1, *, method: str | None = None, path: str = ""
     ) -> None:
         """Pass the request on only after some seconds, for a client whose timeout is shorter."""
+        self._add(lambda request: self._late(request, seconds), method, path, times)
 
-        def late(request: Request) -> Response | None:
-            return None if self._closing.wait(seconds) else self._forward(request)
+    def disturb(self, share: float, seed: int, seconds: float) -> None:
+        """Lose, shorten, cut, double or hold up, by so many seconds, this share of all requests, by chance."""
+        dice = random.Random(seed)
+        acts: list[Callable[[Request], Response | None]] = [
+            lambda request: self._lost(request, None),
+            lambda request: self._lost(request, 504),
+            self._short,
+            self._half,
+            self._twice,
+            lambda request: self._late(request, seconds),
+        ]
 
-        self._add(late, method, path, times)
+        def maybe(request: Request) -> Response | None:
+            with self._lock:
+                act = dice.choice(acts) if dice.random() < share else self._forward
+                self.disturbed += act != self._forward
+            return act(request)
+
+        self._add(maybe, None, "", None)
 
     def refuse_from(self, first: int, *, method: str | None = None, path: str = "/_bulk$") -> None:
         """As if the server had gone: no answer to anything from the `first` fitting request (from 1) on."""
@@ -284,6 +322,25 @@ class FaultProxy(LoopbackServer):
         finally:
             connection.close()
 
+    def _lost(self, request: Request, status: int | None) -> Response | None:
+        self._forward(request)
+        return (
+            None if status is None else Response(status, {"Content-Type": "text/html"}, b"<h1>gateway</h1>")
+        )
+
+    def _short(self, request: Request) -> Response | None:
+        whole = self._forward(request)
+        if whole is None:
+            return None
+        return Response(whole.status, whole.headers, whole.body[: len(whole.body) // 2], whole.length)
+
+    def _twice(self, request: Request) -> Response | None:
+        self._forward(request)
+        return self._forward(request)
+
+    def _late(self, request: Request, seconds: float) -> Response | None:
+        return None if self._closing.wait(seconds) else self._forward(request)
+
     def _half(self, request: Request) -> Response | None:
         whole = self._forward(request)
         if whole is None:
@@ -321,6 +378,19 @@ class FaultProxy(LoopbackServer):
             items.insert(position, item)
         errors = any(entry.get("error") for item in items for entry in item.values())
         return Response(200, headers, json.dumps({"took": 1, "errors": errors, "items": items}).encode())
+
+
+class StrangeElasticsearch(LoopbackServer):
+    """Answers every request with `about`, as an Elasticsearch would; with a context it speaks TLS."""
+
+    def __init__(self, about: object = None, context: ssl.SSLContext | None = None) -> None:
+        super().__init__()
+        self.about = about
+        if context is not None:
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+
+    def respond(self, request: Request) -> Response:
+        return Response.of_json(200, self.about)
 
 
 class NotElasticsearch(LoopbackServer):

@@ -12,17 +12,40 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
+
+import psutil
 
 from .errors import ServerFailed
 from .rest import Server
 
 START_SECONDS = 180.0
 STOP_SECONDS = 40.0  # longer than the supervisor's own patience, after which it kills
+PAUSE_SECONDS = 10.0
 LOG_LINES = 30
+
+Setting = str | bool | list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The cluster that a node is one of: its name, and the transport port of each of its nodes by name."""
+
+    cluster: str
+    ports: Mapping[str, int]
+
+    def settings(self, node: str) -> dict[str, Setting]:
+        """The lines of elasticsearch.yml by which a node finds the others, on the loopback address."""
+        return {
+            "cluster.name": self.cluster,
+            "transport.port": str(self.ports[node]),
+            "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in self.ports.values()],
+            "cluster.initial_master_nodes": list(self.ports),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +53,8 @@ class Plan:
     """What a node shall be: its folder, port, heap (`512m`), and whether it is secured.
 
     A secured node speaks TLS with `certificate` and `key`, signed by the throw-away authority in `ca_certs`,
-    and knows the user `elastic` with `password`.
+    and knows the user `elastic` with `password`. Without `membership` it is a cluster of its own. `more` are
+    further lines of elasticsearch.yml.
     """
 
     name: str
@@ -38,6 +62,8 @@ class Plan:
     port: int
     heap: str
     password: str | None = None
+    membership: Membership | None = None
+    more: Mapping[str, Setting] = field(default_factory=dict)
 
     @property
     def secured(self) -> bool:
@@ -59,12 +85,10 @@ class Plan:
     def ca_certs(self) -> Path:
         return self.certificates / "ca.pem"
 
-    def settings(self) -> dict[str, str | bool]:
+    def settings(self) -> dict[str, Setting]:
         """The lines of elasticsearch.yml that hold however the node runs."""
-        settings: dict[str, str | bool] = {
-            "cluster.name": self.name,
+        settings: dict[str, Setting] = {
             "node.name": self.name,
-            "discovery.type": "single-node",
             "action.destructive_requires_name": True,
             # A developer's nearly full disk must not turn indices read-only.
             "cluster.routing.allocation.disk.threshold_enabled": False,
@@ -73,12 +97,16 @@ class Plan:
             "xpack.security.enabled": self.secured,
             "logger.org.elasticsearch.deprecation": "OFF",
         }
+        if self.membership is None:
+            settings |= {"cluster.name": self.name, "discovery.type": "single-node"}
+        else:
+            settings |= self.membership.settings(self.name)
         if self.secured:
             settings["xpack.security.autoconfiguration.enabled"] = False
             settings["xpack.security.http.ssl.enabled"] = True
             settings["xpack.security.http.ssl.key"] = f"certificates/{self.key.name}"
             settings["xpack.security.http.ssl.certificate"] = f"certificates/{self.certificate.name}"
-        return settings
+        return settings | dict(self.more)
 
 
 class Host(Protocol):
@@ -99,6 +127,12 @@ class Host(Protocol):
     def kill(self, plan: Plan) -> None:
         """What ending the command with SIGKILL leaves to do."""
 
+    def pause(self, plan: Plan) -> None:
+        """What freezing the command with SIGSTOP leaves to do."""
+
+    def resume(self, plan: Plan) -> None:
+        """What letting the command go on leaves to do."""
+
     def discard(self, plan: Plan) -> None:
         """Remove what `prepare` made outside of the plan's folder."""
 
@@ -111,13 +145,24 @@ class Node:
         security: TLS on HTTP with a certificate of a throw-away authority, and a password
         heap: of the server's Java, such as `512m`
         port: of 127.0.0.1; a free one if not given
+        name: of the node; a random one if not given
+        membership: the cluster it is one of; one of its own if not given
+        settings: further lines of elasticsearch.yml
 
     Raises:
         ServerUnavailable: this machine has no means to run one
     """
 
     def __init__(
-        self, host: Host | None = None, *, security: bool = False, heap: str = "512m", port: int | None = None
+        self,
+        host: Host | None = None,
+        *,
+        security: bool = False,
+        heap: str = "512m",
+        port: int | None = None,
+        name: str | None = None,
+        membership: Membership | None = None,
+        settings: Mapping[str, Setting] | None = None,
     ) -> None:
         if host is None:
             from .choice import find_host  # there and not above: it knows the hosts, which know this module
@@ -125,16 +170,22 @@ class Node:
             host = find_host()
         self._host = host
         self._plan = Plan(
-            name=f"searchapp-test-{secrets.token_hex(4)}",
+            name=name or f"searchapp-test-{secrets.token_hex(4)}",
             folder=Path(tempfile.mkdtemp(prefix="searchapp-node-")).resolve(),
             port=port or free_port(),
             heap=heap,
             password=secrets.token_urlsafe(16) if security else None,
+            membership=membership,
+            more=settings or {},
         )
         self._prepared = False
         self._supervisor: subprocess.Popen[bytes] | None = None
         self.start_seconds = 0.0
         atexit.register(self.close)
+
+    @property
+    def name(self) -> str:
+        return self._plan.name
 
     @property
     def url(self) -> str:
@@ -175,16 +226,44 @@ class Node:
         if self.running:
             return self
         begin = time.monotonic()
+        self.launch()
+        self.await_answer(begin + START_SECONDS)
+        self.start_seconds = time.monotonic() - begin
+        return self
+
+    def launch(self) -> None:
+        """Start the node without waiting for it; the nodes of a cluster answer only once they are enough."""
         try:
             if not self._prepared:
                 self._prepare()
             self._supervisor = self._launch()
-            self._await_answer(begin + START_SECONDS)
         except BaseException:
             self.stop()
             raise
-        self.start_seconds = time.monotonic() - begin
-        return self
+
+    def await_answer(self, deadline: float) -> None:
+        """Wait until the node answers, at most until `deadline` of the monotonic clock; one that does not is stopped.
+
+        Raises:
+            ServerFailed: as `start`
+        """
+        try:
+            self._await_answer(deadline)
+        except BaseException:
+            self.stop()
+            raise
+
+    def pause(self) -> None:
+        """Freeze the node as SIGSTOP does: its connections stay open, and nothing answers."""
+        self._host.pause(self._plan)
+        self._signal("pause")
+        self._await_state(stopped=True)
+
+    def resume(self) -> None:
+        """Let a paused node go on."""
+        self._host.resume(self._plan)
+        self._signal("resume")
+        self._await_state(stopped=False)
 
     def stop(self) -> None:
         """Stop the node as SIGTERM does; its data stay for another `start`."""
@@ -275,6 +354,26 @@ class Node:
             return True
         account = f"/_security/user/{self.username}/_password"
         return self.server.request("POST", account, {"password": self.password}).status == 200
+
+    def _signal(self, order: str) -> None:
+        """Send an order after which the supervisor goes on listening."""
+        if self._supervisor is None or self._supervisor.stdin is None:
+            raise ServerFailed(f"the node {self.name} does not run")
+        self._supervisor.stdin.write(f"{order}\n".encode())
+        self._supervisor.stdin.flush()
+
+    def _await_state(self, *, stopped: bool) -> None:
+        assert self._supervisor is not None
+        deadline = time.monotonic() + PAUSE_SECONDS
+        while True:
+            processes = psutil.Process(self._supervisor.pid).children(recursive=True)
+            if processes and all((one.status() == psutil.STATUS_STOPPED) == stopped for one in processes):
+                return
+            if time.monotonic() > deadline:
+                raise ServerFailed(
+                    f"the processes of the node {self.name} were not {'paused' if stopped else 'resumed'}"
+                )
+            time.sleep(0.02)
 
     def _order(self, order: str) -> None:
         if self._supervisor is None:

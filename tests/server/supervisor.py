@@ -6,6 +6,8 @@ Standard input is the line to the parent, one order a line:
 
     stop    SIGTERM, then SIGKILL after the patience is over
     kill    SIGKILL, as `kill -9` does
+    pause   SIGSTOP to all that the command started
+    resume  SIGCONT
     (end)   the parent died, even if by SIGKILL: stop the server, remove the folder, run `--finally`
 
 A pipe that closes is the one sign of a parent's death that works on every system, and that survives the
@@ -29,6 +31,7 @@ from types import FrameType
 
 PATIENCE = 20.0
 GONE_SECONDS = 5.0
+SIGNALS = {"pause": signal.SIGSTOP, "resume": signal.SIGCONT}
 
 
 def main() -> int:
@@ -69,13 +72,19 @@ def _wait(child: subprocess.Popen[bytes]) -> str:
     """The order: `stop` or `kill`; `gone` when the child ended by itself, empty when the parent did."""
     while child.poll() is None:
         readable, _, _ = select.select([sys.stdin], [], [], 0.2)
-        if readable:
-            return os.read(sys.stdin.fileno(), 16).decode().strip()
+        if not readable:
+            continue
+        orders = os.read(sys.stdin.fileno(), 64).decode().split()
+        for order in orders or [""]:
+            if order not in SIGNALS:
+                return order
+            os.killpg(child.pid, SIGNALS[order])
     return "gone"
 
 
 def _end(child: subprocess.Popen[bytes], patience: float) -> None:
     if patience and child.poll() is None:
+        os.killpg(child.pid, signal.SIGCONT)  # a paused one would hear nothing
         child.send_signal(signal.SIGTERM)  # to the launcher alone, which waits for its server to close
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(patience)

@@ -121,6 +121,12 @@ class Unpacked:
     def kill(self, plan: Plan) -> None:
         """Nothing: the supervisor kills launcher and server as one group."""
 
+    def pause(self, plan: Plan) -> None:
+        """Nothing: the supervisor stops launcher and server as one group."""
+
+    def resume(self, plan: Plan) -> None:
+        """Nothing, for the same reason."""
+
     def discard(self, plan: Plan) -> None:
         """Nothing: all of it is in the plan's folder."""
 

@@ -23,6 +23,7 @@ from searchapp.judging.events import Action, Author, Event, Kind
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.presence import Presence
 from searchapp.judging.session import Place, Session
+from searchapp.runs.documents import OfEngine
 from searchapp.runs.material import Material
 from searchapp.settings import Settings
 from searchapp.tasks import load
@@ -94,7 +95,7 @@ class Judging:
         path = self._prepared.run(task)
         loaded = load(task)
         engine = self._opened.enter_context(closing(open_engine(Settings(home=self._prepared.home))))
-        material = Material.open(loaded, engine, path)
+        material = Material.open(loaded, OfEngine(engine), path)
         self.material = material
         session = self.session("ann", task)
         self.desk = Desk(

@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent / "snapshots"
 DOCS = Path(__file__).parents[2] / "docs" / "images"
 """Where the pictures are that the documentation shows: they are compared, and written anew, like the others."""
 
-PINNED = re.search(r"(?m)^textual==(.+)$", (Path(__file__).parents[2] / "constraints.txt").read_text())
+PINNED = re.search(r'"textual==(.+)"', (Path(__file__).parents[2] / "pyproject.toml").read_text())
 
 SCREENS = {
     "judging": ("1", "0", "1", "s", "x", "m"),

@@ -141,4 +141,5 @@ def test_prompts_tell_what_waits(judging: Judging, courier: Courier, fault_proxy
 
     out = io.StringIO()
     Prompts(judging.desk, judging.material, "nlps", ask=ask, out=out).converse()
-    assert "2 wait for the cluster, and are saved here: http" in out.getvalue()
+    # Once for as long as it lasts, and not after each judgment.
+    assert out.getvalue().count("for the cluster, and safe here until then: http") == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from searchapp.cli.commands import Group
-from searchapp.cli.judgments import adjudicate, agreement, exchange, imports, listing, sharing, sync
+from searchapp.cli.judgments import adjudicate, agreement, exchange, imports, listing, safety, sharing, sync
 
 
 def register(app: typer.Typer) -> None:
@@ -24,3 +24,4 @@ def register(app: typer.Typer) -> None:
     adjudicate.register(group)
     sharing.register(group)
     sync.register(group)
+    safety.register(group)

@@ -15,11 +15,13 @@ from searchapp.cli import complete
 from searchapp.cli.common import DataOption, TaskArgument, command
 from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import say, warn
+from searchapp.cli.progress import for_person
 from searchapp.errors import DataError, EngineError, UsageError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
     from searchapp.judging.session import Session
+    from searchapp.model import Topic
     from searchapp.runs.pages import Pages
     from searchapp.tasks.base import Task
 
@@ -110,6 +112,7 @@ def register(group: typer.Typer) -> None:
                 _pages(settings, loaded, run, data, wanted) as pages,
                 Presence(opened.path, loaded.name, author.annotator) as presence,
             ):
+                opened.damage.report = session.news.append
                 if simple:
                     from searchapp.tui.adjudicate.prompts import Prompts
 
@@ -128,6 +131,9 @@ def register(group: typer.Typer) -> None:
                     screen.run()
                     if screen.return_code:
                         raise typer.Exit(screen.return_code)
+            opened.damage.report = warn
+            for words in session.news:
+                warn(words)
             say(settings, f"{adjudication.decided} of {total} disputed documents are decided")
 
 
@@ -160,28 +166,29 @@ def _pages(
     settings: Settings, task: Task, run: Path | None, data: Path | None, wanted: Collection[str]
 ) -> Iterator[Pages]:
     """Topics and documents: of a run, or of the task's files and index; ids alone, where there are none."""
-    from searchapp.engines import open_engine
-    from searchapp.indexing import open_index
+    from searchapp.runs.documents import AtHand
     from searchapp.runs.material import Material
     from searchapp.runs.pages import Pages, topics_of
     from searchapp.tasks.folders import data_folder
 
-    with closing(open_engine(settings)) as engine:
+    with closing(AtHand(settings, for_person(settings), warn, copy=settings.shared)) as documents:
         if run is not None:
-            yield Material.open(task, engine, run, data, home=settings.home)
+            yield Material.open(task, documents, run, data, home=settings.home)
             return
+        folder: Path | None = None
+        topics: dict[str, Topic] = {}
         try:
-            topics = topics_of(task, task.collection(data_folder(task, settings.home, data)), wanted)
+            folder = data_folder(task, settings.home, data)
+            topics = topics_of(task, task.collection(folder), wanted)
         except DataError as error:
             warn(str(error))
-            topics = {}
         if not topics:
             warn(
                 "the words of the topics are not at hand: name a run with --run, or their folder with --data"
             )
         try:
-            index = open_index(task, engine)
+            index = documents.index(task, folder)
         except EngineError as error:
             warn(f"the documents are not at hand: {error}")
             index = None
-        yield Pages(task, index, topics)
+        yield Pages(task, index, topics, spare=lambda: documents.spare(task, folder))

@@ -38,10 +38,10 @@ def register(group: typer.Typer) -> None:
 
         task = name_of(task)
         with open_log(settings, log, task) as opened:
-            events, view = of_task(opened, task)
-        found = progress(events, view)
+            folded, view = of_task(opened, task)
+            found = progress(folded, view)
         if as_json:
-            print_json({"task": task, "events": len(events), "annotators": [asdict(one) for one in found]})
+            print_json({"task": task, "events": folded.count, "annotators": [asdict(one) for one in found]})
         else:
             _print_progress(found)
 
@@ -65,8 +65,8 @@ def register(group: typer.Typer) -> None:
         task = name_of(task)
         with open_log(settings, log, task) as opened:
             _, view = of_task(opened, task)
-        require_known(annotator, view, task)
-        found = measured(view, annotator)
+            require_known(annotator, view, task)
+            found = measured(view, annotator)
         if as_json:
             print_json(_described(task, found))
         else:

@@ -15,6 +15,7 @@ from searchapp.cli.common import JsonOption, TaskArgument, command
 from searchapp.cli.judgments.options import (
     AnnotatorsOption,
     LogOption,
+    events_of,
     of_task,
     open_log,
     require_known,
@@ -88,12 +89,20 @@ def register(group: typer.Typer) -> None:
 
         loaded = load(task)
         task = loaded.name
-        with open_log(settings, log, loaded.name) as opened:
-            events, view = of_task(opened, task)
-        require_known(annotator, view, task)
         if annotator and format_ is Format.jsonl:
             raise UsageError("jsonl holds every event: leave out --annotator, or choose another format")
-        grades = judged(view, Folding(rule, annotator)).grades
+        with open_log(settings, log, loaded.name) as opened:
+            _, view = of_task(opened, task)
+            require_known(annotator, view, task)
+            if format_ in (Format.jsonl, Format.trec):
+                with whole_file(out, replace=overwrite) as file:
+                    if format_ is Format.jsonl:
+                        written = exchange.write_jsonl(file, events_of(opened, task))
+                    else:
+                        written = exchange.write_annotators(file, view, annotator)
+                say(settings, f"{written:,} lines are written to {out}")
+                return
+            grades = judged(view, Folding(rule, annotator)).grades
         if format_ is Format.official:
             if split is None:
                 raise UsageError("say which split the judged topics are of with --split")
@@ -104,14 +113,8 @@ def register(group: typer.Typer) -> None:
             say(settings, f"the gold of {len(of_split):,} topics is written to {out}")
             return
         with whole_file(out, replace=overwrite) as file:
-            if format_ is Format.jsonl:
-                written = exchange.write_jsonl(file, events)
-            elif format_ is Format.trec:
-                written = exchange.write_annotators(file, view, annotator)
-            else:
-                trec.write_qrels(file, grades)
-                written = sum(map(len, grades.values()))
-        say(settings, f"{written:,} lines are written to {out}")
+            trec.write_qrels(file, grades)
+        say(settings, f"{sum(map(len, grades.values())):,} lines are written to {out}")
 
     @command(group, "import")
     def import_(

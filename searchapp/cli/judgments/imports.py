@@ -17,7 +17,7 @@ from searchapp.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from searchapp.judging.log import Import
+    from searchapp.judging.records import Import
 
 
 def register(group: typer.Typer) -> None:

@@ -82,9 +82,9 @@ def register(group: typer.Typer) -> None:
                 )
         with open_log(settings, log, loaded.name) as opened:
             _, view = of_task(opened, loaded.name)
-        require_known(annotator, view, loaded.name)
-        actions = None if action is None else [Action(one.value) for one in action]
-        found = listed(view, Filter(annotator, topic, actions, grade, noted))
+            require_known(annotator, view, loaded.name)
+            actions = None if action is None else [Action(one.value) for one in action]
+            found = listed(view, Filter(annotator, topic, actions, grade, noted))
         if as_json:
             print_json({"task": loaded.name, "judgments": [asdict(one) for one in found]})
         elif found:

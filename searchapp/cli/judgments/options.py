@@ -10,12 +10,14 @@ import typer
 
 from searchapp.cli import complete
 from searchapp.cli.judgments.team import exchanging
+from searchapp.cli.output import warn
 from searchapp.names import meant
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from searchapp.judging.compact import Compact
     from searchapp.judging.events import Event
     from searchapp.judging.fold import View
     from searchapp.judging.log import JudgmentLog
@@ -41,6 +43,20 @@ AnnotatorsOption = Annotated[
 ]
 
 
+def require_log(settings: Settings, path: Path | None) -> Path:
+    """The file with the judgments: the one that is named, or the one in searchapp's folder.
+
+    Raises:
+        DataError: it is not there.
+    """
+    from searchapp.errors import DataError
+
+    path = path or settings.judgments
+    if not path.exists():
+        raise DataError(f"{path}: there are no judgments yet: `searchapp judge` makes the first")
+    return path
+
+
 @contextmanager
 def open_log(
     settings: Settings,
@@ -58,14 +74,11 @@ def open_log(
     Raises:
         DataError: there is none although there must be.
     """
-    from searchapp.errors import DataError
     from searchapp.judging.log import BUSY_SECONDS, JudgmentLog
 
     shared = settings.shared and path is None
-    path = path or settings.judgments
-    if must_exist and not shared and not path.exists():
-        raise DataError(f"{path}: there are no judgments yet: `searchapp judge` makes the first")
-    with closing(JudgmentLog(path, BUSY_SECONDS if patience is None else patience)) as log:
+    path = require_log(settings, path) if must_exist and not shared else path or settings.judgments
+    with closing(JudgmentLog(path, BUSY_SECONDS if patience is None else patience, warn)) as log:
         if shared:
             with exchanging(settings, log, task):
                 yield log
@@ -73,19 +86,25 @@ def open_log(
             yield log
 
 
-def of_task(log: JudgmentLog, task: str) -> tuple[list[Event], View]:
-    """The events of a task in their order, which is the same in every log that has them, and what they add up to.
+def of_task(log: JudgmentLog, task: str) -> tuple[Compact, View]:
+    """What the events of a task add up to, by numbers and to look at; as long as the log is open.
 
     Raises:
         DataError: there is none.
     """
     from searchapp.errors import DataError
     from searchapp.judging.fold import View
+    from searchapp.judging.snapshot import compact
 
-    events = sorted((event for _, event in log.events(task)), key=lambda event: event.order)
-    if not events:
+    folded = compact(log, task)
+    if not folded.count:
         raise DataError(f"{log.path} has no judgments of {task}: `searchapp judge {task}` makes the first")
-    return events, View(events)
+    return folded, View(base=folded)
+
+
+def events_of(log: JudgmentLog, task: str) -> list[Event]:
+    """The events of a task in their order, which is the same in every log that has them."""
+    return sorted((event for _, event in log.events(task)), key=lambda event: event.order)
 
 
 def name_of(task: str) -> str:

@@ -9,7 +9,7 @@ import typer
 from searchapp.cli.common import JsonOption, command
 from searchapp.cli.judgments.options import LogOption
 from searchapp.cli.judgments.team import exchange
-from searchapp.cli.output import print_json, say
+from searchapp.cli.output import print_json, say, warn
 from searchapp.settings import Settings
 
 
@@ -26,7 +26,7 @@ def register(group: typer.Typer) -> None:
         from searchapp.judging.log import JudgmentLog
 
         address = judgments_address(settings)
-        with closing(JudgmentLog(log or settings.judgments)) as opened:
+        with closing(JudgmentLog(log or settings.judgments, report=warn)) as opened:
             found = exchange(settings, opened)
             waiting = opened.waiting(address)
         if as_json:

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from searchapp.judging.log import JudgmentLog
     from searchapp.judging.shared import Courier, Exchanged
 
+FIRST_SECONDS = 5.0
+"""How long judging waits at its beginning for what others have judged."""
 LEAVING_SECONDS = 2.0
-"""How long leaving waits for what a courier is at."""
+"""How long leaving waits for what a courier is at, and then for an answer to each request."""
 TIMEOUT_SECONDS = 10.0
 """How long a server may take for one request while somebody is, or may be, waiting."""
 
@@ -30,7 +32,14 @@ SharedOption = Annotated[
 ]
 
 
-def exchange(settings: Settings, log: JudgmentLog, task: str | None = None) -> Exchanged:
+def exchange(
+    settings: Settings,
+    log: JudgmentLog,
+    task: str | None = None,
+    *,
+    attempts: int = 3,
+    timeout: float = TIMEOUT_SECONDS,
+) -> Exchanged:
     """Send what the cluster does not have, of one task if it is named, and fetch what the log does not have.
 
     Raises:
@@ -44,21 +53,30 @@ def exchange(settings: Settings, log: JudgmentLog, task: str | None = None) -> E
 
     address = judgments_address(settings)
     try:
-        with closing(open_judgments(settings, timeout=TIMEOUT_SECONDS)) as index:
+        with closing(open_judgments(settings, attempts, timeout)) as index:
             return synchronize(log, index, task)
     except EngineError as error:
-        waiting = log.waiting(address, task)
-        things = "1 judgment waits" if waiting == 1 else f"{waiting:,} judgments wait"
-        kept = f"{things} in {log.path}: `searchapp judgments sync` sends what waits"
-        raise type(error)(f"{error}; {kept}") from error
+        raise type(error)(f"{error}; {_kept(log, log.waiting(address, task))}") from error
 
 
-def exchange_if_possible(settings: Settings, log: JudgmentLog, task: str) -> bool:
+def _kept(log: JudgmentLog, waiting: int) -> str:
+    things = "1 judgment waits" if waiting == 1 else f"{waiting:,} judgments wait"
+    return f"{things} in {log.path}: `searchapp judgments sync` sends what waits"
+
+
+def exchange_if_possible(
+    settings: Settings,
+    log: JudgmentLog,
+    task: str,
+    *,
+    attempts: int = 3,
+    timeout: float = TIMEOUT_SECONDS,
+) -> bool:
     """The same, with a warning when it is not possible: what is there can be worked with all the same."""
     from searchapp.errors import DataError, EngineError
 
     try:
-        exchange(settings, log, task)
+        exchange(settings, log, task, attempts=attempts, timeout=timeout)
     except (EngineError, DataError) as error:
         warn(str(error))
         return False
@@ -66,8 +84,10 @@ def exchange_if_possible(settings: Settings, log: JudgmentLog, task: str) -> boo
 
 
 @contextmanager
-def team(settings: Settings, log: JudgmentLog, task: str, shared: bool | None) -> Iterator[Courier | None]:
+def team(settings: Settings, log: JudgmentLog, task: str, shared: bool) -> Iterator[Courier | None]:
     """Exchange judgments before, while and after somebody judges a task; None when they are not shared.
+
+    A server that is away keeps nobody waiting: everything is in the log first.
 
     Judgments of other tasks stay where they are: nobody has asked to send them.
 
@@ -77,20 +97,27 @@ def team(settings: Settings, log: JudgmentLog, task: str, shared: bool | None) -
     from searchapp.engines import judgments_address, open_judgments
     from searchapp.judging.shared import Courier
 
-    if not (settings.shared if shared is None else shared):
+    if not shared:
         yield None
         return
     address = judgments_address(settings)
-    exchange_if_possible(settings, log, task)
     courier = Courier(
         log.path, lambda: open_judgments(settings, attempts=1, timeout=TIMEOUT_SECONDS), address, task
     )
-    courier.start()
+    if not courier.start(FIRST_SECONDS):
+        warn(
+            f"{address} has not answered yet: judging begins without what others have judged since; what you judge "
+            f"waits in {log.path}, and is exchanged when the server answers"
+        )
+    elif courier.trouble is not None:
+        warn(f"{courier.trouble}; judging goes on, and what you judge waits in {log.path}")
     try:
         yield courier
     finally:
         courier.stop(LEAVING_SECONDS)
-        if not log.waiting(address, task) or exchange_if_possible(settings, log, task):
+        if not log.waiting(address, task) or exchange_if_possible(
+            settings, log, task, attempts=1, timeout=LEAVING_SECONDS
+        ):
             say(settings, f"the team has them in {address}")
         if others := log.waiting(address) - log.waiting(address, task):
             things = (

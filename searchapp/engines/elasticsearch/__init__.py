@@ -1,8 +1,15 @@
 """The engine that is an Elasticsearch server or cluster (9.x), through the official client.
 
-    connection   the client, and every way a request can fail turned into one sentence
+    connection   the client, and the patience with which requests are repeated
+    failures     every way a request can fail turned into one sentence
     versions     names, ownership and clean-up: what `<prefix>-<task>` stands for on the server
+    locks        one builder at a time for each index, whatever machine it is on
+    builder      the process that builds an index
+    copies       what the copies of an index's shards hold, and whether an index may serve
+    sending      documents, each written once however often an answer is lost
     indexing     building a new version beside the old one and swapping the alias
+    stored       every version that is there, and what for
+    repair       an index that serves again, out of what builders have left
     searching    a handle on one version: search, highlight, explain, analyze
     judgments    the index in which a team keeps its judgments
 
@@ -14,16 +21,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, StoredVersion
-from searchapp.engines.elasticsearch.connection import Connection
+from searchapp.engines.elasticsearch.connection import REQUEST_TIMEOUT_SECONDS, Connection
+from searchapp.engines.elasticsearch.copies import flaw, require_sound
 from searchapp.engines.elasticsearch.indexing import build
+from searchapp.engines.elasticsearch.locks import Locks
+from searchapp.engines.elasticsearch.repair import Repair, repair
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
-from searchapp.engines.elasticsearch.versions import Versions, all_stored
+from searchapp.engines.elasticsearch.stored import all_stored
+from searchapp.engines.elasticsearch.versions import Versions
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
-from searchapp.progress import Advance, no_progress
+from searchapp.progress import Advance, Notify, no_notice, no_progress
 from searchapp.settings import Settings
 
-__all__ = ["ElasticsearchEngine"]
+__all__ = ["ElasticsearchEngine", "Repair"]
 
 
 class ElasticsearchEngine:
@@ -32,16 +43,28 @@ class ElasticsearchEngine:
     def __init__(self, connection: Connection, prefix: str) -> None:
         self._connection = connection
         self._prefix = prefix
+        self._locks = Locks(connection, prefix)
 
     @classmethod
-    def connect(cls, settings: Settings) -> ElasticsearchEngine:
+    def connect(
+        cls,
+        settings: Settings,
+        notify: Notify = no_notice,
+        *,
+        attempts: int | None = None,
+        timeout: float | None = None,
+    ) -> ElasticsearchEngine:
         """Connect and make sure that an Elasticsearch of a fitting version answers.
+
+        `notify` is called when something takes longer than a person expects. Every request is tried `attempts` times,
+        and given `timeout` seconds each time, else as the connection does.
 
         Raises:
             EngineUnreachable: no answer, or TLS failed.
             EngineRefused: wrong credentials, no Elasticsearch, or one that is too old.
         """
-        return cls(Connection.open(settings), settings.index_prefix)
+        seconds = REQUEST_TIMEOUT_SECONDS if timeout is None else timeout
+        return cls(Connection.open(settings, attempts, seconds, notify=notify), settings.index_prefix)
 
     def info(self) -> EngineInfo:
         return EngineInfo("elasticsearch", self._connection.server_version, self._connection.url)
@@ -50,13 +73,17 @@ class ElasticsearchEngine:
         serving = self._versions(name).serving()
         return serving.info if serving else None
 
+    def flaw(self, name: str) -> str:
+        serving = self._versions(name).serving()
+        return flaw(self._connection, serving.info) if serving else ""
+
     def stored(self) -> list[StoredVersion]:
-        return all_stored(self._connection, self._prefix)
+        return all_stored(self._connection, self._locks, self._prefix)
 
     def build(
         self, name: str, spec: IndexSpec, documents: Iterable[Document], advance: Advance = no_progress
     ) -> IndexInfo:
-        return build(self._connection, self._versions(name), spec, documents, advance)
+        return build(self._connection, self._versions(name), self._locks, spec, documents, advance)
 
     def open(self, name: str) -> ElasticsearchIndex:
         versions = self._versions(name)
@@ -65,14 +92,26 @@ class ElasticsearchEngine:
             raise EngineRefused(
                 f"{self._connection.url} has no index {versions.alias}: make it with `searchapp index {name}`"
             )
+        require_sound(self._connection, serving.info)
         return ElasticsearchIndex(self._connection, versions, serving.info)
 
     def remove(self, name: str) -> None:
         versions = self._versions(name)
-        versions.serving()  # refuses a name that is not ours
+        versions.behind()  # refuses a name that is not ours
         versions.require_nobody_builds()
-        for version in versions.all():
-            versions.delete(version.info.version)
+        with self._locks.hold(versions.alias, wait=0):
+            for version in versions.all():
+                versions.delete(version.info.version)
+        if not self.stored():
+            self._locks.remove()  # nothing is left that they could be for
+
+    def repair(self, name: str) -> Repair:
+        """Make the alias of an index lead to one version again, and delete what builders have left.
+
+        Raises:
+            EngineError: the server does not answer, or refuses.
+        """
+        return repair(self._connection, self._locks, self._versions(name))
 
     def close(self) -> None:
         self._connection.close()

@@ -1,9 +1,12 @@
-"""The client, bounded retries, and every way a request can fail turned into one sentence."""
+"""The client, and the patience with which requests are repeated."""
 
 from __future__ import annotations
 
 import logging
+import re
 import ssl
+import time
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,26 +14,30 @@ from urllib.parse import urlsplit
 
 import tenacity
 from elastic_transport import ConnectionError as NoConnection
-from elastic_transport import ConnectionTimeout, SerializationError, TlsError, TransportError
-from elasticsearch import (
-    ApiError,
-    AuthenticationException,
-    AuthorizationException,
-    Elasticsearch,
-    UnsupportedProductError,
-)
+from elastic_transport import SerializationError, TransportError, Urllib3HttpNode
+from elasticsearch import ApiError, AuthorizationException, Elasticsearch
 
-from searchapp.errors import EngineError, EngineRefused, EngineUnreachable, UsageError
+from searchapp.engines.elasticsearch.failures import OLDEST_SERVER as OLDEST_SERVER
+from searchapp.engines.elasticsearch.failures import RETRIED_STATUS as RETRIED_STATUS
+from searchapp.engines.elasticsearch.failures import NotYet, is_passing, refusal, too_old, unreachable
+from searchapp.engines.elasticsearch.failures import reason as reason
+from searchapp.errors import EngineError, EngineRefused, UsageError
+from searchapp.inputs import open_file
+from searchapp.progress import Notify, no_notice
 from searchapp.settings import Settings
 
-OLDEST_SERVER = (9, 0)
-RETRIED_STATUS = (429, 502, 503, 504)
-"""Answers that ask for patience: a full queue, a node that is restarting behind a proxy."""
+PATIENCE_SECONDS = 120.0
+"""How long a request is repeated where that can help. A node that hangs is put out of its cluster after some 40 s, and
+one that starts anew is back after less than a minute."""
 
-ATTEMPTS = 6
 FIRST_WAIT_SECONDS = 0.25
 LONGEST_WAIT_SECONDS = 8.0
 REQUEST_TIMEOUT_SECONDS = 60.0
+TIDYING_SECONDS = 10.0
+"""What a request is given that only tidies up after a failure."""
+
+NOTICE_SECONDS = 5.0
+"""After this time somebody who waits hears what for."""
 
 T = TypeVar("T")
 
@@ -41,90 +48,145 @@ logging.getLogger("elastic_transport").addHandler(logging.NullHandler())
 class Connection:
     """An open client and the address it talks to.
 
-    `call` is the only way a request is made: it waits and tries again where that can help, at most `ATTEMPTS`
-    times, and turns whatever remains into an `EngineError`.
+    `call` is the only way a request is made: it waits and tries again where that can help, for `patience` seconds
+    and at most `attempts` times, and turns whatever remains into an `EngineError`. `notify` is called when that
+    takes time.
     """
 
     def __init__(
         self,
         client: Elasticsearch,
         url: str,
-        attempts: int = ATTEMPTS,
+        attempts: int | None = None,
         timeout: float = REQUEST_TIMEOUT_SECONDS,
+        *,
+        patience: float | None = None,
+        notify: Notify = no_notice,
     ) -> None:
         self.client = client
         self.timeout = timeout
         self.url = url
         self.attempts = attempts
+        self.patience = PATIENCE_SECONDS if patience is None else patience
+        self.notify = notify
         self.server_version = "unknown"
 
     @classmethod
     def open(
-        cls, settings: Settings, attempts: int = ATTEMPTS, timeout: float = REQUEST_TIMEOUT_SECONDS
+        cls,
+        settings: Settings,
+        attempts: int | None = None,
+        timeout: float = REQUEST_TIMEOUT_SECONDS,
+        *,
+        notify: Notify = no_notice,
     ) -> Connection:
         """Connect with the settings' address and credentials, and check who answers.
 
-        The first request is not retried: a wrong address should be told at once.
+        The first request is not retried, for a wrong address should be told at once, unless the answer is that of an
+        Elasticsearch that is busy, or choosing a master.
         """
-        url = without_credentials(settings.url)
-        connection = cls(_client(settings, timeout), url, attempts, timeout)
+        connection = cls(_client(settings, timeout), settings.address, attempts, timeout, notify=notify)
         try:
             connection.server_version = connection._check_server()
-        except EngineError:
+        except BaseException:
             connection.close()
             raise
         return connection
 
     def call(self, what: str, request: Callable[[], T], *, attempts: int | None = None) -> T:
-        """The result of `request()`; `what` says in an error what was being done ("create the index x")."""
+        """The result of `request()`; `what` says in an error what was being done ("create the index x").
+
+        A request that raises `NotYet` is repeated as one that the server puts off.
+        """
+        stop: tenacity.stop.stop_base = tenacity.stop_after_delay(self.patience)
+        if limit := attempts or self.attempts:
+            stop = tenacity.stop_any(stop, tenacity.stop_after_attempt(limit))
         retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(attempts or self.attempts),
+            stop=stop,
             wait=tenacity.wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=LONGEST_WAIT_SECONDS),
-            retry=tenacity.retry_if_exception(_is_passing),
+            retry=tenacity.retry_if_exception(is_passing),
+            before_sleep=self._noticing(what),
             reraise=True,
         )
         try:
             return retrying(request)
+        except NotYet as error:
+            raise error.error from error
         except (ApiError, TransportError) as error:
-            raise self.translated(what, error, attempts) from error
+            tried = retrying.statistics.get("delay_since_first_attempt", 0)
+            raise self._translated(what, error, tried, first=attempts == 1) from error
+        except RecursionError as error:
+            raise EngineRefused(
+                f"the answer of {self.url} is nested too deeply to be read ({what}): is it an Elasticsearch?"
+            ) from error
 
-    def translated(
-        self, what: str, error: ApiError | TransportError, attempts: int | None = None
-    ) -> EngineError:
+    def tidying(self) -> Connection:
+        """The same server, for requests that are made once and given little time: those that tidy up."""
+        client = self.client.options(request_timeout=TIDYING_SECONDS)
+        return Connection(client, self.url, 1, TIDYING_SECONDS)
+
+    def translated(self, what: str, error: ApiError | TransportError) -> EngineError:
         """The client's exception as a sentence with what was done, where, and what to do about it."""
-        if isinstance(error, ApiError):
-            return _refusal(self.url, what, error, attempts or self.attempts)
-        return _unreachable(self.url, what, error, self.timeout)
+        return self._translated(what, error, 0)
 
     def close(self) -> None:
         self.client.close()
 
+    def _translated(
+        self, what: str, error: ApiError | TransportError, tried: float, *, first: bool = False
+    ) -> EngineError:
+        if isinstance(error, ApiError):
+            return refusal(self.url, what, error, tried)
+        if isinstance(error, SerializationError) and not first:
+            return unreachable(self.url, what, NoConnection("broken answers"), self.timeout)
+        return unreachable(self.url, what, error, self.timeout)
+
+    def _noticing(self, what: str) -> Callable[[tenacity.RetryCallState], None]:
+        """What is called between two attempts: it tells, once, somebody who waits."""
+        began, told = time.monotonic(), False
+
+        def notice(_state: tenacity.RetryCallState) -> None:
+            nonlocal told
+            if not told and time.monotonic() - began >= NOTICE_SECONDS:
+                told = True
+                self.notify(f"{self.url} could not {what} yet: trying again for up to {self.patience:.0f} s")
+
+        return notice
+
     def _check_server(self) -> str:
         try:
-            number = str(self.call("connect", self.client.info, attempts=1)["version"]["number"])
+            try:
+                about = self.call("connect", self.client.info, attempts=1)
+            except EngineError as error:
+                if not _is_busy_elasticsearch(error.__cause__):
+                    raise
+                about = self.call("connect", self.client.info)
         except EngineRefused as error:
             if isinstance(error.__cause__, AuthorizationException):
                 # An API key that may use our indexes but not ask for the cluster's state: nothing is wrong.
                 return "unknown"
             raise
-        except (KeyError, TypeError, ValueError) as error:
+        try:
+            number = about["version"]["number"]
+        except (KeyError, TypeError) as error:
             raise EngineRefused(f"{self.url} is not an Elasticsearch: it tells no version") from error
-        if _version(number) < OLDEST_SERVER:
-            raise EngineRefused(_too_old(self.url, number))
-        return number
+        if _version(self.url, number) < OLDEST_SERVER:
+            raise too_old(self.url, str(number))
+        return str(number)
 
 
-def reason(error: Any) -> str:
-    """The innermost reason in an error body of Elasticsearch: the outer ones only repeat what was asked."""
-    while isinstance(error, dict):
-        causes = error.get("root_cause")
-        deeper = error.get("caused_by") or error.get("error")
-        if not deeper and causes and causes[0].get("reason") != error.get("reason"):
-            deeper = causes[0]
-        if not deeper:
-            return str(error.get("reason") or error.get("type") or error)
-        error = deeper
-    return str(error)
+def _is_busy_elasticsearch(error: BaseException | None) -> bool:
+    return isinstance(error, ApiError) and is_passing(error) and "x-elastic-product" in error.meta.headers
+
+
+class _Node(Urllib3HttpNode):
+    """The client's own way to a server, for which an answer of nothing is a connection that was lost."""
+
+    def perform_request(self, method: str, target: str, *args: Any, **options: Any) -> Any:
+        answer = super().perform_request(method, target, *args, **options)
+        if method != "HEAD" and 200 <= answer.meta.status < 300 and not answer.body:
+            raise NoConnection("the answer is empty")
+        return answer
 
 
 def _client(settings: Settings, timeout: float) -> Elasticsearch:
@@ -132,30 +194,42 @@ def _client(settings: Settings, timeout: float) -> Elasticsearch:
     if settings.ca_certs is not None and settings.url.startswith("https"):
         options["ssl_context"] = _trusting(settings.ca_certs)
     if settings.api_key:
-        options["api_key"] = settings.api_key
+        options["api_key"] = _api_key(settings.api_key)
     elif settings.username and settings.password:
-        options["basic_auth"] = (settings.username, settings.password)
+        # Put together here: the client would refuse what is not ASCII, which the server takes.
+        options["basic_auth"] = b64encode(f"{settings.username}:{settings.password}".encode()).decode()
     try:
         return Elasticsearch(
             _with_port(settings.url),
+            node_class=_Node,
             request_timeout=timeout,
             max_retries=0,  # `Connection.call` retries: it waits longer each time, after a 429 too
             retry_backoff_base=FIRST_WAIT_SECONDS,
             retry_backoff_cap=LONGEST_WAIT_SECONDS,
             **options,
         )
-    except ValueError as error:
-        problem = str(error).rstrip(".")
+    except ValueError:
         raise UsageError(
-            f"{without_credentials(settings.url)!r} is no address of a server ({problem}): "
+            f"{settings.address!r} is no address of a server (it needs a scheme, http or https, and a host): "
             "use the form http://localhost:9200"
-        ) from error
+        ) from None  # what Python says of a wrong address quotes it, with the password
+
+
+def _api_key(key: str) -> str:
+    """The key, if it can stand in the header of a request: the error on one that can't would show it."""
+    if not re.fullmatch(r"[!-~]+", key):
+        raise UsageError(
+            "SEARCHAPP_API_KEY holds a space, a line end or another character that no API key has: set it anew, "
+            "to the value `encoded` with which the key was made"
+        )
+    return key
 
 
 def _trusting(ca_certs: Path) -> ssl.SSLContext:
     """A context that trusts the authorities in a PEM file; read here, so that a wrong file is told as such."""
     try:
-        return ssl.create_default_context(cafile=str(ca_certs))
+        with open_file(ca_certs):  # a pipe would keep the library waiting
+            return ssl.create_default_context(cafile=str(ca_certs))
     except ssl.SSLError as error:
         raise UsageError(f"{ca_certs} holds no certificates in PEM form ({error.reason})") from error
     except OSError as error:
@@ -168,95 +242,22 @@ def _with_port(url: str) -> str:
     """The address with its port written out, as the client demands: 443 for https, 9200 for http."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("it needs a scheme, http or https, and a host")
+        raise ValueError("no scheme or no host")
     if parts.port is not None:
         return url
     default = 443 if parts.scheme == "https" else 9200
     return parts._replace(netloc=f"{parts.netloc}:{default}").geturl()
 
 
-def without_credentials(url: str) -> str:
-    """The address as it may be shown: without user and password."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url.rpartition("@")[2]
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+def _version(url: str, number: object) -> tuple[int, int]:
+    """Major and minor of a server's version; what stands behind them can be anything.
 
-
-def _version(number: str) -> tuple[int, int]:
-    major, minor, *_rest = number.split("-")[0].split(".")
-    return int(major), int(minor)
-
-
-def _too_old(url: str, number: str) -> str:
-    oldest = ".".join(map(str, OLDEST_SERVER))
-    return f"{url} runs Elasticsearch {number}, searchapp needs {oldest} or newer: upgrade the server"
-
-
-def _is_passing(error: BaseException) -> bool:
-    """Whether trying again later can help."""
-    if isinstance(error, ApiError):
-        return error.status_code in RETRIED_STATUS
-    return isinstance(error, NoConnection | ConnectionTimeout) and not isinstance(error, TlsError)
-
-
-def _unreachable(url: str, what: str, error: TransportError, timeout: float) -> EngineError:
-    if isinstance(error, TlsError):
-        cause = str(error.message)  # what OpenSSL said; `str(error)` says no more than "TLS error"
-        if "CERTIFICATE_VERIFY_FAILED" in cause:
-            return EngineUnreachable(
-                f"{url} shows a certificate that is not trusted here: "
-                "set SEARCHAPP_CA_CERTS to the PEM file of the authority that signed it"
-            )
-        return EngineUnreachable(f"the TLS handshake with {url} failed ({cause}): is it an https address?")
-    if isinstance(error, ConnectionTimeout):
-        return EngineUnreachable(
-            f"{url} did not answer in {timeout:.0f} s, so searchapp could not {what}: "
-            "look at the server's load and try again"
+    Raises:
+        EngineRefused: the version begins with no number.
+    """
+    found = re.match(r"v?(\d+)(?:\.(\d+))?", number) if isinstance(number, str) else None
+    if found is None:
+        raise EngineRefused(
+            f"{url} gives {str(number)[:40]!r} as its version, which is none of an Elasticsearch: check the address"
         )
-    if isinstance(error, SerializationError):
-        return EngineRefused(f"{url} is not an Elasticsearch: its answer is no JSON; check the address")
-    return EngineUnreachable(
-        f"no Elasticsearch answers at {url}, so searchapp could not {what}: "
-        "start it, or give its address with --url or SEARCHAPP_URL"
-    )
-
-
-def _refusal(url: str, what: str, error: ApiError, attempts: int) -> EngineError:
-    body, status = error.body, error.status_code
-    tried = f", even after {attempts} attempts" if attempts > 1 else ""
-    detail = reason(body.get("error", body)) if isinstance(body, dict) else str(error.message)
-    kind = (
-        body["error"].get("type", "")
-        if isinstance(body, dict) and isinstance(body.get("error"), dict)
-        else ""
-    )
-    if isinstance(error, UnsupportedProductError):
-        return EngineRefused(f"{url} answers, but it is not an Elasticsearch: check the address")
-    if isinstance(error, AuthenticationException):
-        return EngineRefused(
-            f"{url} does not accept the credentials: "
-            "check SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD, or SEARCHAPP_API_KEY"
-        )
-    if kind == "media_type_header_exception":
-        return EngineRefused(_too_old(url, "8 or older"))
-    if kind == "cluster_block_exception":
-        return EngineRefused(
-            f"{url} could not {what}: the index or the cluster is read-only ({detail}); "
-            "free disk space or remove the block, then try again"
-        )
-    if isinstance(error, AuthorizationException):
-        return EngineRefused(
-            f"{url} does not allow this user to {what} ({detail}): ask for a role or key that may"
-        )
-    if status == 429:
-        return EngineRefused(
-            f"{url} is too busy to {what}{tried} ({detail}): try again when it has less to do"
-        )
-    if status in RETRIED_STATUS:
-        return EngineUnreachable(
-            f"{url} could not {what}{tried} (status {status}: {detail}): "
-            "look at the server's health and try again"
-        )
-    return EngineRefused(f"{url} refused to {what}: {detail}")
+    return int(found[1]), int(found[2] or 0)

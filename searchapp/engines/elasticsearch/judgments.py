@@ -23,7 +23,6 @@ from searchapp.engines.elasticsearch.connection import (
     RETRIED_STATUS,
     Connection,
     reason,
-    without_credentials,
 )
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable
 from searchapp.judging.events import Event
@@ -64,7 +63,7 @@ _META = {"searchapp": {"holds": "judgments", "format": FORMAT}}
 
 def address_of(settings: Settings) -> str:
     """What the index of these settings is called in messages and in the log."""
-    return f"{without_credentials(settings.url)}/{_alias_of(settings)}"
+    return f"{settings.address}/{_alias_of(settings)}"
 
 
 def _alias_of(settings: Settings) -> str:
@@ -150,7 +149,7 @@ class JudgmentIndex:
         taken: list[str] = []
         connection = self._connection
         patient = self._client.options(
-            max_retries=connection.attempts - 1, retry_on_timeout=True, retry_on_status=()
+            max_retries=(connection.attempts or 1) - 1, retry_on_timeout=True, retry_on_status=()
         )
         outcomes = streaming_bulk(
             patient,
@@ -161,7 +160,7 @@ class JudgmentIndex:
             max_chunk_bytes=BATCH_BYTES,
             raise_on_error=False,
             retry_on_status=RETRIED_STATUS,
-            max_retries=connection.attempts - 1,
+            max_retries=(connection.attempts or 1) - 1,
             initial_backoff=FIRST_WAIT_SECONDS,
             max_backoff=LONGEST_WAIT_SECONDS,
         )

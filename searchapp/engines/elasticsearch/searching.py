@@ -6,19 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-import tenacity
-
 from searchapp.engines.base import Body, Explanation, Found, IndexInfo, Terms
-from searchapp.engines.elasticsearch.connection import (
-    ATTEMPTS,
-    FIRST_WAIT_SECONDS,
-    LONGEST_WAIT_SECONDS,
-    RETRIED_STATUS,
-    Connection,
-    reason,
-)
+from searchapp.engines.elasticsearch.connection import Connection
+from searchapp.engines.elasticsearch.copies import require_sound
+from searchapp.engines.elasticsearch.failures import NotYet, may_pass, reason
 from searchapp.engines.elasticsearch.versions import Versions
-from searchapp.errors import EngineRefused, QueryRefused
+from searchapp.errors import EngineError, EngineRefused, EngineUnreachable, QueryRefused
 from searchapp.model import AnalysisStep, Hit, Hits, Token, float32
 from searchapp.progress import Advance, no_progress
 
@@ -38,6 +31,8 @@ _ANSWER_FIELDS = [
     "responses.status",
     "responses.error",
     "responses.timed_out",
+    "responses._shards.total",
+    "responses._shards.successful",
     "responses._shards.failed",
     "responses._shards.failures",
     "responses.hits.hits._id",
@@ -45,10 +40,6 @@ _ANSWER_FIELDS = [
 ]
 
 T = TypeVar("T")
-
-
-class _Busy(Exception):
-    """Some searches of a batch were rejected by a full queue."""
 
 
 class Replaced(EngineRefused):
@@ -108,16 +99,20 @@ class ElasticsearchIndex:
             serving = self._versions.serving()
             if serving is None:
                 raise
+            require_sound(self._connection, serving.info)
             self._info = serving.info
             return self._search(body)
 
     def _search(self, body: Body) -> Mapping[str, Any]:
-        response: Mapping[str, Any] = self._on_this_version(
-            "search",
-            lambda index: self._client.search(index=index, search_type=SEARCH_TYPE, body=dict(body)).body,
-        )
-        self._require_complete(response)
-        return response
+        def whole(index: str) -> Mapping[str, Any]:
+            answer: Mapping[str, Any] = self._client.search(
+                index=index, search_type=SEARCH_TYPE, body=dict(body)
+            ).body
+            if problem := self._partial(answer):
+                raise NotYet(problem)
+            return answer
+
+        return self._on_this_version("search", whole)
 
     def analyze(
         self, text: str, *, field: str | None = None, analyzer: str | None = None
@@ -131,38 +126,25 @@ class ElasticsearchIndex:
         return _analysis_steps(detail)
 
     def _multi_search(self, bodies: Sequence[Body]) -> list[Mapping[str, Any]]:
-        """The responses to a batch; searches that a full queue rejects are sent again after a while."""
+        """The responses to a batch; searches that were put off, or answered by some shards only, are sent again."""
         responses: dict[int, Mapping[str, Any]] = {}
 
-        def send_the_rest() -> None:
+        def send_the_rest(index: str) -> None:
             rest = [place for place in range(len(bodies)) if place not in responses]
             lines = [line for place in rest for line in ({}, bodies[place])]
-            answer = self._on_this_version(
-                "search",
-                lambda index: self._client.msearch(
-                    index=index, searches=lines, search_type=SEARCH_TYPE, filter_path=_ANSWER_FIELDS
-                ),
+            answer = self._client.msearch(
+                index=index, searches=lines, search_type=SEARCH_TYPE, filter_path=_ANSWER_FIELDS
             )
+            problem: EngineError | None = None
             for place, response in zip(rest, answer["responses"], strict=True):
-                if response["status"] not in RETRIED_STATUS:
-                    self._require_complete(response, place)
-                    responses[place] = response
-            if len(responses) < len(bodies):
-                raise _Busy
+                put_off = self._put_off(response)
+                if put_off is None:
+                    responses[place] = self._answered(response, place)
+                problem = put_off or problem
+            if problem is not None:
+                raise NotYet(problem)
 
-        retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(ATTEMPTS),
-            wait=tenacity.wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=LONGEST_WAIT_SECONDS),
-            retry=tenacity.retry_if_exception_type(_Busy),
-            reraise=True,
-        )
-        try:
-            retrying(send_the_rest)
-        except _Busy:
-            raise EngineRefused(
-                f"{self._connection.url} is too busy to search, even after {ATTEMPTS} attempts: "
-                "try again when it has less to do"
-            ) from None
+        self._on_this_version("search", send_the_rest)
         return [responses[place] for place in range(len(bodies))]
 
     def _on_this_version(self, what: str, request: Callable[[str], T]) -> T:
@@ -181,20 +163,40 @@ class ElasticsearchIndex:
         if not exists:
             raise Replaced(index) from error
 
-    def _require_complete(self, response: Mapping[str, Any], place: int = 0) -> None:
-        """Refuse an answer that some shards are missing from: it would rank silently wrong."""
-        if "error" in response:
-            self._require_version()
-            detail = reason(response["error"])
-            message = f"{self._connection.url} refused a query on {self._info.version}: {detail}"
-            raise QueryRefused(message, place)
-        if response.get("timed_out") or response["_shards"].get("failed"):
-            failures = response["_shards"].get("failures") or [{"reason": "the search timed out"}]
-            detail = reason(failures[0].get("reason"))
-            raise EngineRefused(
-                f"{self._connection.url} answered for a part of {self._info.version} only ({detail}): "
-                "look at the cluster's health and run the command again"
-            )
+    def _answered(self, response: Mapping[str, Any], place: int) -> Mapping[str, Any]:
+        """The response to a search of a batch, unless the server refused that search."""
+        if "error" not in response:
+            return response
+        detail = reason(response["error"])
+        message = f"{self._connection.url} refused a query on {self._info.version}: {detail}"
+        raise QueryRefused(message, place)
+
+    def _put_off(self, response: Mapping[str, Any]) -> EngineError | None:
+        """Why the response to a search of a batch is none to use, if another attempt may bring one."""
+        error = response.get("error")
+        if error is None:
+            return self._partial(response)
+        if not may_pass(response["status"], error):
+            return None
+        url, after = self._connection.url, f"even after {self._connection.patience:.0f} s ({reason(error)})"
+        if response["status"] == 429:
+            return EngineRefused(f"{url} is too busy to search, {after}: try again when it has less to do")
+        return EngineUnreachable(
+            f"{url} could not search {self._info.version}, {after}: "
+            "look at the cluster's health and run the command again"
+        )
+
+    def _partial(self, response: Mapping[str, Any]) -> EngineError | None:
+        """Why a response is not that of the whole index, if it is not: it would rank silently wrong."""
+        shards = response["_shards"]
+        if not response["timed_out"] and not shards["failed"] and shards["successful"] == shards["total"]:
+            return None
+        failures = shards.get("failures")
+        detail = reason(failures[0].get("reason")) if failures else "some shards did not answer"
+        return EngineUnreachable(
+            f"{self._connection.url} answers for a part of {self._info.version} only, even after "
+            f"{self._connection.patience:.0f} s ({detail}): look at the cluster's health and run the command again"
+        )
 
 
 def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:

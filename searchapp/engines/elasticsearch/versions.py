@@ -3,28 +3,30 @@
 `searchapp-nlps` is an alias; behind it lies one version, `searchapp-nlps-000007`. A version under construction
 has the alias `searchapp-nlps-000008-building` instead, through which alone it is written to, so that a version
 that somebody has deleted meanwhile is not created again by the next write. Each version says in its mapping's
-`_meta.searchapp` what it was built from and by which process: that is how searchapp knows its own, and how it
-tells a version that is being built from the leftovers of a run that was killed.
+`_meta.searchapp` what it was built from and by whom: that is how searchapp knows its own.
+
+Which version serves is changed by one request, and that on conditions which the cluster itself checks: the new
+version still has its building alias, the old one still has the alias, and no other is its write index. Of several
+builders who swap at once one succeeds, and a builder whose building alias was taken away never does.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import psutil
-
-from searchapp.engines.base import IndexInfo, IndexSpec, State, StoredVersion
+from searchapp.digests import digest_json
+from searchapp.engines.base import IndexInfo, IndexSpec
+from searchapp.engines.elasticsearch.builder import Builder
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.errors import EngineError, EngineRefused
 
 ABANDONED_AFTER = timedelta(hours=24)
-"""A version built on another machine, where we can't look for its process, is a leftover after this time."""
+"""A version that an earlier searchapp, which knew no locks, builds on another machine is a leftover after this time."""
 
 
 def building_alias(index: str) -> str:
@@ -33,48 +35,35 @@ def building_alias(index: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Builder:
-    """The process that builds a version: its machine, number, and start, in seconds since 1970.
-
-    Numbers are given again to other processes; together with the start they are not.
-    """
-
-    host: str
-    pid: int
-    started: float
-
-    @classmethod
-    def this_process(cls) -> Builder:
-        return cls(socket.gethostname(), os.getpid(), psutil.Process().create_time())
-
-    def is_here(self) -> bool:
-        return self.host == socket.gethostname()
-
-    def is_another_at_work(self) -> bool:
-        """Whether it is a living process other than this one; only this machine's processes can be looked up."""
-        try:
-            same = abs(psutil.Process(self.pid).create_time() - self.started) < 1
-        except psutil.Error:
-            return False
-        return same and self.pid != os.getpid()
-
-
-@dataclass(frozen=True, slots=True)
 class Version:
-    """One index that searchapp has made: complete and serving, being built, or left over."""
+    """One index that searchapp has made: complete and serving, being built, or left over.
+
+    `lock` is the token of the lock under which it was built, empty where an earlier searchapp built it.
+    """
 
     info: IndexInfo
     serves: bool
     complete: bool
     builder: Builder
+    lock: str = ""
 
-    def is_being_built(self) -> bool:
-        """Whether the process that builds it may still be at work."""
-        if self.serves or self.complete:
+    def may_be_at_work(self) -> bool:
+        """Whether an earlier searchapp, which knew no locks, may still be building it."""
+        if self.serves or self.complete or self.lock:
             return False
         if self.builder.is_here():
-            return self.builder.is_another_at_work()
+            return self.builder.is_alive() and not self.builder.is_this_process()
         return datetime.now(UTC) - datetime.fromisoformat(self.info.created) < ABANDONED_AFTER
+
+
+class Split(EngineRefused):
+    """An alias is on several versions, which an earlier searchapp's builders at once could leave."""
+
+    def __init__(self, url: str, alias: str, versions: list[str], name: str) -> None:
+        super().__init__(
+            f"{url} has the alias {alias} on {len(versions)} versions at once ({', '.join(versions)}): "
+            f"repair it with `searchapp indexes repair {name}`"
+        )
 
 
 class Versions:
@@ -90,63 +79,138 @@ class Versions:
         """The version behind the alias, None when there is no alias.
 
         Raises:
+            Split: there are several.
+            EngineRefused: the alias, or an index of its name, is somebody else's.
+        """
+        versions = self.behind()
+        if len(versions) > 1:
+            names = [version.info.version for version in versions]
+            raise Split(self._connection.url, self.alias, names, self.name)
+        return versions[0] if versions else None
+
+    def behind(self) -> list[Version]:
+        """The versions that have the alias, oldest first: one at most, unless something is wrong.
+
+        Raises:
             EngineRefused: the alias, or an index of its name, is somebody else's.
         """
         indexes = self._get(self.alias)
-        if not indexes:
-            return None
-        versions = [self._version(index, described) for index, described in indexes.items()]
-        if len(versions) > 1 or versions[0] is None:
+        versions = [version for index in sorted(indexes) if (version := self.version(index, indexes[index]))]
+        if len(versions) < len(indexes):
             raise EngineRefused(
                 f"{self._connection.url} has an index or alias {self.alias} that searchapp did not make: "
                 "choose another prefix with SEARCHAPP_INDEX_PREFIX, or remove it yourself"
             )
-        return versions[0]
+        return versions
 
     def all(self) -> list[Version]:
         """Every version that searchapp has made, serving or not, oldest first."""
         indexes = self._get(f"{self.alias}-*")
-        found = (self._version(index, described) for index, described in sorted(indexes.items()))
+        found = (self.version(index, described) for index, described in sorted(indexes.items()))
         return [version for version in found if version is not None]
 
-    def next_name(self) -> str:
-        """A name that no index has yet."""
+    def next_number(self, last: int) -> int:
+        """A number that no index has yet, and that is higher than `last`."""
         numbers = [self._number(index) for index in self._get(f"{self.alias}-*")]
-        return f"{self.alias}-{max([0, *(number for number in numbers if number)]) + 1:06d}"
+        return max([last, *(number for number in numbers if number)]) + 1
 
-    def remove_leftovers(self) -> list[str]:
-        """Delete the versions that killed runs have left, and return their names.
+    def of_number(self, number: int) -> str:
+        """What the version with a number is called."""
+        return f"{self.alias}-{number:06d}"
+
+    def lock_of(self, index: str) -> str:
+        """The token of the lock under which a version is built; empty when there is no such version of ours."""
+        described = self._get(index).get(index)
+        version = self.version(index, described) if described else None
+        return version.lock if version else ""
+
+    def swap(self, index: str, replaced: str | None) -> None:
+        """Let a version that was built serve, in place of another one or of none, in one request.
+
+        The request may be repeated after a lost answer: then it is refused, and what counts is which version serves.
 
         Raises:
-            EngineRefused: another process on this machine is building this index right now.
+            EngineError: nothing was changed; another version may serve by now.
+        """
+        actions: list[dict[str, Any]] = [
+            # That no two versions can be write indexes of one alias is what keeps a first build from joining another.
+            {"add": {"index": index, "alias": self.alias, "is_write_index": True}},
+            {"remove": {"index": index, "alias": building_alias(index), "must_exist": True}},
+        ]
+        if replaced is not None:
+            actions.append({"remove": {"index": replaced, "alias": self.alias, "must_exist": True}})
+        try:
+            self._update(f"let {index} serve as {self.alias}", actions)
+        except EngineError:
+            after = self.serving()
+            if after is None or after.info.version != index:
+                raise
+
+    def keep_only(self, kept: str, others: list[str]) -> None:
+        """Let one of the versions behind the alias go on serving, and the others no more, in one request.
+
+        Raises:
+            EngineError: nothing was changed.
+        """
+        self._update(
+            f"let {kept} alone serve as {self.alias}",
+            [
+                *({"remove": {"index": one, "alias": self.alias, "must_exist": True}} for one in others),
+                {"add": {"index": kept, "alias": self.alias, "is_write_index": True}},
+            ],
+        )
+
+    def remove_leftovers(self) -> list[str]:
+        """Delete the versions that builders before have left, and return their names; the lock must be held.
+
+        Raises:
+            EngineRefused: an earlier searchapp on this machine is building this index right now.
         """
         removed = []
         for version in self.all():
             if version.serves:
                 continue
-            if version.is_being_built():
+            if version.may_be_at_work():
                 if version.builder.is_here():
                     raise EngineRefused(
-                        f"process {version.builder.pid} is building {version.info.version} at this moment: "
+                        f"{version.builder} is building {version.info.version} at this moment: "
                         "wait until it is done"
                     )
                 continue
-            self.delete(version.info.version)
-            removed.append(version.info.version)
+            if self.remove_unserved(version.info.version):
+                removed.append(version.info.version)
         return removed
 
+    def remove_unserved(self, index: str) -> bool:
+        """Delete a version unless it serves; whoever builds it can't let it serve any more.
+
+        Its building alias goes first: without it the swap is refused, so that a version that serves by now is seen,
+        and one that does not never will.
+        """
+        aside = [{"remove": {"index": index, "alias": building_alias(index), "must_exist": True}}]
+        with suppress(EngineRefused):  # it has none, which is as good
+            self._update(f"put {index} aside", aside)
+        described = self._get(index).get(index)
+        if described is None or self.alias in described["aliases"]:
+            return False
+        if building_alias(index) in described["aliases"]:
+            raise EngineRefused(
+                f"{self._connection.url} could not put {index} aside, which was not completed: "
+                "remove it yourself"
+            )
+        self.delete(index)
+        return True
+
     def require_nobody_builds(self) -> None:
-        """Make sure that no other process is building this index.
+        """Make sure that no earlier searchapp, which knew no locks, is building this index.
 
         Raises:
             EngineRefused: one is, or may be, on another machine.
         """
         for version in self.all():
-            if version.is_being_built():
-                where = "" if version.builder.is_here() else f" on {version.builder.host}"
+            if version.may_be_at_work():
                 raise EngineRefused(
-                    f"process {version.builder.pid}{where} is building {version.info.version} at this moment: "
-                    "wait until it is done"
+                    f"{version.builder} is building {version.info.version} at this moment: wait until it is done"
                 )
 
     def delete(self, index: str) -> None:
@@ -154,41 +218,36 @@ class Versions:
         client = self._client.options(ignore_status=404)
         self._connection.call(f"delete the index {index}", lambda: client.indices.delete(index=index))
 
-    def meta(self, spec: IndexSpec, mapping_digest: str) -> dict[str, Any]:
+    def meta(self, spec: IndexSpec, lock: str) -> dict[str, Any]:
         """What goes into `_meta.searchapp` of a version that this process builds."""
+        builder = asdict(Builder.this_process())
+        del builder["booted"]  # an earlier searchapp would not know the version for its own
         return {
             "alias": self.alias,
             "name": self.name,
             "digest": spec.digest,
-            "mapping_digest": mapping_digest,
+            "mapping_digest": digest_json(spec.mapping),
             "documents_digest": spec.documents_digest,
             "documents": spec.documents,
             "shards": spec.shards,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "owner": spec.owner,
-            "builder": asdict(Builder.this_process()),
+            "builder": builder,
+            "lock": lock,
         }
 
-    def stored(self, index: str, described: Mapping[str, Any], bytes_: int | None) -> StoredVersion | None:
-        """An index as one of these versions; None when it is none, or of an index with another prefix."""
-        version = self._version(index, described)
-        name = _made_by_searchapp(described).get("name")
-        if version is None or name not in (None, self.name):
-            return None
-        state = State.building if version.is_being_built() else State.leftover
-        state = State.serves if version.serves else state
-        return StoredVersion(self.name, index, state, version.info, bytes_, says_name=name is not None)
+    def _update(self, what: str, actions: list[dict[str, Any]]) -> None:
+        self._connection.call(what, lambda: self._client.indices.update_aliases(actions=actions))
 
     def _get(self, pattern: str) -> Mapping[str, Any]:
-        return _indexes(self._connection, pattern)
+        return look_up(self._connection, pattern)
 
     def _number(self, index: str) -> int | None:
-        match = re.fullmatch(re.escape(self.alias) + r"-(\d{6,})", index)
-        return int(match[1]) if match else None
+        return _number(index, self.alias)
 
-    def _version(self, index: str, described: Mapping[str, Any]) -> Version | None:
+    def version(self, index: str, described: Mapping[str, Any]) -> Version | None:
         """The record of an index, None when searchapp has not made it for this alias."""
-        meta = _made_by_searchapp(described)
+        meta = meta_of(described)
         if self._number(index) is None or meta.get("alias") != self.alias:
             return None
         try:
@@ -207,47 +266,26 @@ class Versions:
         except (KeyError, TypeError):
             return None  # somebody has edited it: then it is not ours any more
         aliases = described["aliases"]
-        return Version(info, self.alias in aliases, building_alias(index) not in aliases, builder)
+        return Version(
+            info, self.alias in aliases, building_alias(index) not in aliases, builder, meta.get("lock", "")
+        )
 
 
-def all_stored(connection: Connection, prefix: str) -> list[StoredVersion]:
-    """Every version of every index whose name begins with a prefix, as far as searchapp has made it."""
-    pattern = f"{prefix}-*"
-    indexes = _indexes(connection, pattern)
-    sizes = _sizes(connection, pattern) if indexes else {}
-    found = []
-    for index, described in sorted(indexes.items()):
-        alias = re.sub(r"-\d{6,}$", "", index)
-        versions = Versions(connection, alias.removeprefix(f"{prefix}-"), alias)
-        found.append(versions.stored(index, described, sizes.get(index)))
-    return [version for version in found if version is not None]
-
-
-def _indexes(connection: Connection, pattern: str) -> Mapping[str, Any]:
+def look_up(connection: Connection, pattern: str) -> Mapping[str, Any]:
+    """Aliases and mappings of the indexes that a pattern fits."""
     client = connection.client.options(ignore_status=404)
     answer = connection.call(
-        f"look up {pattern}",
-        lambda: client.indices.get(index=pattern, features=["aliases", "mappings"]),
+        f"look up {pattern}", lambda: client.indices.get(index=pattern, features=["aliases", "mappings"])
     )
     return {} if answer.meta.status == 404 else answer.body
 
 
-def _made_by_searchapp(described: Mapping[str, Any]) -> Mapping[str, Any]:
+def meta_of(described: Mapping[str, Any]) -> Mapping[str, Any]:
     """What searchapp has written into the mapping of an index when it made it; nothing in that of others."""
     meta = described["mappings"].get("_meta", {}).get("searchapp", {})
     return meta if isinstance(meta, Mapping) else {}
 
 
-def _sizes(connection: Connection, pattern: str) -> dict[str, int]:
-    """The bytes that indexes take on disk; nothing for a user who may not ask for that."""
-    client = connection.client.options(ignore_status=404)
-    try:
-        answer = connection.call(
-            f"ask for the sizes of {pattern}", lambda: client.indices.stats(index=pattern, metric="store")
-        )
-        return {
-            index: int(described["total"]["store"]["size_in_bytes"])
-            for index, described in answer.body.get("indices", {}).items()
-        }
-    except (EngineError, KeyError, TypeError, ValueError):
-        return {}
+def _number(index: str, alias: str) -> int | None:
+    match = re.fullmatch(re.escape(alias) + r"-(\d{6,})", index)
+    return int(match[1]) if match else None

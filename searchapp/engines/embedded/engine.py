@@ -6,7 +6,7 @@ import glob
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from searchapp import __version__
 from searchapp.digests import digest_json
@@ -20,14 +20,18 @@ from searchapp.engines.base import (
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.refusals import unsupported
 from searchapp.engines.embedded.schema import Analyzers, Schema
+from searchapp.engines.embedded.storage import verified
 from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.reader import IndexReader
 from searchapp.engines.embedded.storage.versions import CURRENT, Versions
 from searchapp.engines.embedded.storage.writer import IndexWriter
 from searchapp.errors import DataError, EngineRefused, SearchappError
+from searchapp.files import reason
 from searchapp.model import Document
 from searchapp.progress import Advance, Progress, no_progress
 from searchapp.settings import INDEXES, Settings
+
+T = TypeVar("T")
 
 ATTEMPTS = 5
 """How often a version may disappear, replaced by a newer one, while it is being opened."""
@@ -53,10 +57,20 @@ class EmbeddedEngine:
         return EngineInfo("embedded", __version__, str(self._folder))
 
     def index_info(self, name: str) -> IndexInfo | None:
-        """The version that serves now, None when there is none or it is damaged and can only be built again."""
+        """The version that serves now, None when there is none or it is damaged and can only be built again.
+
+        Raises:
+            EngineRefused: it is another searchapp's.
+            SearchappError: it can't be read at the moment.
+        """
+
+        def info(folder: Path) -> IndexInfo:
+            manifest = Manifest.read(folder)
+            verified.require(folder, manifest)
+            return manifest.info
+
         try:
-            folder = self._versions(name).serving()
-            return Manifest.read(folder).info if folder else None
+            return self._of_serving(name, info)
         except DataError:
             return None
 
@@ -79,21 +93,21 @@ class EmbeddedEngine:
         """Read every file of the version that serves and compare it with its digest; None if none serves.
 
         Raises:
-            DataError: a file is missing, altered or can't be read.
+            DataError: a file is missing or altered.
             EngineRefused: it is another searchapp's.
+            SearchappError: a file can't be read.
         """
-        versions = self._versions(name)
-        while (folder := versions.serving()) is not None:
-            try:
-                manifest = Manifest.read(folder)
-                with progress.stage(f"verifying {name}", manifest.bytes, in_bytes=True) as advance:
-                    manifest.verify(folder, advance)
-            except DataError:
-                if versions.serving() == folder:
-                    raise
-                continue  # a newer version has taken its place, and this one was removed
+
+        def verify(folder: Path) -> IndexInfo:
+            manifest = Manifest.read(folder)
+            with progress.stage(f"verifying {name}", manifest.bytes, in_bytes=True) as advance:
+                verified.verify(folder, manifest, advance)
             return manifest.info
-        return None
+
+        return self._of_serving(name, verify)
+
+    def flaw(self, name: str) -> str:  # noqa: ARG002
+        return ""  # files that were altered are found when they are opened
 
     def build(
         self, name: str, spec: IndexSpec, documents: Iterable[Document], advance: Advance = no_progress
@@ -110,7 +124,7 @@ class EmbeddedEngine:
             with versions.building() as folder:
                 writer = IndexWriter(folder, spec.mapping, schema, analyzers)
                 try:
-                    writer.add_all(documents, advance)
+                    writer.add_all(_read(documents), advance)
                     info = _info(name, f"{versions.folder.name}-{folder.name}", spec)
                     writer.finish(info)
                 except BaseException:
@@ -118,32 +132,36 @@ class EmbeddedEngine:
                     raise
         except OSError as error:
             raise SearchappError(
-                f"{versions.folder} could not be written: {(error.strerror or str(error)).lower()}; "
-                "what served before still serves"
+                f"{versions.folder} could not be written: {reason(error)}; what served before still serves"
             ) from error
         return info
 
     def open(self, name: str) -> EmbeddedIndex:
+        reader = self._of_serving(name, IndexReader)
+        if reader is None:
+            folder = self._versions(name).folder
+            raise EngineRefused(f"there is no index in {folder}: make it with `searchapp index {name}`")
+        index = EmbeddedIndex(reader, self._analyzers(reader.schema.analysis))
+        # What is closed is let go, with the descriptors of its mapped files.
+        self._open = [*(one for one in self._open if not one.is_closed), index]
+        return index
+
+    def _of_serving(self, name: str, read: Callable[[Path], T]) -> T | None:
+        """What is read of the version that serves, None if none does.
+
+        Raises:
+            DataError: it is damaged or missing, and no newer one has taken its place meanwhile.
+        """
         versions = self._versions(name)
         for attempt in range(ATTEMPTS):
             folder = versions.serving()
             if folder is None:
-                raise EngineRefused(
-                    f"there is no index in {versions.folder}: make it with `searchapp index {name}`"
-                )
+                return None
             try:
-                reader = IndexReader(folder)
-            except (FileNotFoundError, DataError) as error:
-                if versions.serving() != folder and attempt < ATTEMPTS - 1:
-                    continue  # a newer version has taken its place meanwhile
-                if isinstance(error, DataError):
+                return read(folder)
+            except DataError:
+                if versions.serving() == folder or attempt == ATTEMPTS - 1:
                     raise
-                raise DataError(
-                    f"{folder} is missing, though it should serve: build the index again with `searchapp index {name}`"
-                ) from error
-            index = EmbeddedIndex(reader, self._analyzers(reader.schema.analysis))
-            self._open.append(index)
-            return index
         raise AssertionError("the last attempt returns or raises")
 
     def remove(self, name: str) -> None:
@@ -156,6 +174,14 @@ class EmbeddedEngine:
 
     def _versions(self, name: str) -> Versions:
         return Versions(self._folder / f"{self._prefix}-{name}")
+
+
+def _read(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents; a file of them that can't be read is not taken for one of the index."""
+    try:
+        yield from documents
+    except OSError as error:
+        raise SearchappError(f"{error.filename or 'the documents'} can't be read: {reason(error)}") from error
 
 
 def _stored(name: str, versions: Versions) -> Iterator[StoredVersion]:

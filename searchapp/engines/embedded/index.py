@@ -20,6 +20,7 @@ from searchapp.engines.embedded.refusals import invalid
 from searchapp.engines.embedded.schema import Analyzer, Analyzers
 from searchapp.engines.embedded.scoring import Scorer
 from searchapp.engines.embedded.similarity import Float32s
+from searchapp.engines.embedded.storage import verified
 from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
 from searchapp.model import AnalysisStep, Hits
 from searchapp.progress import Advance, no_progress
@@ -41,6 +42,7 @@ class EmbeddedIndex:
             Parser(reader.schema, analyzers, Extents(reader.fields, reader.count).settled)
         )
         self._scorer = Scorer(reader)
+        self.is_closed = False
 
     @property
     def info(self) -> IndexInfo:
@@ -96,6 +98,7 @@ class EmbeddedIndex:
             }
 
     def close(self) -> None:
+        self.is_closed = True
         self._reader.close()
 
     def verify(self) -> None:
@@ -103,8 +106,9 @@ class EmbeddedIndex:
 
         Raises:
             DataError: a file was altered.
+            SearchappError: a file can't be read.
         """
-        self._reader.manifest.verify(self._reader.folder)
+        verified.verify(self._reader.folder, self._reader.manifest)
 
     def _analyzer_of(self, name: str | None) -> Analyzer:
         if name is None:

@@ -9,46 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.engines.base import Explanation
 from searchapp.errors import QueryRefused
 from searchapp.model import Document, Hits, Topic
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Need, Scorer, Signal
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Need, Scorer
+from searchapp.ranking.signals.voting import Voting
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Index
     from searchapp.progress import Advance
-    from searchapp.ranking.tables import Table
-    from searchapp.ranking.templates import TopicQuery
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled(Signal):
-    """`query` finds the nearest `k` documents of a candidate; each votes with the weight (s / s1) ** `power`."""
+class Labelled(Voting):
+    """`query` finds the `k` documents nearest to a candidate, whose grades vote, see `share`."""
 
     kind: ClassVar[str] = "labelled"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.labels, Need.candidates})
-
-    query: TopicQuery
-    k: int
-    power: float
-
-    @classmethod
-    def read(cls, table: Table) -> Labelled:
-        """The signal of a table with `template`, `k` and `power`."""
-        return cls(
-            table.name, table.weight(), table.query("template"), table.whole("k"), table.number("power")
-        )
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """The one that candidates ask."""
-        return (self.query,)
-
-    def parameters(self) -> dict[str, Any]:
-        """How many vote, and how steeply."""
-        return {"k": self.k, "power": self.power}
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read the documents and their grades."""

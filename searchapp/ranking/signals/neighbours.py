@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from searchapp.engines.base import Explanation
 from searchapp.model import Hits
@@ -16,43 +16,21 @@ from searchapp.ranking.signals.base import (
     Need,
     Scale,
     Scorer,
-    Signal,
     Solved,
     searched,
 )
+from searchapp.ranking.signals.voting import Voting
 
 if TYPE_CHECKING:
     from searchapp.progress import Advance
-    from searchapp.ranking.tables import Table
-    from searchapp.ranking.templates import TopicQuery
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours(Signal):
+class Neighbours(Voting):
     """`query` finds the nearest `k` solved topics, whose answers vote, see `votes`."""
 
     kind: ClassVar[str] = "neighbours"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples})
-
-    query: TopicQuery
-    k: int
-    power: float
-
-    @classmethod
-    def read(cls, table: Table) -> Neighbours:
-        """The signal of a table with `template`, `k` and `power`."""
-        return cls(
-            table.name, table.weight(), table.query("template"), table.whole("k"), table.number("power")
-        )
-
-    @property
-    def queries(self) -> tuple[TopicQuery, ...]:
-        """The one that finds solved topics."""
-        return (self.query,)
-
-    def parameters(self) -> dict[str, Any]:
-        """How many vote, and how steeply."""
-        return {"k": self.k, "power": self.power}
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Index the solved topics, where that has not been done."""

@@ -172,6 +172,8 @@ class Prompts(Conversation):
     def _read(self) -> None:
         dispute = self.dispute
         topic, page = self.material.topic(dispute.topic_id), self.material.page(*dispute.key)
+        self._say_news(self.material.news)
+        self._say_news(self._session.news)
         where = f"{self._place + 1} of {len(self.adjudication.disputes)}"
         text, *others = topic_lines(topic, self._maths)
         self._say(f"\n{where}. Topic {dispute.topic_id}: {text}")

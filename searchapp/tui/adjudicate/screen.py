@@ -64,7 +64,7 @@ class AdjudicateScreen(WorkScreen):
         presence: Presence | None = None,
     ) -> None:
         own, labels = keys.only(OTHER, *SAME), material.task.info.grades
-        super().__init__(adjudication.session, own, labels, title, COLUMNS, ("disputes",), presence)
+        super().__init__(adjudication.session, material, own, labels, title, COLUMNS, ("disputes",), presence)
         self.adjudication = adjudication
         self.material = material
         self._maths = False

@@ -58,7 +58,9 @@ class JudgeScreen(WorkScreen):
         presence: Presence | None = None,
     ) -> None:
         labels = material.task.info.grades
-        super().__init__(desk.session, keys, labels, title, COLUMNS, ("ranking", "topics"), presence)
+        super().__init__(
+            desk.session, material, keys, labels, title, COLUMNS, ("ranking", "topics"), presence
+        )
         self.desk = desk
         self.material = material
         self.place_of_topic = desk.topics.index(start) if start else desk.next_unjudged_topic() or 0

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import hypothesis
+import psutil
 import pytest
 
 from searchapp.engines.embedded import workers
-from searchapp.errors import EngineRefused
+from searchapp.engines.embedded.storage.layout import Damaged
+from searchapp.errors import EngineRefused, SearchappError
+
+pytestmark = pytest.mark.timeout(120)
+
+ROUNDS = 100 if hypothesis.settings().max_examples > 100 else 6
+"""How often a fault is tried that depends on what the processes are at when it strikes."""
+
+
+class Unreadable(Exception):
+    """Python calls its class with one argument to read it again."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(first)
 
 
 def test_results_come_in_order_from_other_processes() -> None:
@@ -36,7 +53,7 @@ def test_items_are_drawn_as_needed() -> None:
     assert next(results) == 0
     assert len(drawn) <= 2 * workers.IN_FLIGHT + workers.WORTH_IT
     results.close()  # type: ignore[attr-defined]
-    assert not multiprocessing.active_children()
+    assert not psutil.Process().children()
 
 
 def test_a_refusal_in_a_process_arrives() -> None:
@@ -47,7 +64,7 @@ def test_a_refusal_in_a_process_arrives() -> None:
 
     with pytest.raises(EngineRefused, match="seven is refused"):
         list(workers.spread(refuse, range(50), processes=2))
-    assert not multiprocessing.active_children()
+    assert not psutil.Process().children()
 
 
 def test_the_work_of_a_killed_process_is_done_all_the_same() -> None:
@@ -59,3 +76,149 @@ def test_the_work_of_a_killed_process_is_done_all_the_same() -> None:
         return number
 
     assert list(workers.spread(work, range(60), processes=2)) == list(range(60))
+
+
+def of(kind: Callable[[], BaseException], parent: int | None = None) -> Callable[[bytes], bytes]:
+    """Work that fails from some item on; with `parent`, in any process but that one."""
+
+    def work(item: bytes) -> bytes:
+        if item[0] >= 7 and os.getpid() != parent:
+            raise kind()
+        return item
+
+    return work
+
+
+@pytest.mark.parametrize("size", [1, 300_000])
+@pytest.mark.parametrize(
+    ("kind", "arrives"),
+    [
+        (lambda: Damaged(Path("indexes/nlps"), "ids was altered"), Damaged),
+        (lambda: Unreadable("this", "that"), RuntimeError),
+        (lambda: type("Local", (Exception,), {})("of a class that nobody finds"), RuntimeError),
+        (lambda: MemoryError("no room"), MemoryError),
+        (lambda: SystemExit(3), SystemExit),
+    ],
+    ids=["Damaged", "Unreadable", "Local", "MemoryError", "SystemExit"],
+)
+def test_whatever_a_process_raises_ends_the_work(
+    kind: Callable[[], BaseException], arrives: type[BaseException], size: int
+) -> None:
+    for _ in range(ROUNDS):
+        with pytest.raises(arrives) as raised:
+            list(workers.spread(of(kind), (bytes([number] * size) for number in range(40)), processes=2))
+        assert str(kind()) in str(raised.value)
+        assert not psutil.Process().children()
+
+
+def test_a_result_that_cannot_be_sent_ends_the_work() -> None:
+    with pytest.raises(Exception, match="pickle"):
+        list(workers.spread(lambda number: lambda: number, range(40), processes=2))
+
+
+@pytest.mark.parametrize("size", [1, 300_000])
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
+def test_the_work_of_processes_that_are_ended_again_and_again_is_done(name: str, size: int) -> None:
+    """Whatever they are at: also while an item or a result is on its way, and as the program handles the signal."""
+    parent = os.getpid()
+
+    def work(item: bytes) -> bytes:
+        if os.getpid() != parent and item[0] % 7 == 6:
+            os.kill(os.getpid(), getattr(signal, name))
+        return item
+
+    handled = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as `searchapp` has it
+    try:
+        for _ in range(ROUNDS):
+            items = [bytes([number] * size) for number in range(40)]
+            assert list(workers.spread(work, items, processes=3)) == items
+            assert not psutil.Process().children()
+    finally:
+        signal.signal(signal.SIGTERM, handled)
+
+
+def test_a_process_that_crashes_is_reported_and_its_work_not_tried_here() -> None:
+    """What crashed that process, a page of a file that can't be read for instance, would crash this one."""
+    parent = os.getpid()
+
+    def work(number: int) -> int:
+        if number == 9:
+            assert os.getpid() != parent
+            signal.signal(signal.SIGBUS, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGBUS)
+        return number
+
+    with pytest.raises(SearchappError, match=r"crashed \(SIGBUS\): .* `searchapp doctor`") as raised:
+        list(workers.spread(work, range(60), processes=2))
+    assert raised.value.exit_code == 1
+    assert not psutil.Process().children()
+
+
+def test_memory_that_a_process_lacks_for_an_item_is_looked_for_here() -> None:
+    parent = os.getpid()
+
+    class Item:
+        def __reduce__(self) -> tuple[object, ...]:
+            return _read_elsewhere, (parent,)
+
+    results = workers.spread(lambda item: type(item).__name__, [Item() for _ in range(9)], processes=2)
+    with pytest.raises(MemoryError):
+        list(results)
+
+
+def _read_elsewhere(parent: int) -> str:
+    if os.getpid() == parent:
+        return "here"
+    raise MemoryError
+
+
+@pytest.mark.parametrize("error", [BlockingIOError(11, "Resource temporarily unavailable"), MemoryError()])
+def test_where_no_process_can_be_made_the_work_is_done_here(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    fork = os.fork
+    made: list[str] = []
+
+    def second_fails() -> int:
+        if made:
+            raise error
+        made.append("a process")
+        return fork()
+
+    monkeypatch.setattr(os, "fork", second_fails)
+    assert set(workers.spread(lambda _: os.getpid(), range(20), processes=3)) == {os.getpid()}
+    assert made and not psutil.Process().children()
+
+
+def test_no_descriptor_stays_open() -> None:
+    before = psutil.Process().num_fds()
+    assert list(workers.spread(lambda number: number, range(20), processes=3)) == list(range(20))
+    broken_off = workers.spread(lambda number: number, range(20), processes=3)
+    next(broken_off)
+    assert psutil.Process().num_fds() > before
+    broken_off.close()  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(workers.spread(int, ["1"] * 9 + ["one"], processes=3))
+    assert psutil.Process().num_fds() == before
+
+
+def test_processes_end_with_the_one_that_forked_them() -> None:
+    """So that the lock of an index that they inherit is free as soon as its builder was killed."""
+    reads, writes = os.pipe()
+    child = os.fork()
+    if not child:
+        items = iter(range(1000))
+
+        def work(number: int) -> None:
+            os.write(writes, f"{os.getpid()}\n".encode())
+            threading.Event().wait()
+
+        list(workers.spread(work, items, processes=2))
+        os._exit(1)
+    os.close(writes)
+    with os.fdopen(reads) as told:
+        pids = {told.readline(), told.readline()}
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert told.read() == ""  # nobody has the other end any more
+    assert len(pids) == 2

@@ -54,11 +54,13 @@ def load(folder: Path, name: str) -> NDArray[Any]:
 
     Raises:
         ValueError: the file is not a one-dimensional array in full length.
+        OSError: it can't be read.
     """
     path = folder / f"{name}{SUFFIX}"
     try:
-        values = np.load(path, mmap_mode=None if _is_empty(path) else "r")  # nothing can't be mapped
-    except FileNotFoundError:
+        empty = described(path)[1] == 0
+        values = np.load(path, mmap_mode=None if empty else "r")  # nothing can't be mapped
+    except OSError:
         raise
     except Exception as error:  # a header that was altered fails in NumPy's parser in many ways
         raise ValueError(f"{path.name} is not an array that searchapp wrote") from error
@@ -81,10 +83,11 @@ def synchronize(path: Path) -> None:
         os.close(descriptor)
 
 
-def _is_empty(path: Path) -> bool:
+def described(path: Path) -> tuple[str, int]:
+    """The type and the number of what an array file of ours holds."""
     with path.open("rb") as file:
         version = np.lib.format.read_magic(file)
         if version != (1, 0):
             raise ValueError(f"{path} is not an array that searchapp wrote")
-        shape, _order, _dtype = np.lib.format.read_array_header_1_0(file)
-    return shape == (0,)
+        shape, _order, dtype = np.lib.format.read_array_header_1_0(file)
+    return dtype.str, shape[0]

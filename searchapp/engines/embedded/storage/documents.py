@@ -1,40 +1,64 @@
-"""The ids and sources of documents, in SQLite, by document number."""
+"""The ids and sources of documents, in SQLite, by document number.
+
+SQLite has no checksums of its own that Python could ask for: each row has one. What else may be altered in the file
+leads to another row, to none, or to an error.
+"""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sqlite3
 import threading
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from searchapp.engines.embedded.storage.layout import Damaged, reading
+from searchapp.engines.embedded.storage.verified import refuted
 
 FILE = "documents.sqlite"
 BATCH = 1000
 
 
 class DocumentsWriter:
-    """Writes the documents of a version; they count from 0."""
+    """Writes the documents of a version; they count from 0.
+
+    Raises:
+        OSError: the disk is full, or can't be written to for another reason.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._connection = sqlite3.connect(folder / FILE)
-        # Nobody reads it before it is complete, and a version that is not complete is thrown away.
-        self._connection.executescript(
-            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192"
-        )
-        self._connection.execute(
-            "CREATE TABLE document (number INTEGER PRIMARY KEY, id TEXT NOT NULL, source TEXT NOT NULL)"
-        )
-        self._waiting: list[tuple[int, str, str]] = []
+        with _writing():
+            self._connection = sqlite3.connect(folder / FILE)
+        try:
+            with _writing():
+                # Nobody reads it before it is complete, and a version that is not complete is thrown away.
+                self._connection.executescript(
+                    "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192"
+                )
+                self._connection.execute(
+                    "CREATE TABLE document (number INTEGER PRIMARY KEY, id TEXT NOT NULL, source TEXT NOT NULL, "
+                    "checksum INTEGER NOT NULL)"
+                )
+        except BaseException:
+            self._connection.close()
+            raise
+        self._waiting: list[tuple[int, str, str, int]] = []
         self.count = 0
 
     def add(self, document_id: str, source: dict[str, Any]) -> int:
         """Keep a document and return its number."""
         number = self.count
         text = json.dumps(source, ensure_ascii=False)
-        text.encode()  # raises UnicodeEncodeError now rather than when the batch is written
-        self._waiting.append((number, document_id, text))
+        checksum = _checksum(
+            number, text.encode()
+        )  # UnicodeEncodeError comes now, not when the batch is written
+        self._waiting.append((number, document_id, text, checksum))
         self.count += 1
         if len(self._waiting) == BATCH:
             self._write()
@@ -42,38 +66,88 @@ class DocumentsWriter:
 
     def close(self) -> None:
         self._write()
-        self._connection.commit()
+        with _writing():
+            self._connection.commit()
         self._connection.close()
 
     def abandon(self) -> None:
         self._connection.close()
 
     def _write(self) -> None:
-        self._connection.executemany("INSERT INTO document VALUES (?, ?, ?)", self._waiting)
+        with _writing():
+            self._connection.executemany("INSERT INTO document VALUES (?, ?, ?, ?)", self._waiting)
         self._waiting = []
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Tell what SQLite could not write as other files tell it: by an OSError."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+        raise OSError(errno.EIO, str(error)) from error
 
 
 class Documents:
     """The documents of a version; it stays readable after the file was removed."""
 
-    def __init__(self, folder: Path) -> None:
-        address = f"file:{quote(str(folder / FILE))}?mode=ro&immutable=1"
+    def __init__(self, folder: Path, *, has_checksums: bool) -> None:
+        """Open the file.
+
+        Raises:
+            DataError: it is missing or was altered.
+            SearchappError: it can't be read.
+        """
+        self._folder = folder
+        self._question = (
+            f"SELECT source, {'checksum' if has_checksums else 'NULL'} FROM document WHERE number = ?"
+        )
+        with reading(folder, FILE), (folder / FILE).open("rb"):
+            pass  # SQLite does not say why it can't open a file
+        address = f"file:{quote(os.fsencode(folder / FILE))}?mode=ro&immutable=1"
         self._connection = sqlite3.connect(address, uri=True, check_same_thread=False)
+        self._connection.text_factory = bytes
         self._lock = threading.Lock()
         # SQLite opens the file at the first question: ask one while it is sure to be there.
         question = "SELECT coalesce(max(number) + 1, 0) FROM document"
         try:
-            self.count: int = self._connection.execute(question).fetchone()[0]
-        except sqlite3.Error:
+            with self._asking():
+                self.count: int = self._connection.execute(question).fetchone()[0]
+        except BaseException:
             self._connection.close()
             raise
 
     def sources(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """The sources of documents, in the order of their numbers."""
-        question = "SELECT source FROM document WHERE number = ?"
-        with self._lock:
-            rows = [self._connection.execute(question, (int(number),)).fetchone() for number in numbers]
-        return [json.loads(row[0]) for row in rows]
+        """The sources of documents, in the order of their numbers.
+
+        Raises:
+            DataError: one was altered.
+        """
+        with self._lock, self._asking():
+            return [self._source(number) for number in numbers]
+
+    def _source(self, number: int) -> dict[str, Any]:
+        text, checksum = self._connection.execute(self._question, (number,)).fetchone() or (None, None)
+        if not isinstance(text, bytes) or checksum not in (None, _checksum(number, text)):
+            raise self._altered(f"document {number} in {FILE} was altered")
+        source: dict[str, Any] = json.loads(text)
+        return source
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, ValueError) as error:
+            raise self._altered(f"{FILE}: {error}") from error
+
+    def _altered(self, problem: str) -> Damaged:
+        return refuted(self._folder, problem)
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _checksum(number: int, source: bytes) -> int:
+    return zlib.crc32(source, number)

@@ -4,26 +4,42 @@
     lock            held by the process that builds; says which
     current         the number of the version that serves, replaced in one step
     000007/         a version
-        manifest.json, documents.sqlite, ids.*.npy, field<n>.*.npy
+        manifest.json, documents.sqlite, ids.*.npy, field<n>.*.npy, checksums.npy
+        verified        says that all of these were found to be as they were written, see `verified`
+
+What vouches for what: the manifest for itself by its `digest`, and for every file by its SHA-256; `checksums.npy` for
+each block of the other arrays; each row of the documents for itself. So nothing that an answer depends on is taken
+from a file that was altered, and no file is read whole for it. `current` has a checksum of its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from searchapp.digests import digest_file
+import numpy as np
+
+from searchapp.digests import digest_json
 from searchapp.engines.base import IndexInfo
-from searchapp.errors import DataError, EngineRefused
+from searchapp.errors import DataError, EngineRefused, SearchappError
+from searchapp.files import reason
 from searchapp.progress import Advance, no_progress
 
-FORMAT = 1
+FORMAT = 2
 """Raised when files of the same name mean something else."""
 
+BEFORE_CHECKSUMS = 1
+"""The format whose manifest, arrays and documents have no checksums: its files are verified as a whole only."""
+
 MANIFEST = "manifest.json"
+CHECKSUMS = "checksums.npy"
+BLOCK = 1 << 16
+"""Bytes that have a checksum together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +52,56 @@ class FieldSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file's size in bytes, its SHA-256, and of an array the type and number of what it holds at its end."""
+
+    size: int
+    digest: str
+    dtype: str = ""
+    length: int = 0
+
+    @property
+    def offset(self) -> int:
+        """Where the numbers begin, behind the header."""
+        return self.size - self.length * np.dtype(self.dtype).itemsize
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the file has."""
+        return -(-self.size // BLOCK)
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a version was made from and consists of; `files` gives each file's size in bytes and SHA-256."""
+    """What a version was made from and consists of."""
 
     info: IndexInfo
     mapping: Mapping[str, Any]
     fields: Mapping[str, FieldSummary]
-    files: Mapping[str, tuple[int, str]]
+    files: Mapping[str, StoredFile]
+    format: int = FORMAT
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether the files can be verified piece by piece."""
+        return self.format > BEFORE_CHECKSUMS
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of everything in the manifest."""
+        return digest_json(self._described())
+
+    def with_checksums(self) -> Iterator[tuple[str, StoredFile]]:
+        """The files whose blocks have a checksum, in the order of these."""
+        return ((name, file) for name, file in sorted(self.files.items()) if file.dtype and name != CHECKSUMS)
 
     def write(self, folder: Path) -> None:
-        described = {"searchapp": "embedded index", "format": FORMAT, **asdict(self)}
-        text = json.dumps(described, ensure_ascii=False, indent=1)
-        (folder / MANIFEST).write_text(text, encoding="utf-8")
+        text = json.dumps({**self._described(), "digest": self.digest}, ensure_ascii=False, indent=1)
+        # The name of a task's file may hold bytes that are not UTF-8: halves of characters, written as JSON's escapes.
+        (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
+
+    def _described(self) -> dict[str, Any]:
+        return {"searchapp": "embedded index", **asdict(self)}
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
@@ -56,18 +110,15 @@ class Manifest:
         Raises:
             EngineRefused: it is not an index of searchapp's, or one of a newer searchapp.
             DataError: a file is missing or altered.
+            SearchappError: a file can't be read.
         """
-        try:
-            described = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise damaged(folder, f"it has no {MANIFEST}") from None
-        except (OSError, ValueError) as error:
-            raise damaged(folder, f"{MANIFEST} can't be read") from error
-        if not isinstance(described, dict) or described.get("searchapp") != "embedded index":
+        described = _read(folder)
+        if described.get("searchapp") != "embedded index":
             raise EngineRefused(f"{folder} holds an index that searchapp did not make: choose another --home")
-        if described.get("format") != FORMAT:
+        format_ = described.get("format")
+        if format_ not in (BEFORE_CHECKSUMS, FORMAT):
             raise EngineRefused(
-                f"{folder} has the format {described.get('format')}, this searchapp reads {FORMAT}: "
+                f"{folder} has the format {format_}, this searchapp reads {BEFORE_CHECKSUMS} and {FORMAT}: "
                 "use the searchapp that wrote it, or delete the folder and index again"
             )
         try:
@@ -75,7 +126,8 @@ class Manifest:
                 info=IndexInfo(**described["info"]),
                 mapping=described["mapping"],
                 fields={name: FieldSummary(**field) for name, field in described["fields"].items()},
-                files={name: (int(size), str(digest)) for name, (size, digest) in described["files"].items()},
+                files={name: _stored(file) for name, file in described["files"].items()},
+                format=format_,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise damaged(folder, f"{MANIFEST} lacks what it should say") from error
@@ -84,26 +136,53 @@ class Manifest:
 
     def check_sizes(self, folder: Path) -> None:
         """A cheap look at every file, enough to notice what is missing or cut short."""
-        for name, (size, _digest) in self.files.items():
-            try:
+        for name, file in self.files.items():
+            with reading(folder, name):
                 found = (folder / name).stat().st_size
-            except OSError:
-                raise damaged(folder, f"{name} is missing") from None
-            if found != size:
-                raise damaged(folder, f"{name} has {found} bytes instead of {size}")
+            if found != file.size:
+                raise damaged(folder, f"{name} has {found} bytes instead of {file.size}")
 
     def verify(self, folder: Path, advance: Advance = no_progress) -> None:
-        """Read every file and compare its digest; `advance` is called with the bytes read."""
+        """Read every file and compare its digest; `advance` is called with the bytes read.
+
+        Raises:
+            DataError: a file is missing or altered.
+            SearchappError: a file can't be read.
+        """
         self.check_sizes(folder)
-        for name, (size, digest) in self.files.items():
-            if digest_file(folder / name) != digest:
+        for name, file in self.files.items():
+            with reading(folder, name), (folder / name).open("rb") as opened:
+                found = hashlib.file_digest(opened, "sha256").hexdigest()
+            if found != file.digest:
                 raise damaged(folder, f"{name} was altered")
-            advance(size)
+            advance(file.size)
 
     @property
     def bytes(self) -> int:
         """How much there is to read, in bytes."""
-        return sum(size for size, _digest in self.files.values())
+        return sum(file.size for file in self.files.values())
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    """What the manifest of a version says, without its digest, which it has proved to be."""
+    try:
+        with reading(folder, MANIFEST):
+            text = (folder / MANIFEST).read_text(encoding="utf-8")
+        described = json.loads(text)
+        if not isinstance(described, dict):
+            raise ValueError("a JSON object was expected")
+        digest = described.pop("digest", None)
+        sound = digest == digest_json(described) if digest else described.get("format") != FORMAT
+    except (ValueError, RecursionError) as error:
+        raise damaged(folder, f"{MANIFEST} is no manifest") from error
+    if not sound:
+        raise damaged(folder, f"{MANIFEST} was altered")
+    return described
+
+
+def _stored(file: Mapping[str, Any] | list[Any]) -> StoredFile:
+    """What a manifest says of a file; before there were checksums, that was size and digest."""
+    return StoredFile(**file) if isinstance(file, Mapping) else StoredFile(int(file[0]), str(file[1]))
 
 
 class Damaged(DataError):
@@ -119,3 +198,19 @@ class Damaged(DataError):
 def damaged(folder: Path, problem: str) -> Damaged:
     """The error for a version whose files are not what they were."""
     return Damaged(folder, problem)
+
+
+@contextmanager
+def reading(folder: Path, name: str) -> Iterator[None]:
+    """Tell a file that is missing, which is damage, from one that the system does not let us read at the moment.
+
+    Raises:
+        DataError: the file is missing.
+        SearchappError: it can't be read: too many files are open, say, or it belongs to somebody else.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise damaged(folder, f"{name} is missing") from None
+    except OSError as error:
+        raise SearchappError(f"{folder / name} can't be read: {reason(error)}") from error

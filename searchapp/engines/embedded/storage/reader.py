@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +12,12 @@ from numpy.typing import NDArray
 
 from searchapp.engines.embedded.schema import Field, Schema
 from searchapp.engines.embedded.similarity import BM25, FieldStatistics, Float32s
-from searchapp.engines.embedded.storage import arrays
+from searchapp.engines.embedded.storage import verified
+from searchapp.engines.embedded.storage.columns import Column, Columns
 from searchapp.engines.embedded.storage.documents import Documents
-from searchapp.engines.embedded.storage.layout import FieldSummary, Manifest, damaged
+from searchapp.engines.embedded.storage.layout import FieldSummary, Manifest
 from searchapp.engines.embedded.storage.terms import Terms
+from searchapp.engines.embedded.storage.verified import refuted
 
 WITHOUT_NORM = 1
 """The length code of every document in a field that keeps no lengths, as Lucene has it."""
@@ -38,30 +39,35 @@ class Postings:
 class FieldReader:
     """One field of a version. A keyword field has no frequencies, positions and norms; a number no terms."""
 
-    def __init__(self, folder: Path, field: Field, summary: FieldSummary, documents: int) -> None:
+    def __init__(self, columns: Columns, field: Field, summary: FieldSummary, documents: int) -> None:
         self.field = field
         self.documents = documents
         self.statistics = FieldStatistics(summary.documents, summary.tokens)
 
-        def load(part: str) -> NDArray[Any]:
-            return arrays.load(folder, f"{summary.prefix}.{part}")
+        def load(part: str) -> Column:
+            return columns.column(f"{summary.prefix}.{part}")
 
-        self.present: Numbers = load("present")
-        self._documents: Numbers = load("documents")
+        self._present = load("present")
+        self._documents = load("documents")
         if field.is_number:
             self._values = load("values")
             return
-        self.terms = Terms.open(folder, summary.prefix)
+        self.terms = Terms.of(columns.column, summary.prefix)
         self._starts = load("starts")
         self._ranks: dict[str, int | None] = {}
         self._knows_all = False
         self.similarity = field.similarity or BM25()
         self.norm_inverses = self.similarity.norm_inverses(self.statistics)
         if field.is_text:
-            self.norms = load("norms")
+            self._norms = load("norms")
             self._frequencies = load("frequencies")
             self._position_starts = load("position-starts")
-            self._positions: Numbers = load("positions")
+            self._positions = load("positions")
+
+    @property
+    def present(self) -> Numbers:
+        """The documents that have a value."""
+        return self._present.all()
 
     def rank(self, term: str) -> int | None:
         """The rank of a term in the field's dictionary, None when it does not occur."""
@@ -84,19 +90,26 @@ class FieldReader:
 
     def document_frequency(self, term: str) -> int:
         rank = self.rank(term)
-        return 0 if rank is None else int(self._starts[rank + 1] - self._starts[rank])
+        if rank is None:
+            return 0
+        part = self._part(rank)
+        return int(part.stop - part.start)
+
+    def _part(self, rank: int) -> slice:
+        """Where the postings of a term stand among the field's."""
+        return slice(*self._starts[rank : rank + 2].tolist())
 
     def documents_with(self, ranks: Iterable[int]) -> Numbers:
         """The documents that have a term of one of the ranks; a document may come several times."""
-        pieces = [self._documents[self._starts[rank] : self._starts[rank + 1]] for rank in ranks]
-        return self._checked(np.concatenate(pieces)) if pieces else np.empty(0, np.int32)
+        pieces = [self._documents[self._part(rank)] for rank in ranks]
+        return np.concatenate(pieces) if pieces else np.empty(0, np.int32)
 
     def postings(self, term: str) -> Postings:
         rank = self.rank(term)
         if rank is None:
             return Postings(np.empty(0, np.int32), np.empty(0, np.float32))
-        part = slice(self._starts[rank], self._starts[rank + 1])
-        documents = self._checked(self._documents[part])
+        part = self._part(rank)
+        documents = self._documents[part]
         if not self.field.is_text:
             return Postings(documents, np.ones(len(documents), np.float32))
         return Postings(documents, self._frequencies[part].astype(np.float32))
@@ -108,19 +121,20 @@ class FieldReader:
 
     def document_frequencies(self) -> NDArray[np.int64]:
         """The number of postings of each term, by rank."""
-        return np.diff(self._starts)
+        return np.diff(self._starts.all())
 
     def parts(self, terms: Sequence[str]) -> list[slice]:
         """Where the postings of each term stand among the field's; nothing of a term that does not occur."""
         ranks = list(map(self.rank, terms))
         known = [rank for rank in ranks if rank is not None]
-        starts, ends = self._starts[known].tolist(), self._starts[[rank + 1 for rank in known]].tolist()
+        of_rank = self._starts.all()
+        starts, ends = of_rank[known].tolist(), of_rank[[rank + 1 for rank in known]].tolist()
         found = map(slice, starts, ends)
         return [slice(0, 0) if rank is None else next(found) for rank in ranks]
 
     def postings_in(self, parts: Sequence[slice]) -> Postings:
         """The postings that stand there, one part after the other."""
-        documents = self._checked(_joined(self._documents, parts))
+        documents = _joined(self._documents, parts)
         if not self.field.is_text:
             return Postings(documents, np.ones(len(documents), np.float32))
         return Postings(documents, _joined(self._frequencies, parts).astype(np.float32))
@@ -130,12 +144,9 @@ class FieldReader:
         rank = self.rank(term)
         if rank is None:
             return np.empty(0, np.int32), np.empty(0, np.int32)
-        part = slice(self._starts[rank], self._starts[rank + 1])
-        documents, frequencies = (
-            self._checked(self._documents[part]),
-            self._frequencies[part].astype(np.int64),
-        )
-        positions = self._positions[self._position_starts[rank] : self._position_starts[rank + 1]]
+        part = self._part(rank)
+        documents, frequencies = self._documents[part], self._frequencies[part].astype(np.int64)
+        positions = self._positions[slice(*self._position_starts[rank : rank + 2].tolist())]
         wanted = np.isin(documents, among, assume_unique=True)
         return np.repeat(documents[wanted], frequencies[wanted]), positions[np.repeat(wanted, frequencies)]
 
@@ -143,15 +154,15 @@ class FieldReader:
         """The norm inverse of BM25 for each of some documents."""
         if not self.field.is_text:
             return np.full(len(documents), self.norm_inverses[WITHOUT_NORM], np.float32)
-        return np.asarray(self.norm_inverses[self.norms[documents]])
+        return np.asarray(self.norm_inverses[self._norms.all()[documents]])
 
     def length_code(self, document: int) -> int:
         """The code of the field's length in a document, see `similarity.LENGTHS`."""
-        return int(self.norms[document]) if self.field.is_text else WITHOUT_NORM
+        return int(self._norms.all()[document]) if self.field.is_text else WITHOUT_NORM
 
     def between(self, low: Any, high: Any) -> Numbers:
         """The documents with a number from `low` to `high`, both included."""
-        return self._checked(self._documents[self._places(low, high)])
+        return self._documents[self._places(low, high)]
 
     def extent(self, low: Any, high: Any) -> tuple[bool, bool]:
         """Whether all numbers of the field are from `low` to `high`, and whether these lie beyond all numbers."""
@@ -164,7 +175,8 @@ class FieldReader:
 
     def _places(self, low: Any, high: Any) -> slice:
         """Where the numbers from `low` to `high` stand among all, which are ascending."""
-        first, end = np.searchsorted(self._values, low, "left"), np.searchsorted(self._values, high, "right")
+        values = self._values.all()
+        first, end = np.searchsorted(values, low, "left"), np.searchsorted(values, high, "right")
         if low == 0 and not np.signbit(low):
             first = self._zero()
         if high == 0 and np.signbit(high):
@@ -173,87 +185,84 @@ class FieldReader:
 
     def _zero(self) -> np.int64:
         """The place of the first 0 that is not -0.0, which is another number to Lucene and comes before."""
-        first, end = np.searchsorted(self._values, 0, "left"), np.searchsorted(self._values, 0, "right")
-        return np.int64(first + np.count_nonzero(np.signbit(self._values[first:end])))
+        values = self._values.all()
+        first, end = np.searchsorted(values, 0, "left"), np.searchsorted(values, 0, "right")
+        return np.int64(first + np.count_nonzero(np.signbit(values[first:end])))
 
     def smallest(self, documents: NDArray[Any]) -> NDArray[np.float64]:
         """The smallest number that each of some documents has in the field, NaN where it has none."""
         of_all = np.full(self.documents, np.nan)
-        of_all[self._checked(self._documents)[::-1]] = self._values[::-1]  # the first one is written last
+        of_all[self._documents.all()[::-1]] = self._values.all()[::-1]  # the first one is written last
         return np.asarray(of_all[documents])
 
-    def _checked(self, documents: Numbers) -> Numbers:
-        """The same documents, if they exist: what counts into arrays must not count beside them."""
-        if len(documents) and not (documents.min() >= 0 and documents.max() < self.documents):
-            raise IndexError(f"{self.field.name} names a document that does not exist")
-        return documents
 
-
-def _joined(values: NDArray[Any], parts: Sequence[slice]) -> NDArray[Any]:
+def _joined(values: Column, parts: Sequence[slice]) -> NDArray[Any]:
     """The parts one after the other; a single one is not copied."""
     if len(parts) == 1:
-        return np.asarray(values[parts[0]])
-    return np.concatenate([values[part] for part in parts]) if parts else values[:0]
+        return values[parts[0]]
+    return np.concatenate([values[part] for part in parts]) if parts else values[0:0]
 
 
 class IndexReader:
-    """A version of an index, open.
-
-    `ranks` gives each document's place in the bytewise order of ids, by which equal scores are ordered.
-    """
+    """A version of an index, open."""
 
     def __init__(self, folder: Path) -> None:
-        """Open a version.
+        """Open a version, which is verified whole unless it has been since its files were written or changed.
 
         Raises:
             EngineRefused: it is not searchapp's, or a newer searchapp's.
             DataError: it is damaged.
-            FileNotFoundError: it is gone, for a newer version serves by now.
+            SearchappError: it can't be read.
         """
         self.folder = folder
-        if not folder.is_dir():
-            raise FileNotFoundError(folder)
         self.manifest = Manifest.read(folder)
+        verified_now = verified.require(folder, self.manifest)
         self.info = self.manifest.info
         self.schema = Schema.of(self.manifest.mapping)
         self.count = self.info.documents
+        self.sources = Documents(folder, has_checksums=self.manifest.has_checksums)
         try:
-            self.sources = Documents(folder)
-        except (OSError, sqlite3.Error) as error:
-            raise damaged(folder, str(error)) from error
-        try:
-            self._open_arrays(folder)
+            columns = Columns(folder, self.manifest)
+            if verified_now:
+                columns.trust()
+            self._open_columns(columns)
         except BaseException as error:
             self.sources.close()
-            if isinstance(error, OSError | ValueError | KeyError):
-                raise damaged(folder, str(error)) from error
+            if isinstance(error, ValueError | KeyError):
+                raise refuted(folder, str(error)) from error
             raise
         self._known_ids: NDArray[np.object_] = np.full(self.count, None, object)
 
-    def _open_arrays(self, folder: Path) -> None:
-        self.ids = Terms.open(folder, "ids")
-        self._by_rank: Numbers = arrays.load(folder, "ids.documents")
-        self.ranks: Numbers = arrays.load(folder, "ids.ranks")
+    def _open_columns(self, columns: Columns) -> None:
+        self.ids = Terms.of(columns.column, "ids")
+        self._by_rank = columns.column("ids.documents")
+        self._ranks = columns.column("ids.ranks")
         self.fields = {
-            name: FieldReader(folder, field, self.manifest.fields[name], self.count)
+            name: FieldReader(columns, field, self.manifest.fields[name], self.count)
             for name, field in self.schema.fields.items()
         }
-        lengths = {len(self.ids), len(self._by_rank), len(self.ranks), self.sources.count}
+        lengths = {len(self.ids), len(self._by_rank), len(self._ranks), self.sources.count}
         if lengths != {self.count}:
-            raise damaged(folder, "its files do not agree on the number of documents")
+            raise refuted(self.folder, "its files do not agree on the number of documents")
+
+    @property
+    def ranks(self) -> Numbers:
+        """Each document's place in the bytewise order of ids, by which equal scores are ordered."""
+        return self._ranks.all()
 
     def document(self, document_id: str) -> int | None:
         """The number of the document with an id."""
         rank = self.ids.rank(document_id)
-        return None if rank is None else int(self._by_rank[rank])
+        return None if rank is None else int(self._by_rank[rank : rank + 1][0])
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
         """The ids of documents; those that were asked for once are kept."""
         ids: list[str | None] = self._known_ids[documents].tolist()
         if None in ids:
+            ranks = self.ranks
             for document in documents:
                 if self._known_ids[document] is None:
-                    self._known_ids[document] = self.ids[int(self.ranks[document])].decode()
+                    self._known_ids[document] = self.ids[int(ranks[document])].decode()
             ids = self._known_ids[documents].tolist()
         return cast("list[str]", ids)
 

@@ -7,14 +7,14 @@ code points); a second array says where each begins. A look-up is a binary searc
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from searchapp.engines.embedded.storage import arrays
+from searchapp.engines.embedded.storage.columns import Column
 
 CHUNK = 65536
 
@@ -22,13 +22,23 @@ CHUNK = 65536
 class Terms:
     """The terms of a field, or the ids of an index, by their rank in bytewise order."""
 
-    def __init__(self, characters: NDArray[np.uint8], starts: NDArray[np.int64]) -> None:
-        self._characters = memoryview(characters.data)
-        self._starts = memoryview(starts.data)  # its numbers come as Python's, which a look-up is full of
+    def __init__(self, characters: Column, starts: Column) -> None:
+        self._columns = characters, starts
+        self._characters = memoryview(characters.unverified().data)
+        self._starts = memoryview(
+            starts.unverified().data
+        )  # its numbers come as Python's: look-ups are full of them
+        self._sound = False
 
     @classmethod
     def open(cls, folder: Path, name: str) -> Terms:
-        return cls(arrays.load(folder, f"{name}.terms"), arrays.load(folder, f"{name}.term-starts"))
+        """The terms in the arrays of a name, which nobody could have altered yet."""
+        return cls.of(lambda part: Column(arrays.load(folder, part)), name)
+
+    @classmethod
+    def of(cls, column: Callable[[str], Column], name: str) -> Terms:
+        """The terms in the columns of a name, which `column` opens."""
+        return cls(column(f"{name}.terms"), column(f"{name}.term-starts"))
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -36,9 +46,18 @@ class Terms:
     def __getitem__(self, rank: int) -> bytes:
         if not 0 <= rank < len(self):
             raise IndexError(rank)
+        if not self._sound:
+            self._verify(rank, rank + 1)
         return self._characters[self._starts[rank] : self._starts[rank + 1]].tobytes()
 
+    def _verify(self, first: int, end: int) -> None:
+        """Verify what the terms of some ranks are read from."""
+        characters, starts = self._columns
+        starts_sound = starts.require(first, end + 1)
+        self._sound = characters.require(self._starts[first], self._starts[end]) and starts_sound
+
     def __iter__(self) -> Iterator[bytes]:
+        self._verify(0, len(self))
         for first in range(0, len(self), CHUNK):
             starts = self._starts[first : first + CHUNK + 1].tolist()
             base = starts[0]
@@ -49,6 +68,9 @@ class Terms:
     def rank(self, term: str) -> int | None:
         """The rank of a term, None when it is not there."""
         sought = term.encode()
+        if not self._sound:
+            rank = bisect_left(self, sought)
+            return rank if rank < len(self) and self[rank] == sought else None
         characters, starts = self._characters, self._starts
         low, high = 0, len(starts) - 1
         while low < high:  # bisect_left, without a call for each step

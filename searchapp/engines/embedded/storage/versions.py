@@ -1,7 +1,8 @@
 """Which version of an index serves, and the one process that may build another.
 
 The pointer `current` is replaced by one rename, so a reader finds the old version or the new one, whenever the
-builder is killed. A version that `current` does not name is a leftover; whoever holds the lock removes it.
+builder is killed. A version that `current` does not name is a leftover; whoever holds the lock removes it. Behind the
+name of the version stands its CRC-32: a turned bit must not let a leftover serve.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ import os
 import re
 import shutil
 import time
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
 from searchapp.engines.embedded.storage.arrays import synchronize
-from searchapp.engines.embedded.storage.layout import damaged
-from searchapp.errors import EngineRefused
+from searchapp.engines.embedded.storage.layout import damaged, reading
+from searchapp.errors import BeingBuilt, DataError, EngineRefused, SearchappError
 
 LOCK = "lock"
 CURRENT = "current"
@@ -28,7 +30,9 @@ NEXT = "current.next"
 LAST_BREATH_SECONDS = 2.0
 """How long the helpers of a builder that was killed may take to notice, and to let go of the lock."""
 
-_VERSION = re.compile(r"\d{6,}")
+_VERSION = re.compile(r"[0-9]{6,}")
+_POINTER = re.compile(r"([0-9]{6,})(?: ([0-9a-f]{8}))?\n?")
+"""What `current` may say; before there were checksums, it had none."""
 
 
 class Versions:
@@ -43,24 +47,26 @@ class Versions:
         Raises:
             EngineRefused: the folder holds something else.
             DataError: the pointer is damaged.
+            SearchappError: it can't be read.
         """
         self._refuse_foreign()
-        try:
-            name = (self.folder / CURRENT).read_text(encoding="ascii").strip()
-        except (FileNotFoundError, NotADirectoryError):
+        if not (self.folder / CURRENT).exists():
             return None
-        except (OSError, ValueError) as error:
-            raise damaged(self.folder, f"{CURRENT} can't be read") from error
-        if not _VERSION.fullmatch(name):
+        with reading(self.folder, CURRENT):
+            pointer = _POINTER.fullmatch(
+                (self.folder / CURRENT).read_text(encoding="ascii", errors="replace")
+            )
+        if pointer is None or pointer[2] not in (None, _checksum(pointer[1])):
             raise damaged(self.folder, f"{CURRENT} names no version")
-        return self.folder / name
+        return self.folder / pointer[1]
 
     @contextmanager
     def building(self) -> Iterator[Path]:
         """A new, empty folder to build a version in; it serves once the block ends without an error.
 
         Raises:
-            EngineRefused: another process is building this index, or the folder holds something else.
+            BeingBuilt: another process is building this index.
+            EngineRefused: the folder holds something else.
         """
         self._refuse_foreign()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -72,7 +78,9 @@ class Versions:
                 yield version
                 self._let_serve(version)
             except BaseException:
-                shutil.rmtree(version, ignore_errors=True)
+                with suppress(OSError, SearchappError):  # what stays is removed by the next build
+                    if self._current_name() != version.name:  # else it serves: what failed came after that
+                        self._remove_leftovers()
                 raise
             self._remove_leftovers()
 
@@ -97,7 +105,8 @@ class Versions:
         """Remove the index with all its versions; nothing happens if there is none.
 
         Raises:
-            EngineRefused: another process is building it, or the folder holds something else.
+            BeingBuilt: another process is building it.
+            EngineRefused: the folder holds something else.
         """
         self._refuse_foreign()
         if not self.folder.exists():
@@ -112,7 +121,7 @@ class Versions:
         synchronize(version)
         synchronize(self.folder)
         pointer = self.folder / NEXT
-        pointer.write_text(version.name, encoding="ascii")
+        pointer.write_text(f"{version.name} {_checksum(version.name)}\n", encoding="ascii")
         synchronize(pointer)
         pointer.replace(self.folder / CURRENT)
         synchronize(self.folder)
@@ -138,10 +147,7 @@ class Versions:
                 builder = lock.read().strip()
             # Once is no proof: somebody may have looked whether there is a builder at this very moment.
             if attempt and (_is_alive(builder) or time.monotonic() > until):
-                raise EngineRefused(
-                    f"process {builder or 'unknown'} is building the index in {self.folder} at this moment: "
-                    "wait until it is done"
-                )
+                raise BeingBuilt(f"the index in {self.folder}", builder)
             time.sleep(0.02)
 
     def _remove_leftovers(self) -> None:
@@ -149,13 +155,20 @@ class Versions:
         for name in self._names():
             if name != serving:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
-        (self.folder / NEXT).unlink(missing_ok=True)
+        with suppress(OSError):
+            (self.folder / NEXT).unlink()
 
     def _current_name(self) -> str:
+        """The name of the version that serves, "" if none does, or none can be found any more.
+
+        Raises:
+            SearchappError: the pointer can't be read at the moment.
+        """
         try:
-            return (self.folder / CURRENT).read_text(encoding="ascii").strip()
-        except (OSError, ValueError):
+            serving = self.serving()
+        except DataError:
             return ""
+        return serving.name if serving else ""
 
     def _names(self) -> list[str]:
         return [entry.name for entry in self.folder.iterdir() if _VERSION.fullmatch(entry.name)]
@@ -173,12 +186,16 @@ class Versions:
                 )
 
 
+def _checksum(name: str) -> str:
+    return f"{zlib.crc32(name.encode()):08x}"
+
+
 def _is_alive(pid: str) -> bool:
-    """Whether there is a process of this number; of a builder that tells no number we believe it."""
+    """Whether there is a process of this number; a builder that has not told its number yet will do so."""
     try:
         os.kill(int(pid), 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, ValueError, OverflowError):
         return False
-    except (PermissionError, ValueError):
+    except PermissionError:
         return True
     return True

@@ -20,10 +20,11 @@ from searchapp.engines.embedded import workers
 from searchapp.engines.embedded.refusals import invalid
 from searchapp.engines.embedded.schema import FLOATS, INTEGERS, Analyzers, Field, Schema
 from searchapp.engines.embedded.similarity import encode_lengths
-from searchapp.engines.embedded.storage import arrays
+from searchapp.engines.embedded.storage import arrays, verified
+from searchapp.engines.embedded.storage.columns import checksums_of
 from searchapp.engines.embedded.storage.documents import DocumentsWriter
 from searchapp.engines.embedded.storage.inverter import Inverter
-from searchapp.engines.embedded.storage.layout import FieldSummary, Manifest
+from searchapp.engines.embedded.storage.layout import CHECKSUMS, FieldSummary, Manifest, StoredFile
 from searchapp.engines.embedded.storage.merger import merge
 from searchapp.engines.embedded.storage.terms import TermsWriter
 from searchapp.model import Document
@@ -118,10 +119,15 @@ class IndexWriter:
         self._documents.close()
         summaries = {writer.field.name: writer.finish(len(self._ids)) for writer in self._fields}
         shutil.rmtree(self._scratch)
-        files = {
-            file.name: (file.stat().st_size, digest_file(file)) for file in sorted(self._folder.iterdir())
-        }
-        Manifest(info, self._mapping, summaries, files).write(self._folder)
+        files = {file.name: _stored(file) for file in sorted(self._folder.iterdir())}
+        manifest = Manifest(info, self._mapping, summaries, files)
+        checksums = [
+            number for name, _ in manifest.with_checksums() for number in checksums_of(self._folder / name)
+        ]
+        arrays.save(self._folder, CHECKSUMS.removesuffix(arrays.SUFFIX), np.array(checksums, np.uint32))
+        files[CHECKSUMS] = _stored(self._folder / CHECKSUMS)
+        manifest.write(self._folder)
+        verified.remember(self._folder, manifest)
 
     def abandon(self) -> None:
         """Give back what is open; the folder is for the caller to remove."""
@@ -144,6 +150,13 @@ class IndexWriter:
         ranks[numbers] = np.arange(len(numbers), dtype=np.int32)
         arrays.save(self._folder, "ids.documents", numbers)
         arrays.save(self._folder, "ids.ranks", ranks)
+
+
+def _stored(file: Path) -> StoredFile:
+    if file.suffix != arrays.SUFFIX:
+        return StoredFile(file.stat().st_size, digest_file(file))
+    dtype, length = arrays.described(file)
+    return StoredFile(file.stat().st_size, digest_file(file), dtype, length)
 
 
 def _refused(document: Document, problem: str) -> Exception:

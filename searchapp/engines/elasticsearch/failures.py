@@ -1,0 +1,174 @@
+"""Every way a request can fail: whether trying again can help, and what a person reads in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from elastic_transport import ConnectionError as NoConnection
+from elastic_transport import ConnectionTimeout, SerializationError, TlsError, TransportError
+from elasticsearch import (
+    ApiError,
+    AuthenticationException,
+    AuthorizationException,
+    UnsupportedProductError,
+)
+
+from searchapp.errors import EngineError, EngineRefused, EngineUnreachable
+
+OLDEST_SERVER = (9, 0)
+RETRIED_STATUS = (429, 502, 503, 504)
+"""Answers that ask for patience: a full queue, a node that is restarting behind a proxy."""
+
+PASSING_KINDS = frozenset(
+    {
+        "connect_transport_exception",
+        "node_closed_exception",
+        "node_disconnected_exception",
+        "node_not_connected_exception",
+        "no_shard_available_action_exception",
+        "receive_timeout_transport_exception",
+        "search_context_missing_exception",
+        "shard_not_found_exception",
+        "unavailable_shards_exception",
+    }
+)
+"""Kinds of errors of a cluster that has just lost a node, whatever their status: 500 or 404 for some."""
+
+
+_BLOCK = "cluster_block_exception"
+
+
+class NotYet(Exception):
+    """An answer that is not whole, or not yet what is waited for; `error` is what is said if it stays so."""
+
+    def __init__(self, error: EngineError) -> None:
+        self.error = error
+        super().__init__(str(error))
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether trying again later can help."""
+    if isinstance(error, ApiError):
+        return may_pass(error.status_code, error.body)
+    if isinstance(error, TransportError):
+        # An answer that is no JSON has been cut short: that the server is an Elasticsearch was seen before.
+        return isinstance(error, NoConnection | ConnectionTimeout | SerializationError) and not isinstance(
+            error, TlsError
+        )
+    return isinstance(error, NotYet)
+
+
+def may_pass(status: int, error: object) -> bool:
+    """The same for an answer, or an item of one: its status and the object that describes its error."""
+    found = set(kinds(error))
+    if status == 429 and _BLOCK in found:
+        return False  # the disk is full: nothing is written until somebody has made room
+    return status in RETRIED_STATUS or not PASSING_KINDS.isdisjoint(found)
+
+
+def kinds(error: object) -> Iterator[str]:
+    """The types of an error, of its causes, and of what shards report, from an error body of Elasticsearch."""
+    if isinstance(error, dict):
+        if isinstance(error.get("type"), str):
+            yield error["type"]
+        for name in ("error", "caused_by", "root_cause", "failed_shards", "failures", "reason"):
+            yield from kinds(error.get(name))
+    elif isinstance(error, list):
+        for one in error:
+            yield from kinds(one)
+
+
+def reason(error: Any) -> str:
+    """The innermost reason in an error body of Elasticsearch: the outer ones only repeat what was asked."""
+    while isinstance(error, dict):
+        causes = error.get("root_cause")
+        deeper = error.get("caused_by") or error.get("error")
+        if not deeper and causes and causes[0].get("reason") != error.get("reason"):
+            deeper = causes[0]
+        if not deeper:
+            return str(error.get("reason") or error.get("type") or error)
+        error = deeper
+    return str(error)
+
+
+def too_old(url: str, number: str) -> EngineRefused:
+    """A sentence on a server of an earlier version."""
+    oldest = ".".join(map(str, OLDEST_SERVER))
+    return EngineRefused(
+        f"{url} runs Elasticsearch {number}, searchapp needs {oldest} or newer: upgrade the server"
+    )
+
+
+def unreachable(url: str, what: str, error: TransportError, timeout: float) -> EngineError:
+    """A sentence on why no usable answer came; `timeout` is what the server was given, in seconds."""
+    if isinstance(error, TlsError):
+        # What OpenSSL said: `str(error)` says no more than "TLS error".
+        return EngineUnreachable(_of_tls(url, str(error.message)))
+    if isinstance(error, ConnectionTimeout):
+        return EngineUnreachable(
+            f"{url} did not answer in {timeout:.0f} s, so searchapp could not {what}: "
+            "look at the server's load and try again"
+        )
+    if isinstance(error, SerializationError):
+        return EngineRefused(f"{url} is not an Elasticsearch: its answer is no JSON; check the address")
+    return EngineUnreachable(
+        f"no Elasticsearch answers at {url}, so searchapp could not {what}: "
+        "start it, or give its address with --url or SEARCHAPP_URL"
+    )
+
+
+def _of_tls(url: str, cause: str) -> str:
+    if "certificate has expired" in cause:
+        return (
+            f"the certificate of {url} has expired: whoever runs the server must renew it, "
+            "unless this machine's clock is wrong"
+        )
+    if "certificate is not yet valid" in cause:
+        return f"the certificate of {url} is not valid yet: look at this machine's clock, and at the server's"
+    if "mismatch" in cause:
+        return (
+            f"the certificate of {url} is made out to another name: use the host name that stands in the "
+            "certificate as the address, or have the server's certificate made anew with this one"
+        )
+    if "CERTIFICATE_VERIFY_FAILED" in cause:
+        return (
+            f"{url} shows a certificate that is not trusted here: "
+            "set SEARCHAPP_CA_CERTS to the PEM file of the authority that signed it"
+        )
+    return f"the TLS handshake with {url} failed ({cause}): is it an https address?"
+
+
+def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError:
+    """A sentence on an answer that says no, the last one after asking for so many seconds."""
+    body, status = error.body, error.status_code
+    tried = f", even after {seconds:.0f} s" if seconds >= 1 else ""
+    detail = reason(body.get("error", body)) if isinstance(body, dict) else str(error.message)
+    if isinstance(error, UnsupportedProductError):
+        return EngineRefused(f"{url} answers, but it is not an Elasticsearch: check the address")
+    if isinstance(error, AuthenticationException):
+        return EngineRefused(
+            f"{url} does not accept the credentials: "
+            "check SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD, or SEARCHAPP_API_KEY"
+        )
+    if "media_type_header_exception" in kinds(body):
+        return too_old(url, "8 or older")
+    if _BLOCK in kinds(body) and not may_pass(status, body):
+        return EngineRefused(
+            f"{url} could not {what}: the index or the cluster is read-only ({detail}); "
+            "free disk space or remove the block, then try again"
+        )
+    if isinstance(error, AuthorizationException):
+        return EngineRefused(
+            f"{url} does not allow this user to {what} ({detail}): ask for a role or key that may"
+        )
+    if status == 429:
+        return EngineRefused(
+            f"{url} is too busy to {what}{tried} ({detail}): try again when it has less to do"
+        )
+    if may_pass(status, body):
+        return EngineUnreachable(
+            f"{url} could not {what}{tried} (status {status}: {detail}): "
+            "look at the server's health and try again"
+        )
+    return EngineRefused(f"{url} refused to {what}: {detail}")

@@ -1,0 +1,89 @@
+"""Two commands that build the same index at the same time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from searchapp import indexing
+from tests.cli.conftest import SAMPLE, Cli
+
+SLOW_BUILDER = """
+import sys, time
+from searchapp.engines.embedded.storage.writer import IndexWriter
+add_all = IndexWriter.add_all
+def slow(writer, documents, advance):
+    print("building", flush=True)
+    time.sleep(float(sys.argv[1]))
+    add_all(writer, documents, advance)
+IndexWriter.add_all = slow
+from searchapp.cli import app
+app(sys.argv[2:])
+"""
+
+
+@pytest.fixture
+def builder(offline: Cli, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has begun to index the sample, and takes this many seconds for it."""
+    command = [sys.executable, "-c", SLOW_BUILDER, str(request.param), "index", "nlps", "--data", str(SAMPLE)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "building\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("builder", [1], indirect=True)
+def test_the_second_waits_and_takes_what_the_first_has_built(
+    offline: Cli, builder: subprocess.Popen[str]
+) -> None:
+    second = offline("index", "nlps", "--data", SAMPLE, "--json")
+    assert (second.code, second.json["built"]) == (0, False)
+    assert "nothing has changed, searchapp-nlps-000001 with 70 documents goes on serving" in second.stderr
+    _, told = builder.communicate()
+    assert builder.returncode == 0 and "70 documents are indexed and serve" in told
+
+
+@pytest.mark.parametrize("builder", [600], indirect=True)
+def test_the_second_says_who_builds_when_that_takes_too_long(
+    offline: Cli, builder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "PATIENCE_SECONDS", 0.5)
+    second = offline("index", "nlps", "--data", SAMPLE)
+    assert second.code == 3
+    assert f"process {builder.pid} is building the index in" in second.stderr
+    assert second.stderr.strip().endswith("at this moment: wait until it is done")
+
+
+@pytest.mark.parametrize("builder", [600], indirect=True)
+def test_the_second_builds_when_the_first_is_killed(
+    offline: Cli, builder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleep = time.sleep
+
+    def killed(seconds: float) -> None:
+        builder.kill()
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", killed)
+    second = offline("index", "nlps", "--data", SAMPLE, "--json")
+    assert (second.code, second.json["built"]) == (0, True)
+
+
+def test_two_rankings_that_index_the_same_solved_topics(offline: Cli, tmp_path: Path) -> None:
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0
+    command = [sys.executable, "-m", "searchapp", "rank", "nlps", "--data", str(SAMPLE)]
+    command += ["--split", "dev", "--recipe", "neighbours", "--out"]
+    both = [
+        subprocess.Popen([*command, str(tmp_path / name)], stderr=subprocess.PIPE, text=True)
+        for name in ("one", "two")
+    ]
+    for process in both:
+        _, told = process.communicate(timeout=120)
+        assert process.returncode == 0, told
+    assert (tmp_path / "one" / "run.trec").read_bytes() == (tmp_path / "two" / "run.trec").read_bytes()

@@ -1,0 +1,108 @@
+"""Commands that several people give at the same moment, as processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.errors import EngineRefused
+from searchapp.indexing import index_examples
+from searchapp.model import Example
+from searchapp.progress import Silent
+from searchapp.settings import Settings
+from searchapp.tasks import load
+from tests.cli.conftest import SAMPLE, Cli
+from tests.conftest import PROFILE
+from tests.server.rest import Server
+
+ROUNDS = 20 if PROFILE == "full" else 1
+AT_ONCE = 4
+
+
+def start(url: str, prefix: str, home: Path, *arguments: object) -> subprocess.Popen[str]:
+    """A command on the server, as somebody else gives it at this moment."""
+    own = {"SEARCHAPP_URL": url, "SEARCHAPP_INDEX_PREFIX": prefix, "SEARCHAPP_HOME": str(home)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "searchapp", *map(str, arguments)],
+        env={**os.environ, **own},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("_round", range(ROUNDS))
+def test_the_first_runs_with_solved_topics_share_one_index_of_them(
+    indexed_server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path, _round: int
+) -> None:
+    outs = [tmp_path / f"run{number}" for number in range(AT_ONCE)]
+    rank = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours", "--out")
+    started = [start(elasticsearch_url, index_prefix, tmp_path / "home", *rank, out) for out in outs]
+    for process in started:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+    assert len({(out / "run.trec").read_bytes() for out in outs}) == 1
+    found = Server(elasticsearch_url).request("GET", f"/{index_prefix}-examples-nlps-dev-*/_alias").json()
+    assert found == {
+        f"{index_prefix}-examples-nlps-dev-000001": {
+            "aliases": {f"{index_prefix}-examples-nlps-dev": {"is_write_index": True}}
+        }
+    }
+
+
+@pytest.mark.parametrize("_round", range(ROUNDS))
+def test_of_rebuilds_at_once_each_ends_with_the_version_that_serves(
+    indexed_server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path, _round: int
+) -> None:
+    index = ("index", "nlps", "--data", SAMPLE, "--rebuild", "--json")
+    started = [start(elasticsearch_url, index_prefix, tmp_path / "home", *index) for _ in range(AT_ONCE)]
+    ended = [(process.communicate(timeout=120), process.returncode) for process in started]
+    assert [code for _, code in ended] == [0] * AT_ONCE, ended
+    (serving,) = Server(elasticsearch_url).request("GET", f"/_alias/{index_prefix}-nlps").json()
+    assert serving in {json.loads(out)["index"] for (out, _), _ in ended}
+    assert indexed_server("search", "nlps", "group").code == 0
+
+
+def test_an_index_of_other_solved_topics_is_never_taken_for_ones_own(
+    elasticsearch_url: str, index_prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody ranks with other judgments: their index takes the place of ours just before it is opened."""
+    task = load("nlps")
+    settings = Settings(home=tmp_path, url=elasticsearch_url, index_prefix=index_prefix)
+    topics = index_examples_of(settings)
+    judged = {size: tuple(replace(one, gold={}) for one in topics[:size]) for size in (1, 2)}
+    others = 0
+    really = ElasticsearchEngine.open
+
+    def meanwhile(engine: ElasticsearchEngine, name: str) -> object:
+        nonlocal others
+        if others:
+            others -= 1
+            with closing(ElasticsearchEngine.connect(settings)) as other:
+                monkeypatch.setattr(ElasticsearchEngine, "open", really)
+                index_examples(task, other, task.collection(SAMPLE), "dev", Silent(), judged[2])
+                monkeypatch.setattr(ElasticsearchEngine, "open", meanwhile)
+        return really(engine, name)
+
+    monkeypatch.setattr(ElasticsearchEngine, "open", meanwhile)
+    with closing(ElasticsearchEngine.connect(settings)) as engine:
+        others = 2
+        index, examples = index_examples(task, engine, task.collection(SAMPLE), "dev", Silent(), judged[1])
+        assert index.info.documents == len(examples)
+        others = 100
+        with pytest.raises(EngineRefused, match="others rank with other solved topics at the same time"):
+            index_examples(task, engine, task.collection(SAMPLE), "dev", Silent(), judged[1])
+
+
+def index_examples_of(settings: Settings) -> list[Example]:
+    """The solved topics of the sample."""
+    with closing(ElasticsearchEngine.connect(settings)) as engine:
+        return index_examples(load("nlps"), engine, load("nlps").collection(SAMPLE), "dev", Silent())[1]

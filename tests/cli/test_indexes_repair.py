@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import SAMPLE, Cli
+from tests.engines.conftest import spoil
+from tests.server.rest import Server
+
+
+@pytest.fixture
+def split(indexed_server: Cli, elasticsearch_url: str, index_prefix: str) -> Cli:
+    """The sample of nlps is indexed, and its alias on a second version as well."""
+    server, alias = Server(elasticsearch_url), f"{index_prefix}-nlps"
+    (serving,) = server.request("GET", f"/_alias/{alias}").json()
+    described = server.request("GET", f"/{serving}").json()[serving]
+    kept = {name: described["settings"]["index"][name] for name in ("analysis", "similarity")}
+    body: dict[str, Any] = {"mappings": described["mappings"], "settings": kept, "aliases": {alias: {}}}
+    assert server.request("PUT", f"/{alias}-000009", body, timeout=60).status == 200
+    return indexed_server
+
+
+def test_an_alias_on_two_versions_is_refused_by_all_commands_until_it_is_repaired(
+    split: Cli, index_prefix: str
+) -> None:
+    for command in (("search", "nlps", "group"), ("index", "nlps", "--data", SAMPLE, "--rebuild")):
+        result = split(*command)
+        assert result.code == 3 and "`searchapp indexes repair nlps`" in result.stderr
+    repaired = split("indexes", "repair", "nlps", "--json")
+    assert repaired.code == 0
+    (one,) = repaired.json["indexes"]
+    # The newest is empty, which is not what it says it was built from.
+    assert one == {
+        "name": "nlps",
+        "serving": f"{index_prefix}-nlps-000001",
+        "removed": [f"{index_prefix}-nlps-000009"],
+        "problem": None,
+    }
+    assert split("search", "nlps", "group").code == 0
+    assert split("indexes", "repair").stdout == f"nlps: {index_prefix}-nlps-000001 serves\n"
+
+
+def test_what_a_repair_can_not_mend_is_an_error(
+    indexed_server: Cli, elasticsearch_url: str, index_prefix: str
+) -> None:
+    spoil(elasticsearch_url, f"{index_prefix}-nlps")
+    result = indexed_server("indexes", "repair")
+    assert result.code == 3 and "searchapp index nlps --rebuild" in result.stderr
+
+
+def test_there_is_nothing_to_repair(server: Cli) -> None:
+    result = server("indexes", "repair")
+    assert result.code == 0 and "has no index yet" in result.stderr
+
+
+def test_the_embedded_engine_needs_no_repair(offline: Cli) -> None:
+    result = offline("indexes", "repair")
+    assert result.code == 2 and "--url" in result.stderr

@@ -1,0 +1,135 @@
+"""`searchapp judgments verify` and `backup`, and what other commands say of a damaged log."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from searchapp.cli import app
+from searchapp.judging.events import Action, Author
+from searchapp.judging.log import JudgmentLog
+from tests.cli.conftest import SAMPLE, Cli
+from tests.judging.test_damage import change
+from tests.judging.test_log import WRITER
+
+TASK = "explanation-2021"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.sqlite"
+    with JudgmentLog(path) as opened:
+        opened.append(
+            [Author("ann").event(TASK, "t", f"d{number}", Action.grade, grade=1) for number in range(5)]
+        )
+    return path
+
+
+def test_a_sound_log_is_called_so(offline: Cli, log: Path) -> None:
+    told = offline("judgments", "verify", "--log", log)
+    assert (told.code, told.stdout) == (0, "")
+    assert told.stderr == f"{log}: 5 events, every one as it was written\n"
+    assert offline("judgments", "verify", "--log", log, "--json").json == {
+        "log": str(log), "sound": True, "events": 5, "unsealed": 0, "damaged": [], "missing": [], "problems": []
+    }  # fmt: skip
+
+
+def test_damaged_and_missing_events_are_named(offline: Cli, log: Path) -> None:
+    change(log, "UPDATE events SET grade = 2 WHERE sequence = 2")
+    change(log, "DELETE FROM events WHERE sequence = 4")
+    told = offline("judgments", "verify", "--log", log)
+    assert told.code == 4
+    assert told.stdout.splitlines() == [
+        "event 2 is damaged: it is not what was written",
+        "event 4 is gone",
+    ]
+    assert f"{log} is damaged" in told.stderr and "restore a backup" in told.stderr
+    told = offline("judgments", "verify", "--log", log, "--json")
+    assert told.code == 4 and (told.json["damaged"], told.json["missing"]) == ([2], [4])
+
+
+def test_a_file_that_sqlite_can_not_read_is_told(offline: Cli, log: Path) -> None:
+    log.write_bytes(log.read_bytes()[:8192])
+    told = offline("judgments", "verify", "--log", log)
+    assert told.code == 4 and "Traceback" not in told.stderr
+    assert offline("judgments", "verify", "--log", log.with_name("none")).code == 4
+
+
+def test_commands_warn_of_damage_and_leave_it_out(offline: Cli, log: Path, tmp_path: Path) -> None:
+    change(log, "UPDATE events SET grade = 2 WHERE sequence = 2")
+    told = offline("judgments", "stats", TASK, "--log", log, "--json")
+    assert told.json["events"] == 4
+    assert told.stderr == (
+        f"warning: {log}: event 2 is damaged and left out: `searchapp judgments verify` says more\n"
+    )
+    # What is sound can be kept in a new log.
+    out, new = tmp_path / "all.jsonl", tmp_path / "new.sqlite"
+    assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
+    assert offline("judgments", "import", TASK, out, "--log", new).code == 0
+    assert offline("judgments", "verify", "--log", new, "--json").json["events"] == 4
+
+
+def test_a_backup_is_one_file_that_opens(offline: Cli, log: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    copy = folder / "monday.sqlite"
+    told = offline("judgments", "backup", copy, "--log", log)
+    assert told.code == 0 and f"{copy}: 5 events, every one as it was written" in told.stderr
+    assert list(folder.iterdir()) == [copy]
+    shutil.copy(copy, tmp_path / "copied.sqlite")
+    with JudgmentLog(log) as one, JudgmentLog(tmp_path / "copied.sqlite") as two:
+        assert list(one.events()) == list(two.events())
+    before = copy.read_bytes()
+    again = offline("judgments", "backup", copy, "--log", log)
+    assert again.code == 2 and "exists already" in again.stderr
+    assert copy.read_bytes() == before
+    assert offline("judgments", "backup", folder / "no" / "where", "--log", log).code == 2
+
+
+def test_a_backup_of_a_damaged_log_says_so_and_is_kept(offline: Cli, log: Path, tmp_path: Path) -> None:
+    change(log, "UPDATE events SET grade = 2 WHERE sequence = 2")
+    told = offline("judgments", "backup", tmp_path / "copy", "--log", log)
+    assert told.code == 4 and "is damaged, and so is its copy" in told.stderr
+    with JudgmentLog(tmp_path / "copy") as copy:
+        assert len(list(copy.events())) == 4
+
+
+def test_a_backup_is_of_one_moment_while_others_write(offline: Cli, log: Path, tmp_path: Path) -> None:
+    arguments = [sys.executable, "-c", WRITER, str(log), "ben", "100000", "4"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        try:
+            for number in range(5):
+                copy = tmp_path / f"copy-{number}"
+                told = offline("judgments", "backup", copy, "--log", log, "--json")
+                assert told.code == 0 and json.loads(told.stdout)["sound"]
+                database = sqlite3.connect(copy)
+                batches = dict(database.execute("SELECT topic_id, count(*) FROM events GROUP BY topic_id"))
+                database.close()
+                # What was appended together is there together.
+                assert batches.pop("t") == 5
+                assert batches == {topic: int(topic.partition(":")[2]) % 4 + 1 for topic in batches}
+        finally:
+            writer.kill()
+            writer.stdout.read()
+
+
+def test_who_judges_hears_of_damage_once(offline: Cli, tmp_path: Path) -> None:
+    run, log = tmp_path / "run", tmp_path / "judged.sqlite"
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0
+    assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
+    arguments = ["judge", "nlps", "--run", str(run), "--annotator", "ann", "--plain", "--log", str(log)]
+    CliRunner().invoke(app, arguments, input="1\n0\n1\nq\n")
+    change(log, "UPDATE events SET grade = 1 WHERE sequence = 2")
+    told = CliRunner().invoke(app, arguments, input="# 2\nq\n")
+    assert told.exit_code == 0
+    assert (told.stderr + told.stdout).count("event 2 is damaged and left out") == 1
+    assert "you: " not in told.stdout  # the grade is not shown, nor another one

@@ -1,0 +1,109 @@
+"""Passwords and keys are used, and shown nowhere: not in results, errors or tracebacks, nor in what is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from searchapp.cli import run
+from tests.cli.conftest import SAMPLE, Cli
+from tests.server.node import Node
+
+WRONG = [
+    "http://me:hunter2@127.0.0.1:9",
+    "https://me:hunter2@127.0.0.1:9",
+    "me:hunter2@127.0.0.1:9",
+    "http:/me:hunter2@127.0.0.1:9",
+    "http://me:hunter2/x@127.0.0.1:9",
+    "http://me:x#hunter2@127.0.0.1:9",
+    "http://me:x?hunter2@127.0.0.1:9",
+    "http://me:x@hunter2@127.0.0.1:9",
+    "http://me:hunter2@127.0.0.1:port",
+    "http://me:hunter2@[::1:9",
+    "http://me:hunter2@",
+    "ftp://me:hunter2@127.0.0.1",
+]
+
+
+def commands(tmp_path: Path) -> list[tuple[object, ...]]:
+    return [
+        ("doctor",),
+        ("doctor", "--json"),
+        ("tasks",),
+        ("tasks", "--json"),
+        ("tasks", "show", "nlps"),
+        ("index", "nlps", "--data", SAMPLE),
+        ("search", "nlps", "group"),
+        ("analyze", "nlps", "group"),
+        ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", tmp_path / "run"),
+        ("judgments", "sync"),
+        ("judgments", "stats", "nlps"),
+        ("indexes", "list"),
+        ("indexes", "list", "--json"),
+        ("indexes", "remove", "nlps", "--yes"),
+        ("indexes", "repair"),
+        ("indexes", "repair", "--json"),
+    ]
+
+
+@pytest.mark.parametrize("url", WRONG)
+def test_a_password_in_an_address_is_never_shown(offline: Cli, tmp_path: Path, url: str) -> None:
+    for command in commands(tmp_path):
+        for options in (("--url", url), ("--url", url, "--verbose")):
+            result = offline(*command, *options)
+            assert "hunter2" not in result.stdout + result.stderr, command
+
+
+def test_an_address_in_the_wrong_place_is_not_repeated_with_its_password(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["doctor", "http://me:hunter2@127.0.0.1:9"]) == 2
+    said = capsys.readouterr().err
+    assert "http://127.0.0.1:9" in said and "hunter2" not in said
+
+
+@pytest.mark.parametrize("mirror", ["http://me:hunter2@127.0.0.1:9", "me:hunter2@127.0.0.1:9"])
+def test_a_password_of_a_mirror_is_never_shown(
+    offline: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mirror: str
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_DATA_MIRROR", mirror)
+    monkeypatch.setattr("searchapp.fetching.download.FIRST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("searchapp.fetching.download.LONGEST_WAIT_SECONDS", 0.01)
+    for options in ((), ("--verbose",)):
+        result = offline("data", "get", "nlps", "--into", tmp_path / "data", "--accept-terms", *options)
+        assert result.code and "hunter2" not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("key", ["hunter2\r", "hunter2\n", "hunter2 ", "“hunter2”"])
+def test_a_key_that_can_not_be_sent_is_not_shown(
+    offline: Cli, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_API_KEY", key)
+    monkeypatch.setenv("SEARCHAPP_URL", "http://127.0.0.1:9")
+    for options in ((), ("--verbose",)):
+        result = offline("search", "nlps", "group", *options)
+        assert result.code == 2 and "hunter2" not in result.stdout + result.stderr
+        assert "SEARCHAPP_API_KEY holds a space, a line end or another character" in result.stderr
+
+
+def test_what_is_written_with_credentials_holds_none(
+    offline: Cli, secured_node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    password = secured_node.password
+    assert password is not None
+    monkeypatch.setenv("SEARCHAPP_CA_CERTS", str(secured_node.ca_certs))
+    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", "test-secrets")
+    url = secured_node.url.replace("://", f"://{secured_node.username}:{password}@")
+    try:
+        for command in commands(tmp_path):
+            result = offline(*command, "--url", url, "--verbose")
+            assert result.code == (4 if "stats" in command else 0), result.stderr  # nobody has judged
+            assert password not in result.stdout + result.stderr
+        assert offline("runs", "verify", tmp_path / "run").code == 0
+    finally:
+        secured_node.server.delete_indices("test-secrets")
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in written} >= {"run.json", "run.trec", "judgments.sqlite"}
+    for path in written:
+        assert password.encode() not in path.read_bytes(), path

@@ -1,0 +1,373 @@
+"""A bit that has turned in a file of an index is noticed before anything is made of it, or changes no answer."""
+
+from __future__ import annotations
+
+import gc
+import json
+import mmap
+import os
+import random
+import sqlite3
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+from searchapp.digests import digest_file
+from searchapp.engines.embedded import EmbeddedEngine, index, workers
+from searchapp.engines.embedded.storage import columns, documents, layout, verified
+from searchapp.engines.embedded.storage.layout import CHECKSUMS, MANIFEST, Damaged, Manifest
+from searchapp.engines.embedded.storage.verified import STAMP
+from searchapp.engines.embedded.storage.versions import CURRENT
+from searchapp.errors import DataError, SearchappError
+from searchapp.model import Document
+from searchapp.progress import Silent
+from tests.engines.embedded.conftest import Query, body, spec_of
+
+FLIPS = 2000 if hypothesis.settings().max_examples > 100 else 150
+SEED = 20260101
+
+SMALL = 512
+"""Bytes of a block in these tests, so that the files of a small index have several."""
+
+_draw = random.Random(SEED)
+_WORDS = [f"{_draw.choice(['ring', 'group', 'field', 'ideal'])}{number}" for number in range(120)]
+DOCUMENTS = [
+    Document(
+        f"document-{number}",
+        " ".join(_draw.choices(_WORDS, range(1, 121), k=_draw.randint(3, 12))),
+        {"tag": f"t{number % 9}", "year": 1900 + number % 50, "weight": number / 7},
+    )
+    for number in range(300)
+]
+QUERIES: list[Query] = [
+    {"match": {"text": "ring119 group118 field117"}},
+    {"match": {"text.alike": "ideal115 ring110"}},
+    {"match_phrase": {"text": DOCUMENTS[7].text.rpartition(" ")[0]}},
+    {"bool": {"must": [{"match": {"text.gaps": _WORDS[100]}}], "filter": [{"term": {"tag": "t3"}}]}},
+    {"bool": {"should": [{"range": {"year": {"gte": 1930}}}, {"prefix": {"tag": "t"}}]}},
+    {"ids": {"values": ["document-3", "document-250", "nobody"]}},
+    {"bool": {"must_not": [{"exists": {"field": "tag"}}]}},
+    {
+        "function_score": {
+            "query": {"match": {"text": _WORDS[111]}},
+            "functions": [{"field_value_factor": {"field": "weight", "missing": 1}}],
+        }
+    },
+]
+HIGHLIGHT = {"type": "plain", "number_of_fragments": 0, "fields": {"text": {}}}
+
+
+@pytest.fixture(autouse=True)
+def several_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several blocks a file, several batches of topics, and several processes whatever the machine."""
+    monkeypatch.setattr(layout, "BLOCK", SMALL)
+    monkeypatch.setattr(columns, "BLOCK", SMALL)
+    monkeypatch.setattr(index, "BATCH_BODIES", 2)
+    monkeypatch.setattr(workers, "cores", lambda: 2)
+
+
+@pytest.fixture
+def folder(embedded: EmbeddedEngine) -> Path:
+    """The version that serves."""
+    info = embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    return Path(embedded.info().location) / "test-rings" / info.version.rpartition("-")[2]
+
+
+def answers(engine: EmbeddedEngine) -> list[Any]:
+    """All that an index is asked for: rankings, and hits with source, highlights and explanation."""
+    with closing(engine.open("rings")) as opened:
+        ranked = list(opened.search(body(query, 40) for query in QUERIES))
+        found = [opened.find(body(query, 5, highlight=HIGHLIGHT, explain=True)) for query in QUERIES[:4]]
+        return [ranked, found]
+
+
+def flip(file: Path, place: int, bit: int) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(place)
+        (byte,) = opened.read(1)
+        opened.seek(place)
+        opened.write(bytes([byte ^ 1 << bit]))
+
+
+def stamped(folder: Path, manifest: Manifest) -> None:
+    """Let the files count as verified: as they do when a bit turns and the system knows nothing of it."""
+    verified.remember(folder, manifest)
+
+
+@pytest.mark.timeout(3600)
+def test_every_bit_that_turns_is_noticed_or_without_effect(
+    embedded: EmbeddedEngine, folder: Path, record_property: Callable[[str, object], None]
+) -> None:
+    expected, manifest = answers(embedded), Manifest.read(folder)
+    chance = random.Random(SEED)
+    files = [*sorted(folder.iterdir()), folder.parent / CURRENT, folder.parent / "lock"]
+    seen: Counter[str] = Counter()
+    begin = time.monotonic()
+    for number in range(FLIPS):
+        file = files[number % len(files)]
+        place, bit = chance.randrange(file.stat().st_size), chance.randrange(8)
+        flip(file, place, bit)
+        silently = chance.random() < 0.7 and file.name != STAMP
+        if silently:
+            stamped(folder, manifest)
+        where = f"bit {bit} of byte {place} of {file.name}"
+        try:
+            assert answers(embedded) == expected, f"{where} changes what is found"
+            seen["without effect"] += 1
+        except SearchappError as error:
+            assert isinstance(error, Damaged), f"{where} is taken for something else: {error}"
+            assert str(folder.parent) in str(error)
+            assert embedded.index_info("rings") is None  # so that the next `index` builds it again
+            seen["noticed when it was read" if silently else "noticed before"] += 1
+        if file.name != STAMP:
+            flip(file, place, bit)
+        stamped(folder, manifest)
+    assert answers(embedded) == expected
+    assert seen.total() == FLIPS and seen["noticed when it was read"] > seen["without effect"] / 2
+    record_property("flips", f"{dict(seen)} in {time.monotonic() - begin:.0f} s")
+    print(f"{FLIPS} flips: {dict(seen)} in {time.monotonic() - begin:.0f} s")
+
+
+def test_the_pointer_never_leads_to_a_version_that_was_left_over(
+    embedded: EmbeddedEngine, folder: Path
+) -> None:
+    """Numbers that differ in one bit, both of them whole versions: the builder was killed while it cleaned up."""
+    expected = answers(embedded)
+    for number in (0, 2, 3, 5, 9):
+        other = folder.with_name(f"{number:06d}")
+        other.mkdir()
+        for file in folder.iterdir():
+            other.joinpath(file.name).write_bytes(file.read_bytes())
+    pointer = folder.parent / CURRENT
+    content = pointer.read_bytes()
+    for place in range(len(content)):
+        for bit in range(8):
+            flip(pointer, place, bit)
+            try:
+                assert embedded._versions("rings").serving() == folder
+            except Damaged as error:
+                assert CURRENT in str(error)
+            flip(pointer, place, bit)
+    assert answers(embedded) == expected
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    assert len(list(folder.parent.iterdir())) == len(["a version", CURRENT, "lock"])
+
+
+def test_damage_that_is_noticed_is_mended_by_indexing_again(embedded: EmbeddedEngine, folder: Path) -> None:
+    expected, manifest = answers(embedded), Manifest.read(folder)
+    file = folder / "ids.ranks.npy"
+    flip(file, file.stat().st_size - 3, 2)
+    stamped(folder, manifest)
+    assert embedded.index_info("rings") is not None  # nobody knows yet
+    with pytest.raises(DataError, match=r"damaged \(ids.ranks.npy was altered\): build it again"):
+        answers(embedded)
+    assert embedded.index_info("rings") is None
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    assert answers(embedded) == expected
+
+
+def test_a_source_that_was_altered_is_not_shown(embedded: EmbeddedEngine, folder: Path) -> None:
+    manifest = Manifest.read(folder)
+    file = folder / documents.FILE
+    text = DOCUMENTS[7].text.encode()
+    flip(file, file.read_bytes().index(text) + 2, 0)
+    stamped(folder, manifest)
+    with closing(embedded.open("rings")) as opened:
+        found = body({"ids": {"values": ["document-7"]}})
+        assert len(next(opened.search([found]))) == 1  # a ranking does not read it
+        with pytest.raises(DataError, match=r"damaged \(document 7 in documents.sqlite was altered\)"):
+            opened.find(found)
+    assert embedded.index_info("rings") is None
+
+
+# Verified once
+
+
+@pytest.fixture
+def verifications(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The folders that are verified whole from now on."""
+    seen: list[Path] = []
+    verify = Manifest.verify
+
+    def counted(manifest: Manifest, folder: Path, *rest: Any) -> None:
+        seen.append(folder)
+        verify(manifest, folder, *rest)
+
+    monkeypatch.setattr(Manifest, "verify", counted)
+    return seen
+
+
+def test_files_are_verified_whole_once_after_they_changed(
+    embedded: EmbeddedEngine, folder: Path, verifications: list[Path]
+) -> None:
+    answers(embedded)
+    assert not verifications  # who wrote the files has just read them
+    file = folder / "ids.terms.npy"
+    content = file.read_bytes()
+
+    def put_in_its_place() -> None:
+        (folder / "aside").write_bytes(content)
+        (folder / "aside").replace(file)
+
+    changes: list[Callable[[], object]] = [
+        lambda: file.write_bytes(content),  # the same bytes, but who knows
+        lambda: os.utime(file, ns=(0, 0)),
+        put_in_its_place,
+        (folder / STAMP).unlink,
+        lambda: (folder / STAMP).write_bytes(b"\xff nonsense"),
+    ]
+    for change in changes:
+        change()
+        answers(embedded)
+        assert len(verifications) == 1
+        answers(embedded)
+        assert embedded.index_info("rings") is not None
+        assert len(verifications) == 1
+        verifications.clear()
+    flip(file, 200, 1)
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"ids.terms.npy was altered"):
+            answers(embedded)
+    assert len(verifications) == 2
+
+
+def test_where_nothing_can_be_written_files_are_verified_each_time(
+    embedded: EmbeddedEngine, folder: Path, verifications: list[Path]
+) -> None:
+    (folder / STAMP).unlink()
+    (folder / STAMP).mkdir()  # nothing can be written there, not even by root
+    answers(embedded)
+    answers(embedded)
+    assert len(verifications) == 2
+
+
+def test_verifying_by_hand_remembers_what_it_found(
+    embedded: EmbeddedEngine, folder: Path, verifications: list[Path]
+) -> None:
+    (folder / STAMP).unlink()
+    embedded.verify("rings", Silent())
+    answers(embedded)
+    assert len(verifications) == 1
+    flip(folder / CHECKSUMS, 130, 0)
+    stamped(folder, Manifest.read(folder))
+    with pytest.raises(DataError, match="checksums.npy was altered"):
+        embedded.verify("rings", Silent())
+    assert embedded.index_info("rings") is None
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes of blocks this process compares with their checksums, one number a block."""
+    seen: list[int] = []
+
+    class Counted:
+        @staticmethod
+        def crc32(content: bytes, value: int = 0) -> int:
+            seen.append(len(content))
+            return zlib.crc32(content, value)
+
+    monkeypatch.setattr(columns, "zlib", Counted)
+    return seen
+
+
+def test_opening_reads_next_to_nothing_and_searching_what_it_needs(
+    embedded: EmbeddedEngine, folder: Path, checked: list[int]
+) -> None:
+    with closing(embedded.open("rings")) as opened:
+        small = [file for file in folder.glob("*.npy") if file.stat().st_size <= SMALL]
+        assert len(checked) == len(small)
+        field = opened._reader.fields["text"]
+        mapped = [field._documents, field._positions, field._frequencies, opened._reader._ranks]
+        for column in mapped:
+            assert isinstance(column.unverified().base.obj, mmap.mmap)  # type: ignore[union-attr]
+        checked.clear()
+        query = body({"match": {"text": _WORDS[0]}})
+        list(opened.search([query]))
+        assert 0 < sum(checked) < sum(column.unverified().nbytes for column in mapped)
+        checked.clear()
+        list(opened.search([query]))
+        assert not checked
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system has no /proc")
+def test_an_index_that_was_closed_keeps_no_descriptors(embedded: EmbeddedEngine, folder: Path) -> None:
+    """A process that opens indexes again and again, as the screens do, would run out of them."""
+
+    def counted() -> int:
+        gc.collect()
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    answers(embedded)
+    before = counted()
+    for _ in range(3):
+        answers(embedded)
+    assert counted() == before
+
+
+def test_what_one_process_has_verified_no_other_verifies_again(
+    embedded: EmbeddedEngine, folder: Path, checked: list[int]
+) -> None:
+    with closing(embedded.open("rings")) as opened:
+        list(opened.search(body(query) for query in QUERIES * 10))  # in other processes
+        checked.clear()
+        list(opened.search([body(QUERIES[0])]))
+        assert not checked
+
+
+# Indexes from before there were checksums
+
+
+def make_old(folder: Path) -> None:
+    """Turn a version into what searchapp wrote before there were checksums."""
+    (folder / CHECKSUMS).unlink()
+    (folder / STAMP).unlink()
+    with closing(sqlite3.connect(folder / documents.FILE, isolation_level=None)) as database:
+        database.execute("ALTER TABLE document DROP COLUMN checksum")
+    manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+    del manifest["digest"], manifest["files"][CHECKSUMS]
+    manifest["format"] = 1
+    for name, file in manifest["files"].items():
+        digest = digest_file(folder / name)
+        assert digest == file["digest"] or name == documents.FILE
+        manifest["files"][name] = [(folder / name).stat().st_size, digest]
+    (folder / MANIFEST).write_text(json.dumps(manifest), "utf-8")
+    (folder.parent / CURRENT).write_text(folder.name)
+
+
+@pytest.fixture
+def old(embedded: EmbeddedEngine, folder: Path) -> Iterator[Path]:
+    expected = answers(embedded)
+    make_old(folder)
+    yield folder
+    assert embedded.index_info("rings") is None or answers(embedded) == expected
+
+
+def test_an_old_index_answers_and_is_verified_whole_when_it_is_first_opened(
+    embedded: EmbeddedEngine, old: Path, verifications: list[Path]
+) -> None:
+    for _ in range(3):
+        answers(embedded)
+    assert len(verifications) == 1
+    embedded.verify("rings", Silent())
+
+
+def test_an_old_index_that_was_altered_is_not_ranked_on(embedded: EmbeddedEngine, old: Path) -> None:
+    chance = random.Random(SEED)
+    for file in sorted(old.iterdir()):
+        if file.name in (STAMP, MANIFEST):
+            continue
+        content = file.read_bytes()
+        flip(file, chance.randrange(len(content)), chance.randrange(8))
+        with pytest.raises(DataError, match=rf"damaged \({file.name} was altered\): build it again"):
+            answers(embedded)
+        assert embedded.index_info("rings") is None
+        file.write_bytes(content)
+    flip(file, 0, 0)
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)

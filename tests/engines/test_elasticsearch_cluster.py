@@ -1,0 +1,221 @@
+"""A cluster of three real nodes, one of which is killed, frozen or gone while an index is built or searched.
+
+Requests go to the first node; it is another one that fails.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from searchapp.engines.base import Body
+from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, copies, sending
+from searchapp.errors import EngineRefused, EngineUnreachable
+from searchapp.model import Document, Hits
+from searchapp.settings import Settings
+from tests.conftest import PROFILE, no_server
+from tests.engines.conftest import match, spec_of, spoil
+from tests.server.cluster import QUICK_DETECTION, Cluster
+from tests.server.errors import ServerUnavailable
+from tests.server.node import Node
+
+pytestmark = [pytest.mark.elasticsearch, pytest.mark.timeout(3600 if PROFILE == "full" else 600)]
+
+TIMES = 20 if PROFILE == "full" else 1
+WORDS = [f"word{number}" for number in range(60)]
+SHARDS = 3
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    try:
+        cluster = Cluster(3, settings=QUICK_DETECTION)
+    except ServerUnavailable as error:
+        no_server(error)
+    with cluster:
+        yield cluster
+
+
+@pytest.fixture
+def engine(cluster: Cluster, tmp_path: Path) -> Iterator[ElasticsearchEngine]:
+    cluster.recover()
+    settings = Settings(home=tmp_path, url=cluster.nodes[0].url, index_prefix="test-cluster")
+    with closing(ElasticsearchEngine.connect(settings)) as engine:
+        yield engine
+        cluster.server.delete_indices("test-cluster")
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[Document]:
+    dice = random.Random(1)
+    return [Document(f"d{number}", " ".join(dice.choices(WORDS, k=12))) for number in range(1500)]
+
+
+@pytest.fixture(scope="module")
+def bodies() -> list[Body]:
+    dice = random.Random(2)
+    return [match(" ".join(dice.choices(WORDS, k=4)), 50) for _ in range(640)]
+
+
+@contextmanager
+def meanwhile(action: Callable[[], None], after: float) -> Iterator[None]:
+    """Run an action, some seconds into the block."""
+    timer = threading.Timer(after, action)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
+
+
+def ranked(engine: ElasticsearchEngine, bodies: list[Body], name: str = "words") -> list[Hits]:
+    return list(engine.open(name).search(bodies))
+
+
+class Slowly:
+    """Documents that come over some seconds; each time that they are asked for."""
+
+    def __init__(self, documents: list[Document], seconds: float) -> None:
+        self.documents = documents
+        self.seconds = seconds
+        self.readings = 0
+
+    def __iter__(self) -> Iterator[Document]:
+        self.readings += 1
+        for place, document in enumerate(self.documents):
+            if place % 100 == 0:
+                time.sleep(self.seconds * 100 / len(self.documents))
+            yield document
+
+
+def other_than_first(cluster: Cluster, index: str) -> Node:
+    """A node that holds a primary of the index, and is not the one that requests go to."""
+    held = [cluster.holder(index, shard) for shard in range(SHARDS)]
+    return next(node for node in held if node is not cluster.nodes[0])
+
+
+FAULTS: dict[str, Callable[[Node], None]] = {"killed": Node.kill, "frozen": Node.pause}
+OFTEN_ENOUGH = list(FAULTS) if PROFILE == "full" else ["killed"]
+"""A build is disturbed by a frozen node in the full profile only: ranking is by both in each."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("_time", range(TIMES))
+def test_a_node_lost_while_topics_are_ranked_changes_nothing(
+    cluster: Cluster,
+    engine: ElasticsearchEngine,
+    documents: list[Document],
+    bodies: list[Body],
+    fault: str,
+    _time: int,
+) -> None:
+    engine.build("words", spec_of(documents, shards=SHARDS), documents)
+    undisturbed = ranked(engine, bodies)
+    victim = other_than_first(cluster, "test-cluster-words")
+    with meanwhile(lambda: FAULTS[fault](victim), after=0.3 + random.random()):
+        assert ranked(engine, bodies * 3) == undisturbed * 3
+    begun = time.monotonic()  # and as long as it is gone, another index can be built
+    engine.build("more", spec_of(documents, shards=SHARDS), documents)
+    assert time.monotonic() - begun < 90
+    assert ranked(engine, bodies, "more") == undisturbed
+
+
+@pytest.mark.parametrize("fault", OFTEN_ENOUGH)
+@pytest.mark.parametrize("_time", range(TIMES))
+def test_a_node_lost_while_an_index_is_built_costs_a_new_start_at_most(
+    cluster: Cluster,
+    engine: ElasticsearchEngine,
+    documents: list[Document],
+    bodies: list[Body],
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str,
+    _time: int,
+) -> None:
+    monkeypatch.setattr(copies, "LOST_SECONDS", 3.0)
+    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 100)
+    engine.build("undisturbed", spec_of(documents, shards=SHARDS), documents)
+    said: list[str] = []
+    engine._connection.notify = said.append
+    source = Slowly(documents, 4)
+
+    def fail() -> None:
+        (version,) = cluster.server.request("GET", "/_alias/test-cluster-words-*-building").json()
+        FAULTS[fault](other_than_first(cluster, version))
+
+    begun = time.monotonic()
+    with meanwhile(fail, after=3):
+        engine.build("words", spec_of(documents, shards=SHARDS), source)
+    assert time.monotonic() - begun < 90
+    assert source.readings == 2 and "beginning anew" in " ".join(said)
+    assert ranked(engine, bodies) == ranked(engine, bodies, "undisturbed")
+
+
+def test_documents_that_can_be_drawn_once_are_not_begun_anew(
+    cluster: Cluster, engine: ElasticsearchEngine, documents: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "LOST_SECONDS", 2.0)
+    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 100)
+
+    def once() -> Iterator[Document]:
+        for place, document in enumerate(documents):
+            if place == 800:
+                (version,) = cluster.server.request("GET", "/_alias/test-cluster-words-*-building").json()
+                other_than_first(cluster, version).pause()
+            yield document
+
+    with pytest.raises(
+        EngineUnreachable, match=r"shards? .* without node for 2 s: .* index again; what served"
+    ):
+        engine.build("words", spec_of(documents, shards=SHARDS), once())
+
+
+def without_replicas(cluster: Cluster, index: str) -> None:
+    settings = {"index.auto_expand_replicas": False, "index.number_of_replicas": 0}
+    assert cluster.server.request("PUT", f"/{index}/_settings", settings).status == 200
+
+
+def test_shards_that_are_gone_are_waited_for_and_never_left_out(
+    cluster: Cluster, engine: ElasticsearchEngine, documents: list[Document], bodies: list[Body]
+) -> None:
+    """No replica serves in their place: an answer without them must not be used."""
+    engine.build("words", spec_of(documents, shards=SHARDS), documents)
+    undisturbed = ranked(engine, bodies)
+    without_replicas(cluster, "test-cluster-words")
+    cluster.await_whole()
+    index = engine.open("words")
+    other_than_first(cluster, "test-cluster-words").kill()
+
+    engine._connection.patience = 3
+    begun = time.monotonic()
+    sentence = (
+        r"for a part of test-cluster-words-000001 only, even after 3 s .*: look at the cluster's health"
+    )
+    with pytest.raises(EngineUnreachable, match=sentence):
+        list(index.search(bodies))
+    with pytest.raises(EngineUnreachable, match=sentence):
+        index.find(bodies[0])
+    assert time.monotonic() - begun < 30
+
+    said: list[str] = []
+    engine._connection.notify = said.append
+    engine._connection.patience = connection.PATIENCE_SECONDS
+    with meanwhile(cluster.recover, after=1):
+        assert list(index.search(bodies)) == undisturbed
+    (told,) = said
+    assert "could not search in test-cluster-words-000001 yet: trying again for up to 120 s" in told
+
+
+def test_every_copy_is_looked_at_for_deleted_documents(
+    cluster: Cluster, engine: ElasticsearchEngine, documents: list[Document]
+) -> None:
+    engine.build("words", spec_of(documents), documents)
+    assert len(copies.copies(engine._connection, "test-cluster-words-000001", 1).found) == 2
+    spoil(cluster.nodes[0].url, "test-cluster-words")
+    with pytest.raises(EngineRefused, match="holds 1 deleted"):  # one, on each copy
+        engine.open("words")

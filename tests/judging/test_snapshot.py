@@ -1,0 +1,245 @@
+"""A log that is opened by what is remembered of it says what it says when all of it is read."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterable
+from dataclasses import astuple, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.judging import snapshot
+from searchapp.judging.events import Action, Author, Event, Kind
+from searchapp.judging.fold import View, judged
+from searchapp.judging.listing import listed
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.session import Place, Session
+from searchapp.judging.snapshot import compact, path_of, read
+from searchapp.judging.statistics import agreement, progress
+from tests.judging.test_damage import change
+
+AUTHORS = [Author("ann"), Author("ben"), Author("bot", Kind.model)]
+TOPICS, DOCUMENTS = ("t1", "t2", "t3"), ("d1", "d2")
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """Events in any order of time, with retractions of what is there, of what comes later, and of nothing."""
+    events: list[Event] = []
+    count = draw(st.integers(1, 25))
+    for number in range(count):
+        author = draw(st.sampled_from(AUTHORS))
+        # Few moments, so that some events have the same one.
+        time = datetime.fromisoformat("2026-03-01T09:00+00:00") + timedelta(seconds=draw(st.integers(0, 30)))
+        action = draw(st.sampled_from(Action))
+        refers = f"e{draw(st.integers(0, count))}" if action is Action.retract else ""
+        graded = action in (Action.grade, Action.adjudicate)
+        events.append(
+            Event(
+                id=f"e{number}",
+                time=time.isoformat(),
+                annotator=author.annotator,
+                kind=author.kind,
+                channel=author.channel,
+                task=draw(st.sampled_from(["nlps", "nlps", "nlps", "checkthat"])),
+                topic_id=draw(st.sampled_from(TOPICS)),
+                document_id=draw(st.sampled_from(DOCUMENTS)),
+                action=action,
+                grade=draw(st.integers(0, 2)) if graded else None,
+                text="why" if action is Action.note else "",
+                rank=draw(st.none() | st.integers(1, 3)),
+                refers=refers,
+            )
+        )
+    return events
+
+
+def everything(view: View) -> dict[str, Any]:
+    """What a view says, whoever asks."""
+    names = sorted(view.annotators())
+    keys = sorted(view.judged_documents())
+    return {
+        "keys": keys,
+        "names": names,
+        "judged": {topic: dict(sorted(grades.items())) for topic, grades in judged(view).grades.items()},
+        "disputed": sorted(judged(view).disputed),
+        "opinions": {(name, *key): view.opinion(name, *key) for name in names for key in keys},
+        "words": {(name, *key): view.words(name, *key) for name in names for key in keys},
+        "standing": {(name, *key): view.standing(name, *key) for name in names for key in keys},
+        "said by": {(name, *key): list(view.said_by(name, *key)) for name in names for key in keys},
+        "said": {(name, topic): dict(view.said(name, topic)) for name in names for topic in TOPICS},
+        "decision": {key: view.decision(*key) for key in keys},
+        "latest": {key: view.latest(*key) for key in keys},
+        "holds": {f"e{number}": view.holds(f"e{number}") for number in range(30)},
+        "topics": {name: sorted(view.topics_of(name)) for name in names},
+        "listed": listed(view),
+        "agreement": repr(replace(agreement(view), topics={}, in_sight_by={})),
+    }
+
+
+@given(histories(), st.data())
+def test_what_is_remembered_and_what_came_later_is_what_all_events_add_up_to(
+    tmp_path_factory: pytest.TempPathFactory, events: list[Event], data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    path = folder / "judgments.sqlite"
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(events)), max_size=3), label="cuts"))
+    seen = data.draw(st.integers(0, len(events)), label="added to the view")
+    own = sorted((one for one in events if one.task == "nlps"), key=lambda one: one.order)
+    with pytest.MonkeyPatch.context() as patched, JudgmentLog(path) as log:
+        patched.setattr(snapshot, "FEW", -1)
+        patched.setattr(snapshot, "SHARE", 1 << 40)
+        begin = 0
+        for cut in [*cuts, max([seen, *cuts])]:
+            log.append(events[begin:cut])
+            begin = cut
+            folded = compact(log, "nlps")  # and remembers it
+        again = read(log, "nlps") or folded
+        assert (again is folded) is (begin == 0) and again.gone == folded.gone
+        view = View(base=again)
+        log.append(events[begin:])
+        for _, event in log.events("nlps", again.last):
+            view.add(event)
+        true = everything(View(own))
+        assert everything(view) == true
+        assert everything(View(base=compact(log, "nlps"))) == true
+        path_of(path, "nlps").unlink()
+        fresh = compact(log, "nlps")
+        assert everything(View(base=fresh)) == true
+        if len(log):
+            remembered = read(log, "nlps")
+            assert remembered is not None
+            assert progress(remembered, View(base=remembered)) == progress(fresh, View(base=fresh))
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(snapshot, "FEW", 5)
+    with JudgmentLog(tmp_path / "judgments.sqlite") as opened:
+        opened.append(graded(range(50)))
+        yield opened
+
+
+def graded(numbers: Iterable[int], author: Author = AUTHORS[0]) -> list[Event]:
+    return [
+        author.event("nlps", f"t{number % 5}", f"d{number}", Action.grade, grade=number % 2, rank=number + 1)
+        for number in numbers
+    ]
+
+
+def said(log: JudgmentLog) -> dict[str, Any]:
+    return everything(View(base=compact(log, "nlps")))
+
+
+def test_only_later_events_are_read(log: JudgmentLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = said(log)
+    read_after: list[int] = []
+    events = JudgmentLog.events
+
+    def watched(self: JudgmentLog, task: str | None = None, after: int = 0) -> Any:
+        read_after.append(after)
+        return events(self, task, after)
+
+    monkeypatch.setattr(JudgmentLog, "events", watched)
+    assert said(log) == first and read_after == [50]
+    # Nor are those of another task, of which there is nothing.
+    assert compact(log, "checkthat").count == compact(log, "checkthat").count == 0
+    assert read_after == [50, 0, 50]
+
+
+@pytest.mark.parametrize("how", ["gone", "flipped", "cut", "empty", "of another log", "older", "no JSON"])
+def test_what_does_not_go_with_the_log_is_made_again(log: JudgmentLog, tmp_path: Path, how: str) -> None:
+    first = said(log)
+    path = path_of(log.path, "nlps")
+    content = path.read_bytes()
+    rng = random.Random(3)
+    for _ in range(20 if how in ("flipped", "cut") else 1):
+        if how == "gone":
+            path.unlink()
+        elif how == "flipped":
+            place = rng.randrange(len(content))
+            path.write_bytes(
+                content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :]
+            )
+        elif how == "cut":
+            path.write_bytes(content[: rng.randrange(len(content))])
+        elif how == "of another log":
+            with JudgmentLog(tmp_path / "another.sqlite") as another:
+                another.append(graded(range(60), AUTHORS[1]))
+                compact(another, "nlps")
+            shutil.copy(path_of(tmp_path / "another.sqlite", "nlps"), path)
+        else:
+            path.write_bytes(
+                {
+                    "empty": b"",
+                    "older": content.replace(b'"format": 1', b'"format": 0', 1),
+                    "no JSON": b"[]\n",
+                }[how]
+            )
+        assert said(log) == first
+        assert read(log, "nlps") is not None
+
+
+def test_damage_behind_what_is_remembered_is_reported_when_it_is_looked_at(log: JudgmentLog) -> None:
+    compact(log, "nlps")
+    change(log.path, "UPDATE events SET grade = 2 WHERE sequence = 6")
+    change(log.path, "DELETE FROM events WHERE sequence = 7")
+    told: list[str] = []
+    with JudgmentLog(log.path, report=told.append) as again:
+        view = View(base=compact(again, "nlps"))
+        assert view.opinion("ann", "t2", "d2") is not None and told == []
+        assert view.opinion("ann", "t0", "d5") is None
+        assert view.opinion("ann", "t1", "d6") is None
+    assert [words.partition(": ")[2].partition(":")[0] for words in told] == [
+        "event 6 is damaged and left out",
+        "event 7 is gone",
+    ]
+
+
+def test_damaged_logs_are_not_remembered(tmp_path: Path, log: JudgmentLog) -> None:
+    change(log.path, "UPDATE events SET grade = 2 WHERE sequence = 6")
+    for _ in range(2):
+        told: list[str] = []
+        with JudgmentLog(log.path, report=told.append) as again:
+            compact(again, "nlps")
+        assert len(told) == 1
+
+
+def test_a_folder_that_can_not_be_written_to_is_no_harm(
+    log: JudgmentLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: object, **_options: object) -> Any:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert compact(log, "nlps").count == 50
+
+
+def test_earlier_actions_are_undone_one_by_one_the_last_first(log: JudgmentLog) -> None:
+    own = [one for _, one in log.events("nlps")]
+    for _ in range(2):
+        session = Session(log, "nlps", AUTHORS[0])
+        outcome = session.undo()
+        assert outcome is not None and outcome.events[0].refers == own.pop().id
+    session.grade([Place("t1", "new")], 1)
+    undone = [session.undo() for _ in range(50)]
+    assert undone[-1] is None and session.undo() is None
+    assert [one.events[0].refers for one in undone[1:-1] if one] == [one.id for one in reversed(own)]
+
+
+def test_pace_is_that_of_all_judgments(log: JudgmentLog) -> None:
+    events = [
+        replace(one, time=f"2026-03-01T09:{number // 60:02}:{number % 60:02}+00:00")
+        for number, one in enumerate(graded(range(100, 400), AUTHORS[1]))
+    ]
+    log.append(events)
+    first = Session(log, "nlps", AUTHORS[1]).pace.seconds
+    assert first == Session(log, "nlps", AUTHORS[1]).pace.seconds == 1.0
+    assert astuple(events[0])  # they are events still

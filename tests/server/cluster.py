@@ -1,0 +1,132 @@
+"""Several Elasticsearch nodes on the loopback address that make one cluster."""
+
+from __future__ import annotations
+
+import http.client
+import secrets
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from .errors import ServerFailed
+from .node import START_SECONDS, Membership, Node, Setting, free_port
+from .rest import Server
+from .unpacked import Unpacked
+
+WHOLE_SECONDS = 120.0
+
+# How soon a node that stops answering is put out of the cluster: by default 30 s, which a test would only wait for.
+QUICK_DETECTION: Mapping[str, Setting] = {
+    f"cluster.fault_detection.{check}.{name}": value
+    for check in ("follower_check", "leader_check")
+    for name, value in (("interval", "200ms"), ("timeout", "1s"), ("retry_count", "2"))
+}
+
+
+class Cluster:
+    """A cluster: `with Cluster(nodes=3) as cluster: ... cluster.nodes[0].url ... cluster.nodes[2].kill()`.
+
+    Its nodes run from the unpacked distribution: containers would need a network of their own to find each other.
+    They are of equal rank, so that the cluster goes on while more than half of them are there.
+
+    Args:
+        nodes: how many
+        heap: of each node's Java, such as `512m`
+        settings: further lines of every node's elasticsearch.yml
+
+    Raises:
+        ServerUnavailable: this machine has no means to run one
+    """
+
+    def __init__(
+        self, nodes: int = 3, *, heap: str = "512m", settings: Mapping[str, Setting] | None = None
+    ) -> None:
+        host = Unpacked.find()
+        name = f"searchapp-test-{secrets.token_hex(4)}"
+        membership = Membership(name, {f"{name}-{number}": free_port() for number in range(nodes)})
+        self.nodes = [
+            Node(host, heap=heap, name=node, membership=membership, settings=settings)
+            for node in membership.ports
+        ]
+
+    def start(self) -> Self:
+        """Start what does not run, and wait until the cluster is whole.
+
+        Raises:
+            ServerFailed: a node died, or did not answer in time
+        """
+        deadline = time.monotonic() + START_SECONDS
+        starting = [node for node in self.nodes if not node.running]
+        for node in starting:
+            node.launch()
+        for node in starting:
+            node.await_answer(deadline)
+        self.await_whole()
+        return self
+
+    def recover(self) -> None:
+        """Let what is paused go on, start what does not run, and wait until the cluster is whole.
+
+        Raises:
+            ServerFailed: a node died, or did not answer in time
+        """
+        for node in self.nodes:
+            if node.running:
+                node.resume()
+        self.start()
+
+    def await_whole(self, seconds: float = WHOLE_SECONDS) -> None:
+        """Wait until every node that runs is in the cluster, and every copy of every shard has its place.
+
+        Raises:
+            ServerFailed: it is not by then
+        """
+        nodes = sum(node.running for node in self.nodes)
+        wanted = f"wait_for_nodes={nodes}&wait_for_status=green&wait_for_no_relocating_shards=true"
+        deadline = time.monotonic() + seconds
+        answer = None
+        while time.monotonic() < deadline:
+            try:
+                answer = self.server.request("GET", f"/_cluster/health?{wanted}&timeout=5s")
+                if answer.status == 200:
+                    return
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.2)
+        state = answer.body.decode() if answer else "no answer"
+        raise ServerFailed(f"the cluster did not become whole within {seconds:.0f} s: {state}")
+
+    @property
+    def server(self) -> Server:
+        """The first node that runs, as something to send plain requests to."""
+        return next(node for node in self.nodes if node.running).server
+
+    def holder(self, index: str, shard: int = 0, *, primary: bool = True) -> Node:
+        """The node that holds the primary of a shard, or a replica of it.
+
+        Raises:
+            LookupError: no node does
+        """
+        path = f"/_cat/shards/{index}?format=json&h=shard,prirep,node"
+        for copy in self.server.request("GET", path).json():
+            if int(copy["shard"]) == shard and (copy["prirep"] == "p") == primary and copy["node"]:
+                return next(node for node in self.nodes if node.name == copy["node"])
+        raise LookupError(f"no node holds shard {shard} of {index}")
+
+    def close(self) -> None:
+        """Stop the nodes and remove all that they left."""
+        for node in self.nodes:
+            node.kill()  # nothing of them is kept
+            node.close()
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

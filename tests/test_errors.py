@@ -1,0 +1,64 @@
+"""An exception that another process raised arrives as it was: its class, its message, its exit code, all it knows."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pickle
+import pkgutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import searchapp
+from searchapp.analysis.errors import NotSupported
+from searchapp.engines.elasticsearch.searching import Replaced
+from searchapp.engines.embedded.storage.layout import Damaged
+from searchapp.errors import BeingBuilt, InvalidFiles, NotScorable, Problem, QueryRefused, SearchappError
+from searchapp.fetching.download import _Passing
+
+MADE: dict[type[BaseException], Callable[[], BaseException]] = {
+    BeingBuilt: lambda: BeingBuilt("the index in indexes/nlps", "4711"),
+    Damaged: lambda: Damaged(Path("indexes/nlps/000001"), "ids.ranks.npy was altered"),
+    InvalidFiles: lambda: InvalidFiles([Problem("a.json", "empty file"), Problem("b", "x", "1")], "mend it"),
+    NotScorable: lambda: NotScorable("a.txt: topic 7 is missing", "KeyError: '7'"),
+    NotSupported: lambda: NotSupported("the token filter `kstem`"),
+    QueryRefused: lambda: QueryRefused("an unknown field", 3),
+    Replaced: lambda: Replaced("searchapp-nlps-000001"),
+    _Passing: lambda: _Passing("answers 503", 2.5),
+}
+"""How the classes are made that take more than a message."""
+
+
+def exceptions() -> list[type[BaseException]]:
+    """Every exception class of the package, in the order of their names."""
+    found: set[type[BaseException]] = {SearchappError}
+    for module in pkgutil.walk_packages(searchapp.__path__, "searchapp."):
+        if not module.name.endswith("__main__"):
+            members = inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
+            found |= {kind for _name, kind in members if issubclass(kind, BaseException)}
+    return sorted((kind for kind in found if kind.__module__.startswith("searchapp")), key=str)
+
+
+@pytest.mark.parametrize("kind", exceptions(), ids=lambda kind: kind.__name__)
+def test_an_exception_survives_the_way_between_processes(kind: type[BaseException]) -> None:
+    error = MADE[kind]() if kind in MADE else kind("what, where: what to do")
+    error.add_note("seen in another process")
+    arrived = pickle.loads(pickle.dumps(error))
+    assert type(arrived) is kind
+    assert (str(arrived), arrived.args, arrived.__dict__) == (str(error), error.args, error.__dict__)
+    assert getattr(arrived, "exit_code", None) == getattr(error, "exit_code", None)
+
+
+def test_what_an_exception_knows_can_be_asked_after_the_way() -> None:
+    arrived = pickle.loads(pickle.dumps(MADE[InvalidFiles]()))
+    assert arrived.counts() == {"empty file": 1, "x": 1}
+    scorer = pickle.loads(pickle.dumps(MADE[NotScorable]()))
+    assert str(scorer.of("run")).startswith("run: a.txt: topic 7 is missing; the official scorer")
+
+
+def test_a_class_that_takes_more_than_a_message_is_made_here() -> None:
+    """So that one that is new is tried as its users make it."""
+    own = {kind for kind in exceptions() if "__init__" in vars(kind)}
+    assert own == set(MADE)
