@@ -48,7 +48,7 @@ class WikidataTypes:
         return [self._train.path]
 
     def resource_types(self, problems: Problems) -> Iterator[Document]:
-        # The problems of the train file's gold are told by who checks the splits, but for a file that is missing.
+        # The problems of the train file's gold are reported by the check of the splits, except that it is missing.
         own = Problems(lenient=True) if self._train.path.is_file() else problems
         labels: dict[str, None] = {}
         for question in self._train.questions(own):
