@@ -25,9 +25,13 @@ from dataclasses import dataclass
 
 
 class SearchappError(Exception):
-    """Base of all errors that are meant for the person at the keyboard."""
+    """Base of all errors that are meant for the person at the keyboard; `lines` are its message, mostly one."""
 
     exit_code = 1
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = lines
+        super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[object, ...]:
         # Python would call the class with the message alone, whatever its __init__ takes: an error that a worker
@@ -78,6 +82,9 @@ class QueryRefused(EngineRefused):
         self.place = place
         super().__init__(message)
 
+    def __reduce__(self) -> tuple[type[QueryRefused], tuple[str, int]]:
+        return type(self), (str(self), self.place)  # also from another process
+
 
 class BeingBuilt(EngineRefused):
     """Another process builds the same index at this moment; `builder` is its number, if it is known."""
@@ -125,13 +132,13 @@ class InvalidFiles(DataError):
     def __init__(self, problems: Sequence[Problem], advice: str = "") -> None:
         self.problems = tuple(problems)
         self.advice = advice
-        super().__init__(self._message())
+        super().__init__(*self._lines())
 
     def counts(self) -> dict[str, int]:
         """Number of problems of each kind, the commonest first."""
         return dict(Counter(problem.kind for problem in self.problems).most_common())
 
-    def _message(self) -> str:
+    def _lines(self) -> list[str]:
         if len(self.problems) == 1:
             lines = [str(self.problems[0])]
         else:
@@ -142,7 +149,7 @@ class InvalidFiles(DataError):
                 lines.append(f"  and {len(self.problems) - self.SHOWN} more")
         if self.advice:
             lines[-1 if len(self.problems) == 1 else 0] += f"; {self.advice}"
-        return "\n".join(lines)
+        return lines
 
 
 class NotScorable(DataError):

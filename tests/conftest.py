@@ -22,6 +22,9 @@ DATA_FIXTURES = {"nlps_data"}
 
 PROFILE = os.environ.get("SEARCHAPP_TEST_PROFILE", "short")
 
+SEED = int(os.environ.get("SEARCHAPP_TEST_SEED", "1"))
+"""Names the cases of `tests.search`."""
+
 # The time limit of a test does not count for its fixtures, which may have to download a server.
 TEST_SECONDS = 300 if PROFILE == "short" else 1800
 

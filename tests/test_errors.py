@@ -13,9 +13,19 @@ import pytest
 
 import searchapp
 from searchapp.analysis.errors import NotSupported
+from searchapp.engines.elasticsearch.failures import NotYet
 from searchapp.engines.elasticsearch.searching import Replaced
+from searchapp.engines.elasticsearch.versions import Split
 from searchapp.engines.embedded.storage.layout import Damaged
-from searchapp.errors import BeingBuilt, InvalidFiles, NotScorable, Problem, QueryRefused, SearchappError
+from searchapp.errors import (
+    BeingBuilt,
+    EngineRefused,
+    InvalidFiles,
+    NotScorable,
+    Problem,
+    QueryRefused,
+    SearchappError,
+)
 from searchapp.fetching.download import _Passing
 
 MADE: dict[type[BaseException], Callable[[], BaseException]] = {
@@ -24,8 +34,11 @@ MADE: dict[type[BaseException], Callable[[], BaseException]] = {
     InvalidFiles: lambda: InvalidFiles([Problem("a.json", "empty file"), Problem("b", "x", "1")], "mend it"),
     NotScorable: lambda: NotScorable("a.txt: topic 7 is missing", "KeyError: '7'"),
     NotSupported: lambda: NotSupported("the token filter `kstem`"),
+    NotYet: lambda: NotYet(EngineRefused("2 of 3 shards answered")),
     QueryRefused: lambda: QueryRefused("an unknown field", 3),
     Replaced: lambda: Replaced("searchapp-nlps-000001"),
+    SearchappError: lambda: SearchappError("what is wrong:", "a first line", "a second one"),
+    Split: lambda: Split("http://localhost:9200", "searchapp-nlps", ["searchapp-nlps-000001"], "nlps"),
     _Passing: lambda: _Passing("answers 503", 2.5),
 }
 """How the classes are made that take more than a message."""
@@ -47,7 +60,10 @@ def test_an_exception_survives_the_way_between_processes(kind: type[BaseExceptio
     error.add_note("seen in another process")
     arrived = pickle.loads(pickle.dumps(error))
     assert type(arrived) is kind
-    assert (str(arrived), arrived.args, arrived.__dict__) == (str(error), error.args, error.__dict__)
+    assert (str(arrived), arrived.args) == (str(error), error.args)
+    assert {name: str(value) for name, value in vars(arrived).items()} == {
+        name: str(value) for name, value in vars(error).items()
+    }
     assert getattr(arrived, "exit_code", None) == getattr(error, "exit_code", None)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from searchapp.analysis.char_filters import CharFilter
 from searchapp.analysis.fronts import Fronts
-from searchapp.analysis.offsets import Corrections, utf16_length, utf16_places
+from searchapp.analysis.offsets import Corrections, joined_units, utf16_length, utf16_places, whole
 from searchapp.analysis.term_filters import TermChain
 from searchapp.analysis.tokenizers import Tokenizer
 from searchapp.analysis.tokens import Span, StreamFilter, TermFilter, Tokens
@@ -62,6 +62,7 @@ class Analyzer:
         self._tokenizer_name = tokenizer_name
         self._filters = tuple(filters)
         self._stages = _fused(self._filters)
+        self._leaves_halves = any(map(_leaves_halves, (tokenizer, *(named.filter for named in char_filters))))
         self.branches = False
         """Whether a token may reach over several positions, so that queries have to look at `graph`."""
         self._front = (fronts or Fronts()).front([named.filter for named in char_filters], tokenizer)
@@ -72,6 +73,7 @@ class Analyzer:
         analyzer._filters = (*self._filters, filter_)
         analyzer._stages = _fused(analyzer._filters)
         analyzer.branches = getattr(filter_.filter, "branches", self.branches)
+        analyzer._leaves_halves = self._leaves_halves or _leaves_halves(filter_.filter)
         return analyzer
 
     @property
@@ -83,6 +85,24 @@ class Analyzer:
         """The terms with their positions, in the order of their tokens."""
         tokens = self.stream(text)
         return list(zip(tokens.terms, tokens.positions, strict=True))
+
+    def joined(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
+        """The terms of several values of one field and their positions, as they are indexed.
+
+        After each value, one without terms included, come the holes that its last words left and then the gap.
+        """
+        if len(texts) == 1:
+            tokens = self.stream(texts[0])
+            return tokens.terms, tokens.positions
+        terms: list[str] = []
+        positions: list[int] = []
+        base = 0
+        for text in texts:
+            tokens = self.stream(text)
+            terms += tokens.terms
+            positions += [base + position for position in tokens.positions]
+            base += tokens.past_end + self.position_increment_gap
+        return terms, positions
 
     def graph(self, text: str) -> list[tuple[str, int, int]] | None:
         """The terms with positions and over how many positions they reach; None if each reaches over one."""
@@ -97,6 +117,18 @@ class Analyzer:
 
     def stream(self, text: str, *, offsets: bool = False) -> Tokens:
         """The tokens as parallel lists, with what else is known of them; `spans` only if asked for."""
+        tokens = self._emitted(text, offsets)
+        if self._leaves_halves:
+            tokens.terms = [*map(whole, tokens.terms)]
+        return tokens
+
+    def emitted(self, text: str) -> list[Token]:
+        """As `tokens`, but with the halves of characters that the index has as U+FFFD."""
+        tokens = self._emitted(text, offsets=True)
+        rows = zip(tokens.terms, tokens.positions, tokens.spans or (), strict=True)
+        return [Token(term, position, start, end) for term, position, (start, end) in rows]
+
+    def _emitted(self, text: str, offsets: bool) -> Tokens:
         tokens = self._tokenized_with_offsets(text) if offsets else self._tokenized(text)
         for stage in self._stages:
             tokens = stage.apply(tokens)
@@ -128,11 +160,16 @@ class Analyzer:
         for char_filter in self._char_filters:
             text, correction = char_filter.filter.replace_tracked(text)
             corrections.append(correction)
-        found = self._tokenizer.spans(text)
-        terms = [self._tokenizer.normalize(text[start:end]) for start, end in found]
-        spans = _corrected(found, utf16_places(text), corrections)
+        text, found = self._tokenizer.cut(text)
+        terms = [self._tokenizer.normalize(joined_units(text[start:end])) for start, end in found]
+        spans = _corrected(found, utf16_places(text), corrections, self._tokenizer.stops_after)
         end = _corrected([(0, len(text))], [0] * len(text) + [utf16_length(text)], corrections)[0][1]
         return Tokens(terms, list(range(len(terms))), spans, end_offset=end)
+
+
+def _leaves_halves(piece: object) -> bool:
+    """Whether a piece may leave half of a character beyond U+FFFF, which the index has as U+FFFD."""
+    return bool(getattr(piece, "leaves_halves", False))
 
 
 def _fused(filters: Sequence[NamedTokenFilter]) -> list[StreamFilter]:
@@ -149,18 +186,27 @@ def _fused(filters: Sequence[NamedTokenFilter]) -> list[StreamFilter]:
     return [*stages, TermChain(singles)] if singles else stages
 
 
-def _corrected(spans: Sequence[Span], places: list[int] | None, corrections: list[Corrections]) -> list[Span]:
-    """Spans of characters in the filtered text, as spans of code units in the text as it was."""
+def _corrected(
+    spans: Sequence[Span],
+    places: list[int] | None,
+    corrections: Sequence[Corrections],
+    stops_after: int | None = None,
+) -> list[Span]:
+    """Spans of characters in the filtered text, as spans of code units in the text as it was.
 
-    def correct(index: int) -> int:
-        offset = places[index] if places else index
+    `stops_after` is the length of a token behind which the tokenizer has not read on.
+    """
+
+    def correct(offset: int, unread: bool = False) -> int:
         for correction in reversed(corrections):
-            offset = correction.correct(offset)
+            offset = correction.correct(offset, unread=unread)
+            unread = False  # the filters before the last one are always a little ahead
         return offset
 
-    return [(correct(start), correct(end)) for start, end in spans]
+    units = spans if places is None else [(places[start], places[end]) for start, end in spans]
+    return [(correct(start), correct(end, unread=end - start == stops_after)) for start, end in units]
 
 
 def _as_tokens(tokens: Tokens) -> Iterator[Token]:
     for term, position, (start, end) in zip(tokens.terms, tokens.positions, tokens.spans or (), strict=True):
-        yield Token(term, position, start, end)
+        yield Token(whole(term), position, start, end)

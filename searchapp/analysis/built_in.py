@@ -9,7 +9,15 @@ from searchapp.analysis.analyzer import Analyzer, NamedTokenFilter
 from searchapp.analysis.options import Options
 from searchapp.analysis.standard import standard_tokenizer
 from searchapp.analysis.stemming import porter, possessive_english
-from searchapp.analysis.term_filters import changing, lowercase, marking, stemming, stop_words, stopword_list
+from searchapp.analysis.term_filters import (
+    NO_WORDS,
+    changing,
+    lowercase,
+    marking,
+    stemming,
+    stop_words,
+    stopword_list,
+)
 from searchapp.analysis.tokenizers import (
     Tokenizer,
     keyword_tokenizer,
@@ -60,9 +68,14 @@ def english(name: str, options: Options) -> Analyzer:
         changing(possessive_english),
         lowercase(options),
         stop_words(stopword_list(options, "_english_")),
-        marking(options.strings("stem_exclusion", [])),
+        marking(_stem_exclusion(options)),
         stemming(porter),
     )
+
+
+def _stem_exclusion(options: Options) -> list[str]:
+    words = options.strings("stem_exclusion", [])
+    return words if words != [NO_WORDS] or options.is_list("stem_exclusion") else []
 
 
 BUILT_IN: Final[Mapping[str, Callable[[str, Options], Analyzer]]] = {

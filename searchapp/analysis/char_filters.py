@@ -7,12 +7,19 @@ The corrections are those of the Lucene classes named below, with their peculiar
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from searchapp.analysis.halves import Found
 from searchapp.analysis.java_regex import JavaRegex, compile_java
-from searchapp.analysis.offsets import Corrections, from_utf16_units, utf16_length
-from searchapp.analysis.options import Options
+from searchapp.analysis.offsets import (
+    Corrections,
+    from_utf16_units,
+    joined_units,
+    utf16_length,
+    utf16_units,
+)
+from searchapp.analysis.options import TRIMMED, Options
 
 
 class CharFilter(Protocol):
@@ -52,7 +59,7 @@ class MappingFilter:
             shift = corrections.total
             saved = utf16_length(match[0]) - utf16_length(replacement)
             if saved > 0:
-                corrections.add(consumed - saved - shift, shift + saved)
+                corrections.add(consumed - saved - shift, shift + saved, removed=not replacement)
             for extra in range(-saved):  # what is longer all stands for the end of what was there
                 corrections.add(consumed - shift + extra, shift - extra - 1)
         out.append(text[at:])
@@ -68,20 +75,26 @@ class PatternReplaceFilter:
     def __init__(self, pattern: JavaRegex, replacement: Replacement) -> None:
         self._pattern = pattern
         self._replacement = replacement
+        self.leaves_halves = pattern.leaves_halves
 
     def replace(self, text: str) -> str:
         return self._pattern.substitute(self._replacement.template, text)
 
     def replace_tracked(self, text: str) -> tuple[str, Corrections]:
         corrections = Corrections()
+        between = self._pattern.find_between_halves(text)
+        if between is None:
+            found: Iterable[Found] = (Found(*match.span(), match) for match in self._pattern.find(text))
+        else:
+            found, text = between, utf16_units(text)
         out: list[str] = []
         at = written = shift = 0
-        for match in self._pattern.find(text):
-            skipped, replacement = text[at : match.start()], match.expand(self._replacement.template)
+        for one in found:
+            skipped, replacement = text[at : one.start], one.match.expand(self._replacement.template)
             out += skipped, replacement
-            at = match.end()
             start = written + utf16_length(skipped)
-            old, new = utf16_length(match[0]), utf16_length(replacement)
+            old, new = utf16_length(text[one.start : one.end]), utf16_length(replacement)
+            at = one.end
             written = start + new
             if new < old:
                 shift += old - new
@@ -90,7 +103,7 @@ class PatternReplaceFilter:
                 shift -= 1
                 corrections.add(start + extra, shift)
         out.append(text[at:])
-        return "".join(out), corrections
+        return joined_units("".join(out)), corrections
 
 
 class Replacement:
@@ -111,16 +124,22 @@ class Replacement:
         while at < len(source):
             match = self._PART.match(source, at)
             if not match:
-                raise options.bad(f"the replacement {source!r} is not valid: {source[at:]!r}")
+                raise options.not_supported(
+                    f"the replacement {source!r}, which Java refuses when it replaces something"
+                )
             at = match.end()
             if match["digits"]:
                 number, rest = _group_number(match["digits"], pattern.groups)
                 if number > pattern.groups:
-                    raise options.bad(f"the replacement {source!r} names group {number}, which is not there")
+                    raise options.not_supported(
+                        f"the replacement {source!r}, which names a group that is not there,"
+                    )
                 parts += f"\\g<{number}>", rest
             elif match["name"]:
                 if match["name"] not in pattern.names:
-                    raise options.bad(f"the replacement {source!r} names a group that is not there")
+                    raise options.not_supported(
+                        f"the replacement {source!r}, which names a group that is not there,"
+                    )
                 parts.append(f"\\g<{match['name']}>")
             else:
                 parts.append((match["escaped"] or match[0]).replace("\\", "\\\\"))
@@ -136,8 +155,9 @@ def _group_number(digits: str, groups: int) -> tuple[int, str]:
 
 
 _RULE = re.compile(r"([^\n\r\u0085\u2028\u2029]*)[ \t\n\x0b\f\r]*=>[ \t\n\x0b\f\r]*"
-                   r"([^\n\r\u0085\u2028\u2029]*)[ \t\n\x0b\f\r]*\Z")  # fmt: skip
-_TRIMMED = "".join(map(chr, range(0x21)))
+                   r"([^\n\r\u0085\u2028\u2029]*)[ \t\n\x0b\f\r]*[\u0085\u2028\u2029]?\Z")  # fmt: skip
+LONGEST_SIDE = 256
+"""Code units of one side of a rule: Elasticsearch reads it into an array of so many."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -149,7 +169,7 @@ def mapping_filter(options: Options) -> MappingFilter:
         match = _RULE.search(rule)
         if not match:
             raise options.bad(f"the rule {rule!r} has no =>")
-        left, right = (_unescaped(side.strip(_TRIMMED), options) for side in match.groups())
+        left, right = (_unescaped(side.strip(TRIMMED), options) for side in match.groups())
         if not left:
             raise options.bad(f"the rule {rule!r} has nothing to replace")
         if left in mapping:
@@ -161,6 +181,8 @@ def mapping_filter(options: Options) -> MappingFilter:
 def pattern_replace_filter(options: Options) -> PatternReplaceFilter:
     """A char filter of type `pattern_replace`."""
     pattern = compile_java(options)
+    if not options.text("pattern"):
+        raise options.bad("`pattern` is empty")
     return PatternReplaceFilter(pattern, Replacement(options.text("replacement", ""), pattern, options))
 
 
@@ -173,6 +195,8 @@ def _unescaped(side: str, options: Options) -> str:
         return _ESCAPES.get(match[2], match[2])
 
     units = re.sub(r"\\(?:u([0-9a-fA-F]{4})|([\s\S]?))", character, side)
+    if utf16_length(units) > LONGEST_SIDE:
+        raise options.bad(f"a side of a rule has more than {LONGEST_SIDE} characters: {units[:20]!r}…")
     text = from_utf16_units(units)
     if "\ufffd" in text and "\ufffd" not in units:
         raise options.not_supported(f"half a surrogate pair in {side!r}")

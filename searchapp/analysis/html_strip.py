@@ -126,7 +126,7 @@ class _Stripping:
             length = utf16_length(new)
             self._written += length
             self._lost += utf16_length(self._text[start:end]) - length
-            self._corrections.add(self._written, self._lost)
+            self._corrections.add(self._written, self._lost, removed=not new)
         return end
 
     def _reference(self, at: int) -> int:

@@ -93,14 +93,24 @@ def property_set(pattern: str, at: int, folds: bool, options: Options) -> tuple[
     return category_set(*wanted), match.end()
 
 
+def beyond_bmp(pattern: str, at: int) -> bool:
+    r"""Whether Java takes the `\p{..}` at this place for one that may have characters beyond U+FFFF."""
+    match = _PROPERTY.match(pattern, at)
+    return not match or match[1] == "P" or match[3] not in _POSIX
+
+
 class ClassParser:
-    """Reads one bracket expression; `at` is the place after it once `parse` is done."""
+    """Reads one bracket expression; `at` is the place after it once `parse` is done.
+
+    `beyond_bmp` says whether Java takes it for one that may have characters beyond U+FFFF.
+    """
 
     def __init__(self, pattern: str, at: int, folds: bool, options: Options) -> None:
         self._pattern = pattern
         self._folds = folds
         self._options = options
         self.at = at + 1
+        self.beyond_bmp = False
 
     def parse(self) -> str:
         """The bracket expression for Python."""
@@ -108,6 +118,7 @@ class ClassParser:
         if self._peek() == "^":
             out.append("^")
             self.at += 1
+            self.beyond_bmp = True
         if self._peek() == "]":
             raise self._refused("] as the first character of a class")
         while self._peek() != "]":
@@ -126,6 +137,7 @@ class ClassParser:
         high = self._element()
         if len(high) > 1:
             raise self._refused("a - before a set in a class")
+        self.beyond_bmp |= self._folds or low <= "\udfff" <= high or high > "\uffff"
         if high < low:
             raise self._options.bad(f"the pattern {self._pattern!r} is not valid: range {low}-{high}")
         return f"{quoted(low)}-{quoted(high)}"
@@ -139,12 +151,15 @@ class ClassParser:
             raise self._refused("&& in a class")
         if char != "\\":
             self.at += 1
+            self.beyond_bmp |= char > "\uffff"
             return char
         letter = self._peek(1)
         if letter in NAMED_SETS:
             self.at += 2
+            self.beyond_bmp |= letter.isupper()
             return NAMED_SETS[letter]
         if letter in ("p", "P"):
+            self.beyond_bmp |= beyond_bmp(self._pattern, self.at)
             found, self.at = property_set(self._pattern, self.at, self._folds, self._options)
             return found
         if letter in ("Q", "E"):

@@ -8,7 +8,7 @@ ends than Python; `\Q..\E`; `(?<name>..)`), and what has no exact counterpart is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -17,13 +17,16 @@ from typing import Final
 import regex
 
 from searchapp.analysis.errors import BadSettings
+from searchapp.analysis.halves import Found, HalvesFinder
 from searchapp.analysis.java_classes import (
     NAMED_SETS,
     ClassParser,
+    beyond_bmp,
     escaped_character,
     property_set,
     quoted,
 )
+from searchapp.analysis.offsets import has_astral, joined_units, utf16_units
 from searchapp.analysis.options import Options
 from searchapp.analysis.unicode_tables import category_set
 
@@ -57,6 +60,12 @@ class JavaRegex:
     _has_boundary: bool
     _may_be_empty: bool
     _groups_certain: bool
+    _in_halves: bool
+
+    @property
+    def leaves_halves(self) -> bool:
+        """Whether it may match between the two halves of a character beyond U+FFFF."""
+        return self._may_be_empty
 
     def check_groups(self, options: Options) -> None:
         """To be called where groups are used: in some places Java and Python keep different ones.
@@ -82,6 +91,12 @@ class JavaRegex:
             yield match
             at = match.end() + (match.end() == match.start())
 
+    def find_between_halves(self, text: str) -> Iterable[Found] | None:
+        """The matches in a text in which that makes a difference, None for any other text, see `halves`."""
+        if not self._may_be_empty or not has_astral(text):
+            return None
+        return HalvesFinder(self._on(text), self._between_halves, text, self._in_halves)
+
     def find_texts(self, text: str, group: int) -> list[str]:
         """What one group matched, each time that this was not nothing."""
         if not self._may_be_empty and (self.groups == 0 or group == self.groups == 1):
@@ -92,12 +107,28 @@ class JavaRegex:
         """The text with matches (the first `count` of them, if not 0) replaced by Python's template."""
         if not self._may_be_empty:
             return self._on(text).sub(template, text, count)
+        between = self.find_between_halves(text)
+        if between is not None:
+            return self._substituted(between, template, text, count)
         out: list[str] = []
         at = 0
         for match in islice(self.find(text), count or None):
             out += text[at : match.start()], match.expand(template)
             at = match.end()
         return "".join([*out, text[at:]])
+
+    def _substituted(self, between: Iterable[Found], template: str, text: str, count: int) -> str:
+        units = utf16_units(text)
+        out: list[str] = []
+        at = 0
+        for found in islice(between, count or None):
+            out += units[at : found.start], found.match.expand(template)
+            at = found.end
+        return joined_units("".join([*out, units[at:]]))
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """The match at the beginning of a text."""
+        return self._on(text).match(text)
 
     def matches(self, text: str) -> bool:
         """Whether the pattern matches the whole text."""
@@ -113,12 +144,22 @@ class JavaRegex:
     @cached_property
     def _quick(self) -> re.Pattern[str]:
         source = self._source.replace(_WORD_BOUNDARY, r"(?:\b)").replace(_NOT_BOUNDARY, r"(?:\B|\A\Z)")
-        return re.compile(source, self._flags)
+        return re.compile(source.replace(_BEHIND, ""), self._flags)
 
     @cached_property
     def _exact(self) -> re.Pattern[str]:
+        return self._looking_behind("")
+
+    @cached_property
+    def _between_halves(self) -> re.Pattern[str]:
+        """For a text in which one character was split: who looks back on its first half sees both."""
+        return self._looking_behind("(?![\ud800-\udbff][\udc00-\udfff])")
+
+    def _looking_behind(self, guard: str) -> re.Pattern[str]:
+        r"""The pattern with `\b` as in Java, and with a condition for each character that is looked back on."""
         # `regex` because looking back over any number of combining marks takes more than `re` can do.
         source = self._source.replace(_WORD_BOUNDARY, _boundary("")).replace(_NOT_BOUNDARY, _boundary("!"))
+        source = source.replace(_BEHIND, guard)
         flags = regex.VERSION0 | regex.ASCII | (regex.IGNORECASE if self._flags & re.IGNORECASE else 0)
         compiled: re.Pattern[str] = regex.compile(source, flags)
         return compiled
@@ -127,6 +168,8 @@ class JavaRegex:
 # Placeholders in `_source`: private characters, which the translation writes as escapes everywhere else.
 _WORD_BOUNDARY = "\ue000"
 _NOT_BOUNDARY = "\ue001"
+_BEHIND = "\ue002"
+"""Stands before each character in a look-behind."""
 
 
 def _boundary(negation: str) -> str:
@@ -144,15 +187,18 @@ def _boundary(negation: str) -> str:
     return f"(?:{left}{not_right}|{not_left}{right})"
 
 
-def compile_java(options: Options, setting: str = "pattern", default: str | None = None) -> JavaRegex:
-    """The pattern of a piece's settings, with its `flags`.
+def compile_java(
+    options: Options, setting: str = "pattern", default: str | None = None, *, has_flags: bool = True
+) -> JavaRegex:
+    """The pattern of a piece's settings, with its `flags` if the piece has that setting.
 
     Raises:
         NotSupported: the pattern uses something that Python can't do in the same way.
         BadSettings: the pattern is not one in Java either.
     """
     pattern = options.text(setting, default)
-    flags = {name.strip() for name in options.text("flags", "").split("|") if name.strip()}
+    given = options.text("flags", "") if has_flags else ""
+    flags = {name.upper() for name in given.split("|") if name}
     if refused := sorted(flags & REFUSED_FLAGS):
         raise options.not_supported(f"flag {refused[0]}")
     if unknown := sorted(flags - FLAGS):
@@ -214,6 +260,8 @@ class _Translator:
         self._closed: _Group | None = None  # the group that ends just here
         self._groups_certain = True
         self._refers = False
+        # Whether Java takes the pattern for one that may meet characters beyond U+FFFF, and skips their second halves.
+        self._beyond_bmp = has_astral(pattern)
 
     def compile(self) -> JavaRegex:
         if "LITERAL" in self._flags:
@@ -226,7 +274,15 @@ class _Translator:
         flags = re.ASCII | (re.IGNORECASE if "CASE_INSENSITIVE" in self._flags else 0)
         has_boundary = _WORD_BOUNDARY in source or _NOT_BOUNDARY in source
         may_be_empty = self._open_groups[0].close()
-        compiled = JavaRegex(self._groups, source, flags, has_boundary, may_be_empty, self._groups_certain)
+        compiled = JavaRegex(
+            self._groups,
+            source,
+            flags,
+            has_boundary,
+            may_be_empty,
+            self._groups_certain,
+            not self._beyond_bmp,
+        )
         if self._refers:
             compiled.check_groups(self._options)
         try:
@@ -264,6 +320,7 @@ class _Translator:
         self._at += 1
         multiline = "MULTILINE" in self._flags
         if char == ".":
+            self._beyond_bmp = True
             self._emit(r"[\s\S]" if "DOTALL" in self._flags else f"[^{_LINE_ENDS}]")
         elif char == "^":
             self._emit(_LINE_START if multiline else _START, empty=True)
@@ -332,6 +389,7 @@ class _Translator:
         parser = ClassParser(self._pattern, self._at, self._folds(), self._options)
         self._emit(parser.parse())
         self._at = parser.at
+        self._beyond_bmp |= parser.beyond_bmp
 
     def _folds(self) -> bool:
         return "CASE_INSENSITIVE" in self._flags or "(?i:" in self._out
@@ -357,10 +415,12 @@ class _Translator:
             self._emit(anchors[letter], empty=True)
         elif letter in NAMED_SETS:
             self._at += 2
+            self._beyond_bmp |= letter.isupper()
             self._emit(f"[{NAMED_SETS[letter]}]")
         elif letter in ("p", "P"):
             if self._looks_behind():
                 raise self._not_supported(r"\p{..} in a look-behind")
+            self._beyond_bmp |= beyond_bmp(self._pattern, self._at)
             found, self._at = property_set(self._pattern, self._at, self._folds(), self._options)
             self._emit(f"[{found}]")
         elif letter.isdigit() and letter != "0":
@@ -371,6 +431,7 @@ class _Translator:
             raise self._not_supported(f"\\{letter}")
         else:
             char, self._at = escaped_character(self._pattern, self._at, self._options)
+            self._beyond_bmp |= char > "\uffff"
             self._literals(char)
 
     def _reference(self) -> None:
@@ -394,6 +455,8 @@ class _Translator:
 
     def _emit(self, source: str, empty: bool = False) -> None:
         """Write an element; `empty` says whether it may match without taking a character."""
+        if self._looks_behind() and not empty:
+            source = f"(?:{_BEHIND}{source})"
         self._out.append(source)
         self._open_groups[-1].add(empty)
         self._repeatable = True

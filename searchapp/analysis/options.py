@@ -6,10 +6,22 @@ may be given as one string with commas.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from searchapp.analysis.errors import BadSettings, NotSupported
+
+TRIMMED = "".join(map(chr, range(0x21)))
+"""What Java's `String.trim` takes off both ends."""
+
+JAVA_WHITESPACE = "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2028\u2029\u205f\u3000" + "".join(
+    chr(code) for code in range(0x2000, 0x200B) if code != 0x2007
+)
+"""Java's `Character.isWhitespace`: the no-break spaces are no white space to it."""
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_LIMIT = 1 << 31
 
 ALWAYS_ALLOWED = frozenset({"type"})
 
@@ -25,6 +37,10 @@ class Options:
     def __contains__(self, name: str) -> bool:
         return name in self._settings
 
+    def is_list(self, name: str) -> bool:
+        """Whether a setting is given as a list and not as one value."""
+        return isinstance(self._settings.get(name), list)
+
     def text(self, name: str, default: str | None = None) -> str:
         """A string; without a default the setting is required."""
         value = self._value(name)
@@ -32,38 +48,45 @@ class Options:
             if default is None:
                 raise BadSettings(f"{self.piece}: `{name}` is missing")
             return default
-        if isinstance(value, bool):
-            return str(value).lower()
-        if isinstance(value, (str, int, float)):
-            return str(value)
-        raise BadSettings(f"{self.piece}: `{name}` must be a string, not {value!r}")
+        return self._scalar(value, name)
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """A whole number; without a default the setting is required."""
+        """A whole number of 32 bits; without a default the setting is required."""
         text = self.text(name, None if default is None else str(default))
-        try:
-            return int(text)
-        except ValueError:
-            raise BadSettings(f"{self.piece}: `{name}` must be an integer, not {text!r}") from None
+        if not _INTEGER.fullmatch(text) or max(text) > "\uffff" or not -_LIMIT <= int(text) < _LIMIT:
+            raise BadSettings(f"{self.piece}: `{name}` must be an integer, not {text!r}")
+        return int(text)
 
     def boolean(self, name: str, default: bool) -> bool:
+        """Yes or no; a blank text is neither and leaves the default."""
         text = self.text(name, str(default).lower())
+        if not text.strip(JAVA_WHITESPACE):
+            return default
         if text not in ("true", "false"):
             raise BadSettings(f"{self.piece}: `{name}` must be true or false, not {text!r}")
         return text == "true"
 
     def strings(self, name: str, default: list[str] | None = None) -> list[str]:
-        """A list of strings; without a default the setting is required."""
+        """A list of strings, or one string with commas; without a default the setting is required."""
         value = self._value(name)
-        if value is None:
-            if default is None:
-                raise BadSettings(f"{self.piece}: `{name}` is missing")
-            return default
-        if isinstance(value, str):
-            return [part.strip() for part in value.split(",") if part.strip()]
-        if isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
-            return [str(item) for item in value]
-        raise BadSettings(f"{self.piece}: `{name}` must be a list of strings, not {value!r}")
+        if isinstance(value, list):
+            return [self._scalar(item, name) for item in value]
+        parts = [] if value is None else self._scalar(value, name).split(",")
+        while parts and not parts[-1]:
+            parts.pop()
+        if parts:
+            return [part.strip(TRIMMED) for part in parts]
+        if default is None:
+            raise BadSettings(f"{self.piece}: `{name}` is missing")
+        return default
+
+    def _scalar(self, value: Any, name: str) -> str:
+        """A value as the text that Elasticsearch keeps of it."""
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, (str, int, float)):
+            return str(value)
+        raise BadSettings(f"{self.piece}: `{name}` must be a string or a list of strings, not {value!r}")
 
     def refuse(self, *names: str) -> None:
         """Name the first of these settings that is given as not supported."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from searchapp.analysis.offsets import from_utf16_units, utf16_units
+from searchapp.analysis.offsets import joined_units, utf16_units
 
 # fmt: off
 _EXCEPTIONS: Final = {
@@ -54,7 +54,7 @@ def porter2(term: str) -> str:
         return _EXCEPTIONS[word]
     if len(word) <= 2 or word in _UNCHANGED:
         return term
-    return from_utf16_units(_Word(word).stem())
+    return joined_units(_Word(word).stem())
 
 
 class _Word:

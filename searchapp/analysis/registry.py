@@ -72,6 +72,9 @@ UNCONFIGURED: Final[Mapping[str, Mapping[str, Any]]] = {
 SYNONYMS: Final = "synonym"
 """The one filter whose settings are themselves analysed, by the pieces that stand before it."""
 
+DEFAULT: Final = "default"
+"""The analyzer of fields that name none; where it is not defined, it is the standard one."""
+
 _SECTIONS = ("analyzer", "char_filter", "tokenizer", "filter")
 
 
@@ -118,7 +121,7 @@ class AnalysisRegistry:
             NotSupported: there is no such analyzer here
         """
         if name not in self._analyzers:
-            self._analyzers[name] = _built_in(name, name, {})
+            self._analyzers[name] = _built_in(name, "standard" if name == DEFAULT else name, {})
         return self._analyzers[name]
 
     def _defined(self, name: str, settings: Mapping[str, Any]) -> Analyzer:
@@ -128,7 +131,7 @@ class AnalysisRegistry:
         options = Options(f"analyzer `{name}`", settings)
         gap = options.integer("position_increment_gap", DEFAULT_POSITION_GAP)
         if gap < 0:
-            raise options.bad(f"`position_increment_gap` must not be negative, but is {gap}")
+            raise options.not_supported("a negative `position_increment_gap`")
         tokenizer = options.text("tokenizer")
         names = options.strings("char_filter", []), options.strings("filter", [])
         options.finish()
@@ -161,6 +164,9 @@ def _section(settings: Mapping[str, Any], name: str) -> Mapping[str, Mapping[str
     section = settings.get(name, {})
     if not isinstance(section, Mapping) or not all(isinstance(piece, Mapping) for piece in section.values()):
         raise BadSettings(f"`{name}` in the analysis settings must be an object of objects")
+    for piece in section:
+        if "." in piece:
+            raise BadSettings(f"`{piece}` among `{name}` has a dot in its name, which stands for an object")
     return section
 
 

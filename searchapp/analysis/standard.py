@@ -24,7 +24,7 @@ class StandardTokenizer(SpanTokenizer):
     """Words, numbers, ideographs, emoji; `limit` is the length of the longest token in code units."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self._limit = self.stops_after = limit
 
     def terms(self, text: str) -> list[str]:
         scan = self._scan(text)

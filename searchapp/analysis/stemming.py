@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from searchapp.analysis.offsets import from_utf16_units, utf16_units
+from searchapp.analysis.offsets import joined_units, utf16_units
 
 
 def possessive_english(term: str) -> str:
@@ -58,7 +58,7 @@ def porter(term: str) -> str:
     word = _replace_longest(word, _STEP3)
     word = _porter_step4(word)
     word = _porter_step5(word)
-    return from_utf16_units(word)
+    return joined_units(word)
 
 
 def _porter_step1(word: str) -> str:

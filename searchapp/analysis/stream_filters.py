@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from searchapp.analysis.offsets import has_halves, joined_units
 from searchapp.analysis.options import Options
 from searchapp.analysis.tokens import Span, StreamFilter, Tokens
 
@@ -77,6 +78,9 @@ class ShingleFilter:
         self._unigrams = options.boolean("output_unigrams", True)
         self._unigrams_if_alone = options.boolean("output_unigrams_if_no_shingles", False)
         self._separator = options.text("token_separator", " ")
+        self._halves = (
+            False  # whether there are halves of characters in the stream, which may meet in a shingle
+        )
         self._filler = options.text("filler_token", "_")
         if not 2 <= self._shortest <= self._longest:
             raise options.bad("shingle sizes must be at least 2, the minimum at most the maximum")
@@ -87,7 +91,8 @@ class ShingleFilter:
     def apply(self, tokens: Tokens) -> Tokens:
         count = len(tokens.terms)
         plain = tokens.spans is None and not tokens.trailing
-        if plain and self._pairs and tokens.positions == list(range(count)):
+        self._halves = has_halves(tokens.terms)
+        if plain and not self._halves and self._pairs and tokens.positions == list(range(count)):
             return self._neighbours(tokens)
         window = list(self._pieces(tokens))
         sizes = list(range(self._shortest, self._longest + 1))
@@ -118,7 +123,8 @@ class ShingleFilter:
         return Tokens(terms, list(range(len(terms))), keywords=keywords)
 
     def _add(self, out: Tokens, shingle: list[_Piece], position: int) -> None:
-        out.terms.append(self._separator.join([piece.term for piece in shingle]))
+        term = self._separator.join([piece.term for piece in shingle])
+        out.terms.append(joined_units(term) if self._halves else term)
         out.positions.append(position)
         if out.spans is not None and shingle[0].span and shingle[-1].span:
             out.spans.append((shingle[0].span[0], shingle[-1].span[1]))

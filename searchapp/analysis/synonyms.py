@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from searchapp.analysis.analyzer import Analyzer
-from searchapp.analysis.options import Options
+from searchapp.analysis.options import TRIMMED, Options
 from searchapp.analysis.tokens import Span, StreamFilter, Tokens
 
 Phrase = tuple[str, ...]
+
+_LINE_END = re.compile("\r\n|\r|\n")
+"""What ends a rule: the other line ends of Unicode are characters of one."""
 
 
 @dataclass(slots=True)
@@ -154,8 +157,8 @@ def synonym_filter(options: Options, before: Analyzer) -> StreamFilter:
     expand = options.boolean("expand", True)
     entries: dict[Phrase, _Entry] = defaultdict(_Entry)
     for rule in options.strings("synonyms"):
-        for line in rule.splitlines():
-            if line.strip() and not line.startswith("#"):
+        for line in _LINE_END.split(rule):
+            if line and not line.startswith("#"):
                 _add_rule(entries, line, expand, before, options)
     return SynonymFilter(dict(entries))
 
@@ -191,7 +194,7 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _phrase(text: str, before: Analyzer, options: Options) -> Phrase:
-    text = re.sub(r"\\([\s\S])", r"\1", text).strip("".join(map(chr, range(0x21))))
+    text = re.sub(r"\\([\s\S])", r"\1", text).strip(TRIMMED)
     terms = before.terms(text)
     if not terms or not all(term for term, _ in terms) or [at for _, at in terms] != list(range(len(terms))):
         raise options.bad(f"the synonym {text!r} loses words in the analyzer before the filter")

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from searchapp.analysis.char_filters import Replacement
 from searchapp.analysis.folding import fold
 from searchapp.analysis.java_regex import compile_java
-from searchapp.analysis.offsets import from_utf16_units, utf16_length, utf16_units
-from searchapp.analysis.options import Options
+from searchapp.analysis.offsets import joined_units, utf16_length, utf16_units
+from searchapp.analysis.options import JAVA_WHITESPACE, TRIMMED, Options
 from searchapp.analysis.porter2 import porter2
 from searchapp.analysis.stemming import minimal_english, porter, possessive_english
-from searchapp.analysis.tokenizers import JAVA_WHITESPACE
 from searchapp.analysis.tokens import TermFilter, Tokens
 from searchapp.analysis.unicode_tables import lower
 
@@ -30,6 +31,8 @@ ENGLISH_STOPWORDS = (
     "will", "with",
 )  # Lucene's list
 # fmt: on
+
+NO_WORDS = "_none_"
 
 Outcome = tuple[str, bool] | None
 
@@ -85,6 +88,17 @@ def stemming(stem: Callable[[str], str]) -> TermFilter:
     return lambda term, keyword: (term if keyword else stem(term), keyword)
 
 
+@dataclass(frozen=True, slots=True)
+class LeavingHalves:
+    """A filter that may leave half of a character beyond U+FFFF; the filters behind it see just that."""
+
+    filter: TermFilter
+    leaves_halves: ClassVar[bool] = True
+
+    def __call__(self, term: str, keyword: bool) -> tuple[str, bool] | None:
+        return self.filter(term, keyword)
+
+
 def keeping(wanted: Callable[[str], bool]) -> TermFilter:
     """A filter that removes the terms that are not wanted."""
     return lambda term, keyword: (term, keyword) if wanted(term) else None
@@ -119,7 +133,9 @@ def stop(options: Options) -> TermFilter:
     options.refuse("stopwords_path")
     if not options.boolean("remove_trailing", True):
         raise options.not_supported("`remove_trailing` false")
-    return stop_words(stopword_list(options, "_english_"), options.boolean("ignore_case", False))
+    words = stopword_list(options, "_english_")
+    ignore_case = options.boolean("ignore_case", False)
+    return stop_words(words, ignore_case and "stopwords" in options)  # the default words have their case
 
 
 def stop_words(words: Sequence[str], ignore_case: bool = False) -> TermFilter:
@@ -132,13 +148,18 @@ def stop_words(words: Sequence[str], ignore_case: bool = False) -> TermFilter:
 
 
 def stopword_list(options: Options, default: str) -> list[str]:
-    """The setting `stopwords`, with the names of lists such as `_english_` replaced by their words."""
+    """The setting `stopwords`, with the names of lists such as `_english_` replaced by their words.
+
+    `_none_` alone, not in a list, stands for no words; beside others it is a word.
+    """
+    given = options.strings("stopwords", []) if "stopwords" in options else [default]
+    if given == [NO_WORDS] and not options.is_list("stopwords"):
+        return []
     words: list[str] = []
-    given = options.strings("stopwords", [default])
-    for word in [] if given == ["_none_"] else given:
+    for word in given:
         if word == "_english_":
             words += ENGLISH_STOPWORDS
-        elif re.fullmatch("_[a-z]+_", word):
+        elif re.fullmatch("_[a-z]+_", word) and word != NO_WORDS:
             raise options.not_supported(f"the stop words {word}")
         else:
             words.append(word)
@@ -154,14 +175,11 @@ def length(options: Options) -> TermFilter:
 
 
 def truncate(options: Options) -> TermFilter:
-    """The first `length` code units (Lucene's `TruncateTokenFilter`, which leaves keywords alone).
-
-    Half of a surrogate pair that is left over is indexed as U+FFFD.
-    """
+    """The first `length` code units (Lucene's `TruncateTokenFilter`, which leaves keywords alone)."""
     units = options.integer("length")
     if units < 1:
         raise options.bad(f"`length` must be positive, not {units}")
-    return stemming(lambda term: from_utf16_units(utf16_units(term)[:units]))
+    return LeavingHalves(stemming(lambda term: joined_units(utf16_units(term)[:units])))
 
 
 def snowball_english() -> TermFilter:
@@ -177,14 +195,14 @@ def porter_stem(_options: Options) -> TermFilter:
 def stemmer(options: Options) -> TermFilter:
     """A filter of type `stemmer`; the older name of `language` is `name`."""
     language = options.text("language", options.text("name", "porter"))
-    match language[:1].lower() + language[1:]:
+    match language.lower():
         case "english" | "porter":
             return stemming(porter)
         case "porter2":
             return snowball_english()
-        case "minimal_english" | "minimalEnglish":
+        case "minimal_english" | "minimalenglish":
             return stemming(minimal_english)
-        case "possessive_english" | "possessiveEnglish":
+        case "possessive_english" | "possessiveenglish":
             return changing(possessive_english)
     raise options.not_supported(f"the language {language}")
 
@@ -204,7 +222,7 @@ def keyword_marker(options: Options) -> TermFilter:
     if "keywords_pattern" in options:
         if "keywords" in options:
             raise options.bad("`keywords` and `keywords_pattern` exclude each other")
-        pattern = compile_java(options, "keywords_pattern")
+        pattern = compile_java(options, "keywords_pattern", has_flags=False)
         return lambda term, keyword: (term, keyword or pattern.matches(term))
     words = options.strings("keywords")
     if ignore_case:
@@ -219,8 +237,8 @@ def stemmer_override(options: Options) -> TermFilter:
     overrides: dict[str, str] = {}
     for rule in options.strings("rules"):
         sides = rule.split("=>")
-        keys = [key.strip() for key in sides[0].split(",")]
-        stem = sides[-1].strip()
+        keys = [key.strip(TRIMMED) for key in sides[0].split(",")]
+        stem = sides[-1].strip(TRIMMED)
         if len(sides) != 2 or not stem or "," in stem or not all(keys):
             raise options.bad(f"the rule {rule!r} is not of the form: word, word => stem")
         for key in keys:
@@ -239,4 +257,5 @@ def pattern_replace(options: Options) -> TermFilter:
     pattern = compile_java(options)
     template = Replacement(options.text("replacement", ""), pattern, options).template
     count = 0 if options.boolean("all", True) else 1
-    return changing(lambda term: pattern.substitute(template, term, count))
+    change = changing(lambda term: pattern.substitute(template, term, count))
+    return LeavingHalves(change) if pattern.leaves_halves else change

@@ -7,25 +7,37 @@ for them. All of Lucene's tokenizers here give each token a position of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from searchapp.analysis.java_regex import JavaRegex, compile_java
-from searchapp.analysis.offsets import utf16_length
-from searchapp.analysis.options import Options
+from searchapp.analysis.offsets import has_astral, has_halves, joined_units, utf16_length, utf16_units
+from searchapp.analysis.options import JAVA_WHITESPACE, Options
 from searchapp.analysis.unicode_tables import category_set, lower
 
 Spans = list[tuple[int, int]]
 
+FIRST_HALF, SECOND_HALF = 0xD800, 0xDC00
+"""Where the code units begin that are the first and the second half of a character."""
+
 
 class Tokenizer(Protocol):
-    """Cuts text into tokens."""
+    """Cuts text into tokens.
+
+    `stops_after` is the length in code units of a token behind which it does not look before it gives the token; None
+    if it always knows what follows.
+    """
+
+    stops_after: int | None
 
     def terms(self, text: str) -> list[str]:
         """The tokens' texts."""
 
-    def spans(self, text: str) -> Spans:
-        """Where the tokens stand, start and end, in characters."""
+    def cut(self, text: str) -> tuple[str, Spans]:
+        """The text and where the tokens stand in it, start and end.
+
+        It comes as its code units where a token may begin between the two halves of a character.
+        """
 
     def normalize(self, term: str) -> str:
         """What becomes of a token's text: most tokenizers leave it as it is."""
@@ -34,11 +46,17 @@ class Tokenizer(Protocol):
 class SpanTokenizer:
     """A tokenizer that is defined by its spans."""
 
+    stops_after: int | None = None
+
     def spans(self, text: str) -> Spans:
         raise NotImplementedError
 
     def terms(self, text: str) -> list[str]:
-        return [text[start:end] for start, end in self.spans(text)]
+        text, spans = self.cut(text)
+        return [joined_units(text[start:end]) for start, end in spans]
+
+    def cut(self, text: str) -> tuple[str, Spans]:
+        return text, self.spans(text)
 
     def normalize(self, term: str) -> str:
         return term
@@ -88,9 +106,19 @@ class MatchTokenizer(SpanTokenizer):
     def __init__(self, pattern: JavaRegex, group: int) -> None:
         self._pattern = pattern
         self._group = group
+        self.leaves_halves = pattern.leaves_halves
 
     def terms(self, text: str) -> list[str]:
+        if self._pattern.find_between_halves(text) is not None:
+            return super().terms(text)
         return self._pattern.find_texts(text, self._group)
+
+    def cut(self, text: str) -> tuple[str, Spans]:
+        between = self._pattern.find_between_halves(text)
+        if between is None:
+            return super().cut(text)
+        spans = (found.span(self._group) for found in between)
+        return utf16_units(text), [(start, end) for start, end in spans if start < end]
 
     def spans(self, text: str) -> Spans:
         matches = (match.span(self._group) for match in self._pattern.find(text))
@@ -102,17 +130,88 @@ class SplitTokenizer(SpanTokenizer):
 
     def __init__(self, pattern: JavaRegex) -> None:
         self._pattern = pattern
+        self.leaves_halves = pattern.leaves_halves
+
+    def cut(self, text: str) -> tuple[str, Spans]:
+        between = self._pattern.find_between_halves(text)
+        if between is None:
+            return super().cut(text)
+        units = utf16_units(text)
+        return units, _apart(((found.start, found.end) for found in between), len(units))
 
     def spans(self, text: str) -> Spans:
+        return _apart((match.span() for match in self._pattern.find(text)), len(text))
+
+
+class SimplePatternTokenizer(SpanTokenizer):
+    """The longest matches of a row of characters and classes (Lucene's `SimplePatternTokenizer`).
+
+    Args:
+        pattern: the whole row, of which the last one may be repeated
+        first: the first of it
+    """
+
+    def __init__(self, pattern: JavaRegex, first: JavaRegex) -> None:
+        self._pattern = pattern
+        self._first = first
+        self.leaves_halves = True
+
+    def cut(self, text: str) -> tuple[str, Spans]:
+        if text.isascii() or not (has_astral(text) or has_halves(text)):
+            return text, self.spans(text)
+        units = utf16_units(text)
+        return units, self._in_units(units)
+
+    def spans(self, text: str) -> Spans:
+        return [match.span() for match in self._pattern.find(text)]
+
+    def _in_units(self, units: str) -> Spans:
+        """The spans by Lucene's way through the code units of a text.
+
+        A first half takes the next code unit with it, whatever that is; after a beginning that came to nothing the
+        search goes on at the second code unit, whatever it belongs to.
+        """
         spans = []
-        begin = 0
-        for match in self._pattern.find(text):
-            if match.start() > begin:
-                spans.append((begin, match.start()))
-            begin = match.end()
-        if begin < len(text):
-            spans.append((begin, len(text)))
+        at = 0
+        while at < len(units):
+            text, ends = _paired(units, at)
+            match = self._pattern.match(text)
+            if match and match.end():
+                spans.append((at, ends[match.end() - 1]))
+                at = spans[-1][1]
+            else:
+                at = at + 1 if self._first.match(text) else ends[0]
         return spans
+
+
+def _paired(units: str, start: int) -> tuple[str, list[int]]:
+    """The characters from a code unit on, each first half paired with what follows, and where each of them ends."""
+    characters: list[str] = []
+    ends: list[int] = []
+    at = start
+    while at < len(units):
+        unit = ord(units[at])
+        at += 1
+        if FIRST_HALF <= unit < SECOND_HALF:
+            follows = ord(units[at]) if at < len(units) else 0xFFFF
+            unit = 0x10000 + ((unit - FIRST_HALF) << 10) + follows - SECOND_HALF
+            at = min(at + 1, len(units))
+        characters.append(chr(min(unit, 0x10FFFF)))
+        ends.append(at)
+    return "".join(characters), ends
+
+
+def _apart(separators: Iterable[tuple[int, int]], length: int) -> Spans:
+    """What stands between separators in a text, if there is anything."""
+    spans = []
+    begin = 0
+    for start, end in separators:
+        if start > begin:
+            spans.append((begin, start))
+        begin = end
+    if begin < length:
+        spans.append((begin, length))
+    return spans
 
 
 def code_units_end(text: str, start: int, units: int) -> int:
@@ -128,17 +227,14 @@ def java_letters() -> str:
     return f"[{category_set('L')}]"
 
 
-JAVA_WHITESPACE = "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2028\u2029\u205f\u3000" + "".join(
-    chr(code) for code in range(0x2000, 0x200B) if code != 0x2007
-)
-"""Java's `Character.isWhitespace`: the no-break spaces are no white space to it."""
+LARGEST_LIMIT = 1 << 20
 
 
 def token_limit(options: Options) -> int:
     """The setting `max_token_length`, in code units."""
     limit = options.integer("max_token_length", 255)
-    if not 1 <= limit <= 1024 * 1024:
-        raise options.bad(f"`max_token_length` must be from 1 to 1048576, not {limit}")
+    if not 1 <= limit <= LARGEST_LIMIT:
+        raise options.bad(f"`max_token_length` must be from 1 to {LARGEST_LIMIT}, not {limit}")
     return limit
 
 
@@ -159,7 +255,9 @@ def lowercase_tokenizer(_options: Options) -> Tokenizer:
 
 def keyword_tokenizer(options: Options) -> Tokenizer:
     """A tokenizer of type `keyword`."""
-    options.integer("buffer_size", 256)  # how much is read at once; the token is the same
+    size = options.integer("buffer_size", 256)  # how much is read at once; the token is the same
+    if not 1 <= size <= LARGEST_LIMIT:
+        raise options.bad(f"`buffer_size` must be from 1 to {LARGEST_LIMIT}, not {size}")
     return KeywordTokenizer()
 
 
@@ -179,6 +277,7 @@ _SIMPLE_ELEMENT = (
     r"(?:[A-Za-z0-9 _,;:!%=/'-]|\\[^A-Za-z0-9\s]"
     r"|\[\^?(?:[A-Za-z0-9 _]-[A-Za-z0-9 _]|[A-Za-z0-9 _.,;:!?])+\])"
 )
+_FIRST = re.compile(_SIMPLE_ELEMENT)
 _SIMPLE_PATTERN = re.compile(rf"(?:{_SIMPLE_ELEMENT})+(?:\+|\{{[1-9][0-9]*(?:,[0-9]*)?\}})?")
 
 
@@ -192,4 +291,5 @@ def simple_pattern_tokenizer(options: Options) -> Tokenizer:
     source = options.text("pattern", "")
     if not _SIMPLE_PATTERN.fullmatch(source):
         raise options.not_supported(f"the pattern {source!r}")
-    return MatchTokenizer(compile_java(options), 0)
+    first = Options(options.piece, {"pattern": _FIRST.match(source)[0]})  # type: ignore[index]
+    return SimplePatternTokenizer(compile_java(options), compile_java(first))

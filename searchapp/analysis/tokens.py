@@ -27,6 +27,11 @@ class Tokens:
     trailing: int = 0
     end_offset: int = 0
 
+    @property
+    def past_end(self) -> int:
+        """The position after all tokens, those included that were removed at the end."""
+        return (self.positions[-1] if self.positions else -1) + 1 + self.trailing
+
     def keep(self, chosen: Sequence[int]) -> Tokens:
         """The tokens at these indices; the positions of the others become holes."""
         last = self.positions[-1] if self.positions else -1

@@ -144,7 +144,7 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
         action()
         sys.stdout.flush()
     except SearchappError as error:
-        _report(str(error), verbose)
+        _report(*error.lines, verbose=verbose)
         return error.exit_code
     except BrokenPipeError:
         # The reader, `head` for instance, has seen enough. Without this, Python complains at its exit.
@@ -157,22 +157,28 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
         raise
     except Exception as error:
         if is_lack_of_memory(error):
-            _report("there is not enough memory: end other programs, or allow more with `ulimit -v`", verbose)
+            _report(
+                "there is not enough memory: end other programs, or allow more with `ulimit -v`",
+                verbose=verbose,
+            )
             return 1
         if isinstance(error, OSError):
             where = f"{error.filename}: " if error.filename else "the output could not be written: "
-            _report(f"{where}{reason(error)}", verbose)
+            _report(f"{where}{reason(error)}", verbose=verbose)
             return 1
         kind = type(error).__name__
-        _report(f"an internal error, {kind} ({error}): please report it with what --verbose prints", verbose)
+        _report(
+            f"an internal error, {kind} ({error}): please report it with what --verbose prints",
+            verbose=verbose,
+        )
         return 1
     return 0
 
 
-def _report(message: str, verbose: bool) -> None:
+def _report(*lines: str, verbose: bool) -> None:
     if verbose:
         report_traceback()
-    complain(message)
+    complain(*lines)
 
 
 def data_of(settings: Settings, task: Task, data: Path | None) -> Path:

@@ -122,7 +122,7 @@ def register(app: typer.Typer) -> None:
         if not repaired:
             say(settings, f"{settings.address} has no index yet: `searchapp index TASK` makes one")
         if problems := [one.problem for one in repaired if one.problem]:
-            raise EngineRefused("\n".join(problems))
+            raise EngineRefused(*problems)
 
 
 def _require_consent(found: Mapping[str, Sequence[StoredVersion]], location: str, *, yes: bool) -> None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from searchapp.errors import InvalidFiles
 from searchapp.settings import Settings, without_passwords
-from searchapp.visible import escaped, visible
+from searchapp.visible import escaped, visible, visible_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from rich.console import Console as Console
@@ -22,17 +23,22 @@ if TYPE_CHECKING:
 def say(settings: Settings, message: str) -> None:
     """Tell the person something on stderr, unless they asked for quiet."""
     if not settings.quiet:
-        _to_person(message)
+        _to_person(visible_line(message))
 
 
-def warn(message: str) -> None:
+def warn(*lines: str) -> None:
     """Tell the person something that they should not miss, on stderr."""
-    _to_person(f"warning: {message}")
+    _begun("warning: ", lines)
 
 
-def complain(message: str) -> None:
+def complain(*lines: str) -> None:
     """Tell the person why the program ends, on stderr."""
-    _to_person(f"searchapp: {message}")
+    _begun("searchapp: ", lines)
+
+
+def _begun(beginning: str, lines: Sequence[str]) -> None:
+    """Print lines, and nothing in a name that a line has ends it: it could pretend to be a line of the program."""
+    _to_person("\n".join(visible_line(line) for line in (beginning + lines[0], *lines[1:])))
 
 
 def report_traceback() -> None:
@@ -89,13 +95,13 @@ def show(text: str) -> None:
 def warn_of_skipped(problems: InvalidFiles | None) -> None:
     """Report what `--lenient` has left out."""
     if problems is not None:
-        warn(f"left out: {problems}")
+        warn(f"left out: {problems.lines[0]}", *problems.lines[1:])
 
 
 def warn_of_notes(notes: InvalidFiles | None) -> None:
     """Report what is odd about files, and what was made of it."""
     if notes is not None:
-        warn(f"odd, but no reason to stop: {notes}")
+        warn(f"odd, but no reason to stop: {notes.lines[0]}", *notes.lines[1:])
 
 
 def print_json(value: Any) -> None:

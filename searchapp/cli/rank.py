@@ -109,6 +109,8 @@ def register(app: typer.Typer) -> None:
             made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
         warn_of_skipped(made.problems.skipped)
         warn_of_skipped(made.solved_problems.skipped)
+        for warning in made.warnings:
+            warn(warning)
         if made.shortfall:
             warn(f"the run has no official file: {made.shortfall}")
         manifest = made.manifest

@@ -43,5 +43,5 @@ def register(app: typer.Typer) -> None:
             warn(note)
         if found.problems:
             head = f"{run} is not as it was written ({len(found.problems)}):"
-            raise DataError("\n".join([head, *found.problems]))
+            raise DataError(head, *found.problems)
         say(settings, f"{run}: every file is as it was written")

@@ -10,7 +10,7 @@ import typer
 
 from searchapp.cli import complete
 from searchapp.cli.common import JsonOption, TaskArgument, command
-from searchapp.cli.output import print_json, say, stdout_console
+from searchapp.cli.output import print_json, say, stdout_console, warn
 from searchapp.errors import UsageError
 from searchapp.settings import Settings
 from searchapp.visible import visible, visible_line, visible_spans
@@ -55,7 +55,7 @@ def register(app: typer.Typer) -> None:
         """
         from searchapp.engines import open_engine
         from searchapp.indexing import open_index
-        from searchapp.ranking import recipes
+        from searchapp.ranking import recipes, shards
         from searchapp.ranking.search import search as find
         from searchapp.tasks import load
 
@@ -65,7 +65,10 @@ def register(app: typer.Typer) -> None:
         chosen = recipes.load_for_words(loaded.recipe_book(), recipe or loaded.info.search_recipe)
         mapping = loaded.index_mapping()
         with closing(open_engine(settings)) as engine:
-            results = find(open_index(loaded, engine), mapping, chosen, words, size, explain=explain)
+            index = open_index(loaded, engine)
+            for warning in shards.warnings(chosen, mapping, index.info.shards):
+                warn(warning)
+            results = find(index, mapping, chosen, words, size, explain=explain)
         # A template may fill its ranking up with documents that match nothing; a person did not ask for those.
         results = [result for result in results if result.hit.score > 0]
         if as_json:

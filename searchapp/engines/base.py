@@ -17,6 +17,11 @@ from searchapp.progress import Advance, no_progress
 
 Body = Mapping[str, Any]
 
+BEYOND_FLOAT32 = (
+    "this query comes to a score that is infinite or no number: give its parts smaller boosts and weights"
+)
+"""What an engine says in the place of scores that order nothing."""
+
 Terms = Mapping[str, Collection[str]]
 """Terms by the field that they are terms of."""
 
@@ -105,7 +110,7 @@ class Explanation:
     def from_json(cls, node: Mapping[str, Any]) -> Explanation:
         """From the `_explanation` object of a search response."""
         details = tuple(cls.from_json(child) for child in node.get("details", ()))
-        return cls(node["value"], node["description"], details)
+        return cls(_number(node["value"]), node["description"], details)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -113,6 +118,11 @@ class Explanation:
             "description": self.description,
             "details": [child.to_json() for child in self.details],
         }
+
+
+def _number(value: Any) -> float:
+    """A value of an explanation; what JSON has no number for comes as text."""
+    return float(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Template:
 
     def __init__(self, body: Mapping[str, Any], name: str = "template") -> None:
         self.name = name
-        self._body = body
+        self.body = body
         self.variables = frozenset(self._placeholders(body, ""))
 
     def render(self, variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Template:
                 f"{self.name}: there is no variable {{{{{missing[0]}}}}}{meant(missing[0], variables)}: "
                 f"this task and recipe have {known}"
             )
-        rendered = _fill(self._body, variables)
+        rendered = _fill(self.body, variables)
         assert isinstance(rendered, dict)
         return rendered
 

@@ -16,6 +16,7 @@ from searchapp.formats.problems import Problems
 from searchapp.indexing import index_examples, lenient_advice, open_index, read_examples, require_documents
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
+from searchapp.ranking import shards
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Inputs, Labels, Solved, gold_of
@@ -44,13 +45,15 @@ class RunRequest:
 class MadeRun:
     """A run that was written; `shortfall` says why it has no official file, if it has none.
 
-    `problems` are those of the topics, `solved_problems` those of the solved ones that the recipe learnt from.
+    `problems` are those of the topics, `solved_problems` those of the solved ones that the recipe learnt from;
+    `warnings` say why the same run on another index may rank otherwise.
     """
 
     manifest: Manifest
     problems: Problems
     solved_problems: Problems
     shortfall: str | None
+    warnings: tuple[str, ...] = ()
 
 
 def make_run(
@@ -121,7 +124,8 @@ def make_run(
         except NoOfficialFile as error:
             shortfall = str(error)
     written = directory.write(out, manifest, run, official, overwrite=overwrite)
-    return MadeRun(written, problems, solved_problems, shortfall)
+    warnings = shards.warnings(request.recipe, task.index_mapping(), index.info.shards)
+    return MadeRun(written, problems, solved_problems, shortfall, tuple(warnings))
 
 
 def _inputs(

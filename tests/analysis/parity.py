@@ -43,7 +43,7 @@ class AnalysisOracle:
         }
         answer = server.request("PUT", f"/{index}", body, timeout=60)
         if answer.status != 200:
-            raise RejectedSettings(answer.json()["error"]["reason"])
+            raise Rejected(answer.json()["error"]["reason"])
 
     def close(self) -> None:
         self._server.request("DELETE", f"/{self._index}", timeout=60)
@@ -91,6 +91,8 @@ class InlineOracle:
         tokens = _joined(built, texts)
         for text in texts:
             assert built.terms(text) == [(token.term, token.position) for token in built.tokens(text)]
+        terms = [(token.term, token.position) for token in tokens]
+        assert list(zip(*built.joined(texts), strict=True)) == terms, "as it would be indexed"
         return tokens
 
     def servers(self, analyzer: str | Mapping[str, Any], texts: Sequence[str]) -> list[Token]:
@@ -107,7 +109,8 @@ class InlineOracle:
         self._connection.request("POST", "/_analyze", body, {"Content-Type": "application/json"})
         response = self._connection.getresponse()
         answer = json.loads(response.read())
-        assert response.status == 200, answer
+        if response.status != 200:
+            raise Rejected(answer["error"]["reason"])
         tokens: list[dict[str, Any]] = answer["tokens"]
         return tokens
 
@@ -126,8 +129,8 @@ def built_analyzer(analyzer: str | Mapping[str, Any]) -> Analyzer:
     return registry.analyzer("it")
 
 
-class RejectedSettings(Exception):
-    """The server does not take settings that the registry takes."""
+class Rejected(Exception):
+    """The server does not take settings, or an analyzer that is defined in place."""
 
 
 def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
@@ -144,7 +147,7 @@ def _joined(analyzer: Analyzer, texts: Iterable[str]) -> list[Token]:
         stream = analyzer.stream(text, offsets=True)
         for term, at, (start, end) in zip(stream.terms, stream.positions, stream.spans or (), strict=True):
             tokens.append(Token(term, position + 1 + at, offset + start, offset + end))
-        position += (stream.positions[-1] if stream.positions else -1) + 1 + stream.trailing
+        position += stream.past_end
         position += analyzer.position_increment_gap
         offset += stream.end_offset + 1
     return tokens

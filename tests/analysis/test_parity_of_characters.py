@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.analysis.parity import InlineOracle
-from tests.analysis.strategies import Settings
+from tests.search.pieces import Settings
 from tests.server.rest import Server
 
 TEXTS_PER_REQUEST = 1000  # of at most 9 tokens: Elasticsearch's limit is 10,000

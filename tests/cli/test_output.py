@@ -15,6 +15,7 @@ from searchapp.cli.common import guarded
 from searchapp.errors import DataError
 from searchapp.settings import Settings
 from searchapp.visible import visible
+from tests.cli.conftest import Cli
 from tests.test_visible import HOSTILE
 
 
@@ -96,3 +97,16 @@ def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(
     assert (
         printed(capfd) == "searchapp: missing argument 'TASK': `searchapp index --help` says what there is\n"
     )
+
+
+@pytest.mark.parametrize("arguments", [["index", "nlps", "--data"], ["evaluate"], ["rank", "nlps", "--data"]])
+def test_no_name_pretends_to_be_a_line_of_the_program(
+    offline: Cli, tmp_path: Path, arguments: list[str]
+) -> None:
+    name = tmp_path / "x\nsearchapp: all is well\nwarning: go on"
+    more = ["--split", "dev", "--out", tmp_path / "run"] if arguments[0] == "rank" else []
+    result = offline(*arguments, name, *more)
+    assert result.code != 0 and "all is well" in result.stderr
+    assert [line for line in result.stderr.splitlines() if "all is well" in line] == [
+        line for line in result.stderr.splitlines() if "x␊searchapp: all is well␊warning: go on" in line
+    ]

@@ -75,6 +75,12 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("demo", [])
     name = f"{worlds.TASK}-none{world.hostile.id('name of an index')}"
     yield Case("indexes remove", [name, "--yes"], code=2)
+    yield Case("indexes repair", ["--url", unreachable(world)], code=3)
+
+
+def unreachable(world: World) -> str:
+    """The address of a server that is not there."""
+    return "http://127.0.0.1:1/" + world.hostile.id("address of a server").replace("/", "").replace("@", "")
 
 
 def _starting(world: World) -> Iterator[Case]:
@@ -104,6 +110,8 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
         "judgments export",
         [task, "--overwrite", "--out", folder / (hostile.name("exported judgments") + ".jsonl")],
     )
+    yield Case("judgments verify", [])
+    yield Case("judgments backup", [folder / (hostile.name("backup of the log") + ".sqlite")])
     yield Case("judgments export", [task, "--format", "trec", "--out", folder / "x.trec"], code=4)
     pool = folder / hostile.name("pool")
     yield Case(
@@ -126,8 +134,7 @@ def _judging(world: World, trec: Path) -> Iterator[Case]:
         ],
     )
     yield from _prompts(world, assigned)
-    url = "http://127.0.0.1:1/" + hostile.id("address of a server").replace("/", "").replace("@", "")
-    yield Case("judgments sync", ["--url", url], code=3)
+    yield Case("judgments sync", ["--url", unreachable(world)], code=3)
 
 
 def _prompts(world: World, assigned: Path) -> Iterator[Case]:

@@ -6,7 +6,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from searchapp.engines.base import Body, Explanation, Found, IndexInfo, Terms
+from searchapp.engines.base import (
+    BEYOND_FLOAT32,
+    Body,
+    Explanation,
+    Found,
+    IndexInfo,
+    Terms,
+)
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.copies import require_sound
 from searchapp.engines.elasticsearch.failures import NotYet, may_pass, reason
@@ -69,9 +76,9 @@ class ElasticsearchIndex:
                 responses = self._multi_search(batch)
             except QueryRefused as error:
                 raise QueryRefused(str(error), done + error.place) from error
-            for response in responses:
+            for place, response in enumerate(responses):
                 hits = response.get("hits", {}).get("hits", ())  # filtered away when there are none
-                yield Hits([hit["_id"] for hit in hits], [float32(hit["_score"]) for hit in hits])
+                yield Hits([hit["_id"] for hit in hits], [_score(hit, done + place) for hit in hits])
             done += len(batch)
             advance(len(batch))
 
@@ -215,10 +222,18 @@ def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
         yield batch
 
 
+def _score(hit: Mapping[str, Any], place: int) -> float:
+    """The score of a hit of the query at `place`; one that is infinite or no number comes as text or null."""
+    score = hit.get("_score")
+    if not isinstance(score, int | float):
+        raise QueryRefused(BEYOND_FLOAT32, place)
+    return float32(score)
+
+
 def _found(hit: Mapping[str, Any]) -> Found:
     explanation = hit.get("_explanation")
     return Found(
-        hit=Hit(hit["_id"], float32(hit["_score"])),
+        hit=Hit(hit["_id"], _score(hit, 0)),
         source=hit.get("_source", {}),
         highlights=hit.get("highlight", {}),
         explanation=Explanation.from_json(explanation) if explanation else None,

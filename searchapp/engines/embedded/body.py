@@ -28,6 +28,9 @@ _KNOWN = {
 }
 _DEFAULT_SIZE = 10
 
+MOST_HITS = 10_000
+"""The last rank that a search reaches, as in Elasticsearch (`index.max_result_window`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -43,9 +46,18 @@ class Frame:
     def of(cls, body: Body) -> Frame:
         known_only(body, _KNOWN, "a search body")
         _require_known_order(body.get("sort"))
+        first, size = _count(body.get("from", 0), "from"), _count(body.get("size", _DEFAULT_SIZE), "size")
+        if first + size > MOST_HITS:
+            raise invalid(
+                f"`from` and `size` come to {first + size:,}, and hits are given to rank {MOST_HITS:,}"
+            )
+        parameters.flag(body.get("track_scores", True), "`track_scores`")
+        _require_total(body.get("track_total_hits", True))
+        if "highlight" in body and body["highlight"] is None:
+            raise invalid("`highlight` is null")
         return cls(
-            first=_count(body.get("from", 0), "from"),
-            size=_count(body.get("size", _DEFAULT_SIZE), "size"),
+            first=first,
+            size=size,
             source=SourceFilter.of(body.get("_source", True)),
             highlight=body.get("highlight"),
             explain=parameters.flag(body.get("explain", False), "`explain`"),
@@ -66,7 +78,7 @@ class BodyReader:
 
     def __init__(self, parser: Parser) -> None:
         self._parser = parser
-        self._last: tuple[dict[str, Any], Frame] | None = None
+        self._last: tuple[str, Frame] | None = None
 
     def read(self, body: Body) -> Request:
         """Read a search body.
@@ -74,7 +86,7 @@ class BodyReader:
         Raises:
             EngineRefused: it makes no sense, or has something that the embedded engine does not support.
         """
-        query = self._parser.query(body["query"]) if "query" in body else MatchAll()
+        query = self._parser.read(body["query"]) if "query" in body else MatchAll()
         frame = self._frame(body)
         # That of one field is refused where the fields are read.
         marked = frame.highlight.get(HIGHLIGHT_QUERY) if isinstance(frame.highlight, Mapping) else None
@@ -82,9 +94,10 @@ class BodyReader:
 
     def _frame(self, body: Body) -> Frame:
         rest = {key: value for key, value in body.items() if key != "query"}
+        written = repr(rest)  # 1 and true are equal, and so are 0.0 and -0.0
         last = self._last
-        if last is None or last[0] != rest:
-            last = self._last = rest, Frame.of(rest)
+        if last is None or last[0] != written:
+            last = self._last = written, Frame.of(rest)
         return last[1]
 
 
@@ -100,11 +113,20 @@ def _clause(clause: Any) -> tuple[str, str]:
         name, order = next(iter(clause.items()))
         if isinstance(order, Mapping) and set(order) == {"order"}:
             order = order["order"]
-        return str(name), str(order)
+        return str(name), str(order).lower()
     return str(clause), "desc" if clause == "_score" else "asc"
 
 
 def _count(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise invalid(f"`{name}` must be a number that is not negative, not {value!r}")
-    return value
+    count = parameters.integer(value, f"`{name}`")
+    if count < 0:
+        raise invalid(f"`{name}` must not be negative, but is {value!r}")
+    return count
+
+
+def _require_total(value: Any) -> None:
+    """Refuse a `track_total_hits` that makes no sense: yes, no, or up to which number hits are counted."""
+    if isinstance(value, bool) or value in ("true", "false"):
+        return
+    if parameters.integer(value, "`track_total_hits`") < -1:
+        raise invalid(f"`track_total_hits` must not be negative, but is {value!r}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import math
 import re
 import struct
 
 import numpy as np
 
+from searchapp.engines.embedded.java_numbers import printed
 from searchapp.engines.embedded.queries.nodes import (
     Bag,
     Between,
@@ -33,11 +33,6 @@ from searchapp.engines.embedded.queries.nodes import (
 from searchapp.engines.embedded.refusals import unsupported
 from searchapp.engines.embedded.schema import INTEGERS, Schema
 
-Precision = type[np.float32] | type[np.float64]
-
-LONGEST_PLAIN, SHORTEST_PLAIN = 1e7, 1e-3
-"""From where, and below where, Java prints a number with an exponent."""
-
 NUMERIC_ID, UTF8_ID, ESCAPED_ID = 0xFE, 0xFF, 0xFD
 """First bytes of ids as they are indexed (`org.elasticsearch.index.mapper.Uid`)."""
 
@@ -45,23 +40,6 @@ NOTHING = "the explanation of a query inside another one that matches nothing"
 
 _LAST_OF_BASE64 = {2: "AQgw", 3: "AEIMQUYcgkosw048"}
 """The characters that may end Base64 whose last group has so many: those without bits to spare."""
-
-
-def printed(value: float | np.float32, precision: Precision = np.float32) -> str:
-    """A float32, or with `precision` a double, as Java prints it.
-
-    >>> [printed(value) for value in (1, 0.3, 12345678, 0.0001, 1e-45)]
-    ['1.0', '0.3', '1.2345678E7', '1.0E-4', '1.4E-45']
-    """
-    number = precision(value)
-    if np.isinf(number):
-        return "-Infinity" if np.signbit(number) else "Infinity"
-    if number == 0 or SHORTEST_PLAIN <= abs(float(number)) < LONGEST_PLAIN:
-        return np.format_float_positional(number, unique=True, trim="0")
-    mantissa, exponent = np.format_float_scientific(number, unique=True, trim="0").split("e")
-    if mantissa.endswith(".0"):  # of two digits Java takes the best, not the shortest and a zero
-        mantissa, exponent = f"{number:.1e}".split("e")
-    return f"{mantissa}E{int(exponent)}"
 
 
 def described(query: Query, schema: Schema) -> str:
@@ -129,6 +107,8 @@ def as_filter(query: Query) -> Query:
             | FunctionScore(inner, min_score=None)
         ):
             return as_filter(inner)
+        case Synonym(field, terms):
+            return Bool(should=tuple(Term(field, term) for term in terms))
     return query
 
 
@@ -197,10 +177,7 @@ def by_values(query: Between, schema: Schema) -> str:
     """A range as the query that looks at a document's numbers, with which Lucene explains it."""
     kind = schema.fields[query.field].type
     if kind in INTEGERS:
-        limit = 1 << (63 if kind == "long" else 31)
-        low = -limit if query.low == -math.inf else int(query.low)
-        high = limit - 1 if query.high == math.inf else int(query.high)
-        return f"{query.field}:[{low} TO {high}]"
+        return f"{query.field}:[{query.low} TO {query.high}]"
     sortable = _sortable_float if kind == "float" else _sortable
     return f"{query.field}:[{sortable(query.low)} TO {sortable(query.high)}]"
 

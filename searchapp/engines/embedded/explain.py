@@ -12,9 +12,10 @@ import numpy as np
 
 from searchapp.engines.base import Explanation
 from searchapp.engines.embedded import phrases, similarity
-from searchapp.engines.embedded.describe import as_filter, by_values, described, printed
+from searchapp.engines.embedded.describe import as_filter, by_values, described
 from searchapp.engines.embedded.explain_functions import lowered, with_functions
 from searchapp.engines.embedded.explanations import exact, explained
+from searchapp.engines.embedded.java_numbers import printed
 from searchapp.engines.embedded.queries.nodes import (
     Bag,
     Between,
@@ -30,7 +31,7 @@ from searchapp.engines.embedded.queries.nodes import (
 )
 from searchapp.engines.embedded.refusals import unsupported
 from searchapp.engines.embedded.rows import Scored, document_frequency, idf
-from searchapp.engines.embedded.scoring import Scorer
+from searchapp.engines.embedded.scoring import Mask, Scorer
 from searchapp.engines.embedded.similarity import BM25, ONE
 from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader
 
@@ -47,6 +48,7 @@ class Explainer:
     def __init__(self, reader: IndexReader, scorer: Scorer) -> None:
         self._reader = reader
         self._scorer = scorer
+        self._among: Mask | None = None
 
     def explanation(self, query: Query, document: int) -> Explanation:
         """How a rewritten query comes to the score of a document that it matches.
@@ -54,6 +56,8 @@ class Explainer:
         Raises:
             EngineRefused: the query has a part whose explanation is not known here.
         """
+        self._among = np.zeros(self._reader.count, bool)
+        self._among[document] = True
         found = self._explained(query, document, ONE)
         assert found is not None, "only documents that match are explained"
         return found
@@ -75,14 +79,14 @@ class Explainer:
                 return self._functions(query, document, boost)
             case Boosting():
                 return self._boosting(query, document, boost)
-        if not self._scorer.matching(query)[document]:
+        if not self._scorer.matching(query, among=self._among)[document]:
             return None
         schema = self._reader.schema
         name = by_values(query, schema) if isinstance(query, Between) else described(query, schema)
         return explained(boost, name + ("" if boost == 1 else f"^{printed(boost)}"))
 
     def _bool(self, query: Bool, document: int, boost: np.float32) -> Explanation | None:
-        scores = self._scorer.scores(query, boost)
+        scores = self._scorer.scores(query, boost, self._among)
         if not scores.mask()[document]:
             return None
         scoring = (*query.must, *query.spelled_out().should)
@@ -111,10 +115,11 @@ class Explainer:
 
     def _functions(self, query: FunctionScore, document: int, boost: np.float32) -> Explanation | None:
         inner = self._explained(query.query, document, boost)
-        if inner is None or not self._scorer.scores(query, boost).mask()[document]:
+        if inner is None or not self._scorer.scores(query, boost, self._among).mask()[document]:
             return None
         applies = [
-            function.filter is None or bool(self._scorer.matching(function.filter)[document])
+            function.filter is None
+            or bool(self._scorer.matching(function.filter, among=self._among)[document])
             for function in query.functions
         ]
         found = with_functions(self._reader, self._reader.schema, query, document, inner, applies)
@@ -127,8 +132,8 @@ class Explainer:
         inner = self._explained(query.positive, document, ONE)
         if inner is None:
             return None
-        matched = bool(self._scorer.matching(query.negative)[document])
-        score = self._scorer.scores(query, boost).values[document]
+        matched = bool(self._scorer.matching(query.negative, among=self._among)[document])
+        score = self._scorer.scores(query, boost, self._among).values[document]
         return lowered(query, self._reader.schema, inner, matched, boost, score)
 
     def _scored(self, query: Scored, document: int, boost: np.float32) -> Explanation | None:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from searchapp.engines.base import Explanation
 from searchapp.engines.embedded import functions
-from searchapp.engines.embedded.describe import described, printed
+from searchapp.engines.embedded.describe import described
 from searchapp.engines.embedded.explanations import exact, explained
+from searchapp.engines.embedded.java_numbers import printed
 from searchapp.engines.embedded.queries.nodes import Boost, Boosting, FieldValue, Function, FunctionScore
 from searchapp.engines.embedded.schema import Schema
 from searchapp.engines.embedded.storage.reader import IndexReader

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from searchapp.engines.base import Explanation
-from searchapp.engines.embedded.describe import printed
+from searchapp.engines.embedded.java_numbers import printed
 
 
 def shortest(value: float | np.float32) -> float:

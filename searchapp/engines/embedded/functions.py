@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded.queries.nodes import FieldValue, Function, FunctionScore
-from searchapp.engines.embedded.refusals import invalid, unsupported
+from searchapp.engines.embedded.refusals import beyond_float32, invalid, unsupported
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.reader import IndexReader
 
@@ -53,23 +53,35 @@ def combined(
     `applies` tells for each function which of the documents it is for; None is all of them.
 
     Raises:
-        EngineRefused: a document has no value in the field of a function, or comes to a negative score.
+        EngineRefused: a document has no value in the field of a function, or comes to a negative or infinite score.
     """
     if not query.functions:
         return scores
-    factors = np.ones(len(documents))
+    if query.score_mode == "first":
+        applies = _first_only(applies, len(documents))
     every = [
         value(reader, function, documents, where)
         for function, where in zip(query.functions, applies, strict=True)
     ]
     masks = [np.ones(len(documents), bool) if where is None else where for where in applies]
-    factors = mode(query, every, masks)
-    limited = np.minimum(factors, query.max_boost)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        limited = np.minimum(mode(query, every, masks), query.max_boost)
         final = BOOST_MODES[query.boost_mode](scores.astype(np.float64), limited).astype(np.float32)
     if len(final) and not final.min() >= 0:
-        raise invalid("`function_score` comes to a negative score for some document")
+        raise invalid("`function_score` comes to a negative score, or to none, for some document")
+    if np.isinf(final).any():
+        raise beyond_float32()
     return final
+
+
+def _first_only(applies: Sequence[NDArray[np.bool_] | None], count: int) -> list[NDArray[np.bool_]]:
+    """Each function for the documents that no earlier one is for: the values of others are not looked at."""
+    left = np.ones(count, bool)
+    found = []
+    for where in applies:
+        found.append(left if where is None else left & where)
+        left = left & ~found[-1]
+    return found
 
 
 def mode(query: FunctionScore, every: Sequence[Doubles], masks: Sequence[NDArray[np.bool_]]) -> Doubles:
@@ -110,21 +122,26 @@ def value(
     if function.value is not None:
         chosen = documents if where is None else documents[where]
         values[slice(None) if where is None else where] = field_value(reader, function.value, chosen)
-    return values if function.weight is None else values * function.weight
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values if function.weight is None else values * function.weight
 
 
 def field_value(reader: IndexReader, function: FieldValue, documents: Places) -> Doubles:
     """modifier(value * factor), the value being the smallest that the document has in the field."""
-    given = reader.fields[function.field].smallest(documents)
+    given = (
+        reader.fields[function.field].smallest(documents)
+        if function.mapped
+        else np.full(len(documents), np.nan)
+    )
     if function.missing is not None:
         given = np.where(np.isnan(given), function.missing, given)
     elif np.isnan(given).any():
         raise invalid(
             f"a document has no value in {function.field}: give `field_value_factor` a value for them with `missing`"
         )
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         result = MODIFIERS[function.modifier](given * function.factor)
-    if len(result) and not result.min() >= 0:
+    if (result < 0).any():
         raise invalid(
             f"`field_value_factor` on {function.field} comes to a negative number for some document"
         )

@@ -8,15 +8,18 @@ marked from its first to its last such token. A term that only occurs in phrases
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from searchapp.analysis.offsets import has_halves, joined_units, whole
 from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.nodes import Bag, Phrase, Prefix, Query, Synonym, Term, Terms, leaves
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.schema import Analyzers, Field, Schema
+from searchapp.engines.embedded.values import by_depth, shown_text
 from searchapp.model import Token
 
 LARGEST_GROUP = 50
@@ -24,6 +27,12 @@ LARGEST_GROUP = 50
 
 HIGHLIGHT_QUERY = "highlight_query"
 """What says in `highlight` that another query than the body's is marked."""
+
+Places = list[tuple[int, int]]
+"""First and last positions."""
+
+EVERYWHERE: Places = [(0, sys.maxsize)]
+NOWHERE: tuple[bool, Places] = (False, [])
 
 _OPTIONS = {"type", "number_of_fragments", "pre_tags", "post_tags"}
 
@@ -36,16 +45,27 @@ class Marks:
     after: str
 
 
+Whether = dict[str, bool]
+"""Terms, and whether they are marked: those of a part with the boost 0 count for nothing."""
+
+
 @dataclass
 class Wanted:
-    """The terms to mark in a field: everywhere, where a phrase stands, and those with a prefix."""
+    """What to mark in a field, in the order of the query: terms, prefixes and phrases.
 
-    terms: set[str] = field(default_factory=set)
-    phrases: set[Phrase] = field(default_factory=set)
-    prefixes: set[str] = field(default_factory=set)
+    Of what names a term the last one decides whether it is marked; a phrase only says where, for terms that nothing
+    else names.
+    """
 
-    def __bool__(self) -> bool:
-        return bool(self.terms or self.phrases or self.prefixes)
+    parts: list[Whether | tuple[Prefix | Phrase, bool]] = field(default_factory=list)
+
+    def add(self, terms: Iterable[str], counts: bool) -> None:
+        """Add terms, which count or are there in vain."""
+        if not self.parts or not isinstance(self.parts[-1], dict):
+            self.parts.append({})
+        last = self.parts[-1]
+        assert isinstance(last, dict)
+        last.update(dict.fromkeys(terms, counts))
 
 
 class Highlighter:
@@ -68,6 +88,8 @@ class Highlighter:
         """
         described = parameters.mapping(described, "`highlight`")
         known_only(described, {*_OPTIONS, HIGHLIGHT_QUERY, "fields", "require_field_match"}, "`highlight`")
+        if "number_of_fragments" in described:
+            parameters.integer(described["number_of_fragments"], "`number_of_fragments` of `highlight`")
         if described.get("require_field_match", True) is not True:
             raise unsupported("`require_field_match: false` of `highlight`")
         fields = described.get("fields", {})
@@ -94,15 +116,15 @@ class Highlighter:
             wanted = self._wanted.get(name)
             if described is None or described.is_number or not wanted:
                 continue
-            values = source.get(described.source)
-            listed = values if isinstance(values, list) else [] if values is None else [values]
-            marked = [self._marked(str(value), described, wanted, marks) for value in listed]
+            values = by_depth(source.get(described.source))
+            texts = (shown_text(value, described) for value in values)
+            marked = [self._marked(text, described, wanted, marks) for text in texts]
             if fragments := [fragment for fragment in marked if fragment is not None]:
                 found[name] = fragments
         return found
 
     def _marked(self, text: str, described: Field, wanted: Wanted, marks: Marks) -> str | None:
-        tokens = self._analyzers.analyzer(described.analyzer or "keyword").tokens(text)
+        tokens = self._analyzers.analyzer(described.analyzer or "keyword").emitted(text)
         matching = _matching(tokens, wanted)
         if not any(matching):
             return None
@@ -116,7 +138,7 @@ class Highlighter:
             pieces.append(f"{marks.before}{piece}{marks.after}" if matches else piece)
             done = max(done, end)
         pieces.append(units[done:])
-        return "".join(pieces)
+        return joined_units("".join(pieces))  # a group may end within a character
 
 
 class _Units:
@@ -136,52 +158,59 @@ class _Units:
 def _marks(options: Mapping[str, Any]) -> Marks:
     if options.get("type") != "plain":
         raise unsupported(f"`type: {options.get('type', 'unified')}` of `highlight`, only `plain`")
-    if options.get("number_of_fragments") != 0:
+    if parameters.integer(options.get("number_of_fragments", 5), "`number_of_fragments` of `highlight`"):
         raise unsupported("fragments in `highlight`, only whole values (`number_of_fragments: 0`)")
-    if ("pre_tags" in options) != ("post_tags" in options):
-        raise invalid("`highlight` needs both `pre_tags` and `post_tags`, or none of them")
+    if "pre_tags" in options and "post_tags" not in options:
+        raise invalid("`highlight` has `pre_tags` and no `post_tags`")
     return Marks(_tag(options.get("pre_tags", "<em>")), _tag(options.get("post_tags", "</em>")))
 
 
 def _tag(given: Any) -> str:
     """The first of the tags: the others are for fragments that differ in how they match, which `plain` knows not."""
     tags = [given] if isinstance(given, str) else parameters.listed(given, "the tags of `highlight`")
-    if not tags or not all(isinstance(tag, str) for tag in tags):
-        raise invalid(f"the tags of `highlight` must be text, not {given!r}")
-    return str(tags[0])
+    texts = [parameters.raw_text(tag, "a tag of `highlight`") for tag in tags]
+    if not texts:
+        raise unsupported("`highlight` with an empty list of tags")
+    return texts[0]
 
 
 def _wanted(query: Query) -> dict[str, Wanted]:
-    """What to mark in each field; a part with the boost 0 counts for nothing, and so marks nothing."""
+    """What to mark in each field."""
     fields: defaultdict[str, Wanted] = defaultdict(Wanted)
     for leaf, boost in leaves(query):
-        if boost == 0:
-            continue
         match leaf:
             case Term(name, term):
-                fields[name].terms.add(term)
+                fields[name].add([term], boost != 0)
             case Bag(name, terms) | Synonym(name, terms) | Terms(name, terms):
-                fields[name].terms.update(terms)
-            case Phrase():
-                fields[leaf.field].phrases.add(leaf)
-            case Prefix(name, prefix):
-                fields[name].prefixes.add(prefix)
+                fields[name].add(terms, boost != 0)
+            case Phrase() | Prefix():
+                fields[leaf.field].parts.append((leaf, boost != 0))
     return fields
 
 
 def _matching(tokens: Sequence[Token], wanted: Wanted) -> list[bool]:
-    """Whether each token is to be marked."""
-    spans: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-    for phrase in wanted.phrases:
-        for span in _spans(tokens, phrase):
-            for term in set(phrase.terms) - wanted.terms:
-                spans[term].append(span)
-    prefixes = tuple(wanted.prefixes)
+    """Whether each token is to be marked; those with half of a character are none of the index's terms."""
+    if has_halves(token.term for token in tokens):
+        indexed = [replace(token, term=whole(token.term)) for token in tokens]
+        matching = zip(_matching(indexed, wanted), tokens, indexed, strict=True)
+        return [matches and token.term == its.term for matches, token, its in matching]
+    where: dict[str, tuple[bool, Places]] = {}
+    for part in wanted.parts:
+        if isinstance(part, dict):
+            where |= {term: (counts, EVERYWHERE) for term, counts in part.items()}
+            continue
+        query, counts = part
+        if isinstance(query, Prefix):
+            terms = {token.term for token in tokens if token.term.startswith(query.prefix)}
+            where |= dict.fromkeys(terms, (counts, EVERYWHERE))
+        elif places := list(_spans(tokens, query)):
+            for term in set(query.terms):
+                marked, known = where.get(term, (counts, []))
+                where[term] = marked, known if known is EVERYWHERE else known + places
+    found = [(token.position, *where.get(token.term, NOWHERE)) for token in tokens]
     return [
-        token.term in wanted.terms
-        or any(start <= token.position <= end for start, end in spans.get(token.term, ()))
-        or (bool(prefixes) and token.term.startswith(prefixes))
-        for token in tokens
+        counts and any(start <= position <= end for start, end in places)
+        for position, counts, places in found
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 
 import numpy as np
@@ -18,10 +18,11 @@ from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.settle import Extents
 from searchapp.engines.embedded.refusals import invalid
 from searchapp.engines.embedded.schema import Analyzer, Analyzers
-from searchapp.engines.embedded.scoring import Scorer
+from searchapp.engines.embedded.scoring import Scorer, finite_scores
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage import verified
 from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
+from searchapp.errors import EngineRefused, QueryRefused
 from searchapp.model import AnalysisStep, Hits
 from searchapp.progress import Advance, no_progress
 
@@ -49,19 +50,32 @@ class EmbeddedIndex:
         return self._reader.info
 
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
-        for answers in workers.spread(self._answers, _batches(bodies)):
-            yield from (self._hits(documents, scores) for documents, scores in answers)
-            advance(len(answers))
+        done = 0
+        try:
+            for answers in workers.spread(self._answers, _batches(bodies)):
+                yield from (self._hits(documents, scores) for documents, scores in answers)
+                done += len(answers)
+                advance(len(answers))
+        except QueryRefused as error:
+            raise QueryRefused(str(error), done + error.place) from error
 
     def _answers(self, bodies: Sequence[Body]) -> list[Answer]:
         """The best documents of each body of a batch, whose topics are computed together."""
         with self._damage_told():
-            requests = [self._bodies.read(body) for body in bodies]
-            self._scorer.prepare(request.query for request in requests)
-            return [self._best(request) for request in requests]
+            requests = []
+            for place, body in enumerate(bodies):
+                with _told_of(place):
+                    requests.append(self._bodies.read(body))
+            with suppress(EngineRefused), finite_scores():  # by whichever body it is, that one will say so
+                self._scorer.prepare(request.query for request in requests)
+            answers = []
+            for place, request in enumerate(requests):
+                with _told_of(place):
+                    answers.append(self._best(request))
+            return answers
 
     def find(self, body: Body) -> list[Found]:
-        with self._damage_told():
+        with self._damage_told(), finite_scores():
             request = self._bodies.read(body)
             frame = request.frame
             schema, query = self._reader.schema, request.query
@@ -136,6 +150,16 @@ class EmbeddedIndex:
             if self._reader.folder.is_dir():
                 self.verify()
             raise
+
+
+@contextmanager
+def _told_of(place: int) -> Iterator[None]:
+    """Name the body of a batch that is refused."""
+    try:
+        with finite_scores():
+            yield
+    except EngineRefused as error:
+        raise QueryRefused(str(error), place) from error
 
 
 def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:

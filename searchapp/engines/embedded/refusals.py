@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from searchapp.engines.base import BEYOND_FLOAT32
 from searchapp.errors import EngineRefused
 
 ELSEWHERE = "Elasticsearch does: use --engine elasticsearch"
@@ -22,6 +23,11 @@ def unsupported(piece: str) -> EngineRefused:
 def invalid(problem: str) -> EngineRefused:
     """The error for a mapping or a search body that Elasticsearch would refuse as well."""
     return EngineRefused(f"this can't be searched or indexed: {problem}")
+
+
+def beyond_float32() -> EngineRefused:
+    """The error for scores that no ranking can be made of, which Elasticsearch would give all the same."""
+    return EngineRefused(BEYOND_FLOAT32)
 
 
 def known_only(given: Mapping[str, Any], known: Collection[str], place: str) -> None:

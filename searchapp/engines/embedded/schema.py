@@ -6,10 +6,11 @@ source.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from searchapp.engines.embedded import names
 from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.similarity import BM25, DEFAULT_B, DEFAULT_K1
@@ -26,6 +27,9 @@ FLOATS = ("double", "float")
 _WITHOUT_EFFECT = ("number_of_replicas", "auto_expand_replicas", "refresh_interval")
 """Settings of a server's indexes that no ranking depends on."""
 
+MOST_META, LONGEST_META_KEY, LONGEST_META_VALUE = 5, 20, 50
+"""What Elasticsearch keeps of the `meta` of a field, in entries and in characters."""
+
 _PARAMETERS = {
     TEXT: {"type", "fields", "analyzer", "search_analyzer", "similarity", "meta"},
     KEYWORD: {"type", "fields", "meta"},
@@ -36,7 +40,6 @@ _PARAMETERS = {
 class Analyzer(Protocol):
     """What is asked of an analyzer: see `searchapp.analysis`."""
 
-    position_increment_gap: int
     branches: bool
 
     def graph(self, text: str) -> list[tuple[str, int, int]] | None:
@@ -45,8 +48,14 @@ class Analyzer(Protocol):
     def terms(self, text: str) -> list[tuple[str, int]]:
         """The terms and their positions, in the order in which they are emitted."""
 
+    def joined(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
+        """The terms of several values of one field, and their positions."""
+
     def tokens(self, text: str) -> list[Token]:
         """The terms with the characters of the text that they stand for."""
+
+    def emitted(self, text: str) -> list[Token]:
+        """As `tokens`, but with the halves of characters that the index has as U+FFFD."""
 
     def steps(self, text: str) -> list[AnalysisStep]:
         """What each piece of the analyzer makes of the text."""
@@ -118,8 +127,10 @@ class Schema:
         reader = _Reader(analysis, _similarities(_object(settings, "similarity")))
         properties = _object(mappings, "properties")
         stored = frozenset(name for name, described in properties.items() if described == NOT_INDEXED)
+        names.check(properties, stored)
         indexed = {name: described for name, described in properties.items() if name not in stored}
         fields = {field.name: field for field in reader.fields(indexed)}
+        names.check_number(properties, len(fields) + len(stored))
         return cls(fields, analysis, stored)
 
 
@@ -137,23 +148,22 @@ class _Reader:
         for name, described in properties.items():
             yield self._field(name, name, parameters.mapping(described, f"the field {name}"))
             for inner, also in _object(described, "fields").items():
+                names.check_inner(name, inner)
                 if "fields" in parameters.mapping(also, f"the sub-field {name}.{inner}"):
                     raise invalid(f"the sub-field {name}.{inner} has sub-fields of its own")
                 yield self._field(f"{name}.{inner}", name, also)
 
     def _field(self, name: str, source: str, described: Mapping[str, Any]) -> Field:
-        if not all(name.split(".")):
-            raise invalid(f"the name of the field {name!r} has an empty part")
         kind = str(described.get("type", "object"))
         if kind not in _PARAMETERS:
             raise unsupported(f"the type `{kind}` of the field {name}")
         known_only(described, _PARAMETERS[kind], f"the field {name}")
-        _object(described, "meta")
+        _check_meta(_object(described, "meta"), name)
         if kind == KEYWORD:
             return Field(name, kind, source, similarity=self._similarities["default"])
         if kind != TEXT:
             return Field(name, kind, source)
-        similarity = str(described.get("similarity", "default"))
+        similarity = str(described.get("similarity") or "default")
         if similarity not in self._similarities:
             raise unsupported(f"the similarity `{similarity}` of the field {name}")
         default = self._default("default", "standard")
@@ -175,23 +185,46 @@ class _Reader:
         return name if name in self._analyzers else otherwise
 
 
+def _check_meta(meta: Mapping[str, Any], name: str) -> None:
+    """Elasticsearch keeps a few short words about a field, and nothing else."""
+    if len(meta) > MOST_META:
+        raise invalid(f"`meta` of the field {name} has more than {MOST_META} entries")
+    for key, value in meta.items():
+        if not isinstance(value, str) or len(key) > LONGEST_META_KEY or len(value) > LONGEST_META_VALUE:
+            raise invalid(
+                f"`meta` of the field {name} must have keys of at most {LONGEST_META_KEY} characters and values that "
+                f"are text of at most {LONGEST_META_VALUE}, unlike {key!r}"
+            )
+
+
 def _similarities(described: Mapping[str, Any]) -> dict[str, BM25]:
     read = {"default": BM25(), "BM25": BM25()}
     for name, options in described.items():
         place = f"the similarity {name}"
-        given = parameters.mapping(options, place)
-        if parameters.text(given.get("type", "BM25"), f"the type of {place}") != "BM25":
-            raise unsupported(f"the type `{given['type']}` of {place}")
+        given = {key: value for key, value in parameters.mapping(options, place).items() if value is not None}
         if not given:
-            raise invalid(f"{place} says nothing")
+            continue  # to Elasticsearch it does not exist
+        if name in ("BM25", "boolean") or "." in name:
+            raise invalid(f"{place} has a name that is taken or has a dot")
+        if "type" not in given:
+            raise invalid(f"{place} has no `type`")
+        if parameters.raw_text(given["type"], f"the type of {place}") != "BM25":
+            raise unsupported(f"the type `{given['type']}` of {place}")
         known_only(given, {"type", "k1", "b", "discount_overlaps"}, place)
-        if str(given.get("discount_overlaps", True)).lower() != "true":
+        if not parameters.flag(given.get("discount_overlaps", True), f"`discount_overlaps` of {place}"):
             raise unsupported(f"`discount_overlaps: false` of {place}")
-        k1 = float(parameters.exact(given.get("k1", DEFAULT_K1), f"k1 of {place}"))
-        b = float(parameters.exact(given.get("b", DEFAULT_B), f"b of {place}"))
+        k1, b = (
+            _setting(given, key, default, place) for key, default in (("k1", DEFAULT_K1), ("b", DEFAULT_B))
+        )
         if not (0 <= k1 < float("inf") and 0 <= b <= 1):
             raise invalid(
                 f"{place} has k1 {k1:g} and b {b:g}, but k1 must not be negative and b be from 0 to 1"
             )
         read[name] = BM25(k1, b)
     return read
+
+
+def _setting(given: Mapping[str, Any], key: str, default: float, place: str) -> float:
+    """A number among the settings of an index, which Elasticsearch keeps as text."""
+    place = f"{key} of {place}"
+    return parameters.any_number(parameters.raw_text(given.get(key, default), place), place)

@@ -105,7 +105,7 @@ class Both:
 
 
 def _comparable(found: Found) -> tuple[Any, ...]:
-    explanation = None if found.explanation is None else _unordered(found.explanation)
+    explanation = None if found.explanation is None else unordered(found.explanation)
     return (
         found.hit,
         found.source,
@@ -114,10 +114,10 @@ def _comparable(found: Found) -> tuple[Any, ...]:
     )
 
 
-def _unordered(explanation: Explanation) -> tuple[Any, ...]:
+def unordered(explanation: Explanation) -> tuple[Any, ...]:
     """An explanation apart from the order of its clauses: Lucene keeps some in hash tables, by addresses."""
-    details = sorted((_unordered(child) for child in explanation.details), key=repr)
-    return explanation.value, sorted(re.findall(r"[^ (),]+", explanation.description)), details
+    details = sorted((unordered(child) for child in explanation.details), key=repr)
+    return repr(explanation.value), sorted(re.findall(r"[^ (),]+", explanation.description)), details
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ from searchapp.engines.embedded.queries.nodes import (
     is_nothing,
 )
 from searchapp.engines.embedded.queries.parse import Parser, boosted, reads, required
-from searchapp.engines.embedded.refusals import invalid
+from searchapp.engines.embedded.refusals import invalid, unsupported
 
 _CLAUSES = ("must", "must_not", "should", "filter")
 
@@ -51,11 +52,13 @@ def bool_(parser: Parser, content: Any) -> Query:
     given = parser.options(content, "bool", (*_CLAUSES, "minimum_should_match"))
     must, must_not, should, filters = (_clauses(parser, given.get(name), name) for name in _CLAUSES)
     query = Bool(must, must_not, should, filters)
+    minimum = given.get("minimum_should_match")
+    text = None if minimum is None else parameters.raw_text(minimum, "minimum_should_match")
     if not len(query):
         return boosted(MatchAll(), given, "bool")
-    query = with_minimum(query, given.get("minimum_should_match"))
     if _matches_nothing(query):
         return MatchNone()
+    query = with_minimum(query, text)
     if len(query.must_not) == len(query):
         query = Bool(must_not=query.must_not, filter=(MatchAll(),))
     return boosted(query, given, "bool")
@@ -69,7 +72,8 @@ def _matches_nothing(query: Bool) -> bool:
 
 
 def _is_everything(query: Query) -> bool:
-    return query == MatchAll() or (isinstance(query, Boost) and query.query == MatchAll())
+    inside = query.query if isinstance(query, Boost) else query
+    return isinstance(inside, MatchAll) and not inside.late
 
 
 @reads("dis_max")
@@ -94,8 +98,12 @@ def constant_score(parser: Parser, content: Any) -> Query:
 @reads("boosting")
 def boosting(parser: Parser, content: Any) -> Query:
     """A query, and another one that lowers the score of what it matches."""
-    given = parser.options(content, "boosting", ("positive", "negative", "negative_boost"))
-    factor = parameters.number(required(given, "negative_boost", "boosting"), "negative_boost")
+    described = parameters.mapping(content, "the query `boosting`")
+    parameters.without_lists(described, ("boost", "negative_boost"), "the query `boosting`")
+    given = parser.options(described, "boosting", ("positive", "negative", "negative_boost"))
+    factor = parameters.signless(required(given, "negative_boost", "boosting"), "negative_boost")
+    if not math.isfinite(factor):
+        raise unsupported(f"{factor} as negative_boost")
     if factor < 0:
         raise invalid(f"negative_boost is {factor:g}, but must not be negative")
     positive = parser.query(required(given, "positive", "boosting"))

@@ -17,16 +17,17 @@ from searchapp.engines.embedded.queries.nodes import (
     Phrase,
     Query,
     Synonym,
-    Term,
 )
 from searchapp.engines.embedded.queries.parse import Parser, boosted, multiplied_by, reads, required
-from searchapp.engines.embedded.queries.termlevel import of_number
+from searchapp.engines.embedded.queries.termlevel import of_value
 from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import Field
 
 _MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query")
-_ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll()}
-_TIE_BREAKERS = {"best_fields": 0.0, "most_fields": 1.0}
+_ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll(late=True)}
+NAMELESS = " "
+"""A name that no field has, for the field of a `multi_match` that has none."""
+_TIE_BREAKERS = {"best_fields": 0.0, "boolean": 0.0, "most_fields": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,38 +37,36 @@ class _Matching:
     field: Field | None
     analyzer: str | None
     operator: str
-    minimum: int | str | None
+    minimum: str | None
     zero_terms: Query
     boost: float
 
     @classmethod
     def read(cls, parser: Parser, name: str, given: Mapping[str, Any], query: str) -> _Matching:
         field = parser.field(name)
-        with_minimum(Bool(), given.get("minimum_should_match"))  # refused even where it plays no part
-        analyzer = _analyzer(given) or (field.search_analyzer if field else None)
+        parameters.without_null(given, _MATCH, f"the query `{query}`")
+        minimum = given.get("minimum_should_match")
         return cls(
             field,
-            analyzer,
+            _analyzer(parser, given) or (field.search_analyzer if field else None),
             parameters.choice(given.get("operator", "or"), ("or", "and"), f"`operator` of `{query}`"),
-            given.get("minimum_should_match"),
+            None if minimum is None else parameters.raw_text(minimum, "minimum_should_match"),
             _zero_terms(given),
             parameters.boost(given.get("boost", 1), f"the query `{query}`"),
         )
 
     def query(self, parser: Parser, words: Any) -> Query:
         """The query for a text, without its boost."""
+        text = parameters.text(words, "the text of a query")
         field = self.field
         if field is None:
             return MatchNone(late=True)
-        if field.is_number:
-            return of_number(field, words)
-        text = parameters.text(words, f"the text for {field.name}")
         if self.analyzer is None:
-            return Term(field.name, text)
+            return of_value(field, words)
         branching = _graph(parser, self.analyzer, text)
         if branching is not None:
             return with_minimum(_branching(field, branching, self.operator), self.minimum)
-        if self.operator == "or" and self.minimum is None:
+        if self.operator == "or" and self.minimum is None and not field.is_number:
             different = parser.different_terms(self.analyzer, text)
             if different is not None and len(different) > 1:
                 return Bag(field.name, different)
@@ -100,7 +99,8 @@ def match_phrase(parser: Parser, content: Any) -> Query:
     """The terms of a text, one right after the other."""
     known = ("slop", "analyzer", "zero_terms_query")
     name, given = parser.on_field(content, "match_phrase", "query", known)
-    if str(given.get("slop", 0)) != "0":
+    parameters.without_null(given, known, "the query `match_phrase`")
+    if parameters.integer(given.get("slop", 0), "`slop`") != 0:
         raise unsupported(f"`slop: {given['slop']}` of the query `match_phrase`, only 0")
     _zero_terms(given)  # refused even where it plays no part
     query = _phrase(parser, name, required(given, "query", "match_phrase"), given)
@@ -109,32 +109,57 @@ def match_phrase(parser: Parser, content: Any) -> Query:
 
 @reads("multi_match")
 def multi_match(parser: Parser, content: Any) -> Query:
-    """The terms of a text in several fields."""
-    given = parser.options(content, "multi_match", ("query", "fields", "type", "tie_breaker", *_MATCH))
-    kind = str(given.get("type", "best_fields"))
+    """The terms of a text in several fields; fields that the mapping has not are left out."""
+    known = ("query", "fields", "type", "tie_breaker", *_MATCH)
+    given = parser.options(content, "multi_match", known)
+    parameters.without_null(given, known, "the query `multi_match`")
+    kind = parameters.raw_text(given.get("type", "best_fields"), "`type` of the query `multi_match`")
     if kind not in _TIE_BREAKERS:
         raise unsupported(f"`type: {kind}` of the query `multi_match`")
-    fields = required(given, "fields", "multi_match")
+    boosts = _fields(given.get("fields", ()))
     words = required(given, "query", "multi_match")
+    tie_breaker = parameters.signless(given.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
+    parameters.text(words, "the text of a query")  # refused even where nothing matches
     queries = []
-    for described in [fields] if isinstance(fields, str) else parameters.listed(fields, "`fields`"):
-        name, caret, boost = parameters.name(described, "a field of the query `multi_match`").partition("^")
-        query = _Matching.read(parser, name, given, "multi_match").query(parser, words)
-        queries.append(boosted(query, {"boost": boost} if caret else {}, f"multi_match` on `{name}"))
+    for name, boost in boosts.items():
+        matching = _Matching.read(parser, name, given, "multi_match")
+        if matching.field is not None:
+            queries.append(multiplied_by(matching.query(parser, words), boost))
     if not queries:
-        raise unsupported("the query `multi_match` without fields")
-    tie_breaker = parameters.share(given.get("tie_breaker", _TIE_BREAKERS[kind]), "tie_breaker")
-    best = queries[0] if len(queries) == 1 else DisMax(tuple(queries), tie_breaker)
+        best: Query = MatchNone(late=True)
+    elif len(queries) == 1:
+        best = queries[0]
+    else:
+        best = DisMax(tuple(queries), parameters.share(tie_breaker, "tie_breaker"))
     return boosted(best, given, "multi_match")
+
+
+def _fields(described: Any) -> dict[str, float]:
+    """The fields of a `multi_match` and their boosts; of a field that is named twice the last boost counts."""
+    place = "a field of the query `multi_match`"
+    boosts: dict[str, Any] = {}
+    for one in described if isinstance(described, list | tuple) else [described]:
+        name, caret, boost = parameters.raw_text(one, place).partition("^")
+        boosts[name] = parameters.any_number(boost, f"the boost of {place}") if caret else 1
+    if not boosts:
+        raise unsupported("the query `multi_match` without fields")
+    return {name or NAMELESS: parameters.boost(boost, f"{place}, {name},") for name, boost in boosts.items()}
 
 
 def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any]) -> Query:
     field = parser.field(name)
+    named = _analyzer(parser, given)
+    text = parameters.text(words, f"the text for {name}")
     if field is None:
         return MatchNone(late=True)
-    positions = _terms(parser, field, words, given)
-    if positions is None:
-        return of_number(field, words)
+    analyzer = named or field.search_analyzer
+    if analyzer is None:
+        return of_value(field, words)
+    if _graph(parser, analyzer, text) is not None:
+        raise unsupported(
+            f"`match_phrase` on {field.name}, whose analyzer lays a synonym over several words,"
+        )
+    positions = parser.terms(analyzer, text)
     if not positions:
         return _zero_terms(given)
     if _is_single(positions):
@@ -147,23 +172,6 @@ def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any]) -> 
         raise unsupported(f"`match_phrase` on {name}, whose analyzer puts several terms on one position,")
     terms = tuple(terms[0] for _position, terms in positions)
     return Phrase(field.name, terms, tuple(position for position, _terms in positions))
-
-
-def _terms(
-    parser: Parser, field: Field, words: Any, given: Mapping[str, Any]
-) -> list[tuple[int, list[str]]] | None:
-    """The terms of a text on each position, ascending; None for a field of numbers, which has none."""
-    if field.is_number:
-        return None
-    text = parameters.text(words, f"the text for {field.name}")
-    analyzer = _analyzer(given) or field.search_analyzer
-    if analyzer is None:
-        return [(0, [text])]
-    if _graph(parser, str(analyzer), text) is not None:
-        raise unsupported(
-            f"`match_phrase` on {field.name}, whose analyzer lays a synonym over several words,"
-        )
-    return parser.terms(str(analyzer), text)
 
 
 def _graph(parser: Parser, analyzer: str, text: str) -> list[tuple[str, int, int]] | None:
@@ -195,9 +203,9 @@ def _path(field: Field, path: tuple[graph.Step, ...]) -> Query:
     """One way to read a part of a text: a phrase, or all of its terms in a field that knows no positions."""
     terms = tuple(term for term, _step in path)
     if len(terms) == 1:
-        return Term(field.name, terms[0])
+        return of_value(field, terms[0])
     if not field.is_text:
-        return Bool(must=tuple(Term(field.name, term) for term in terms))
+        return Bool(must=tuple(of_value(field, term) for term in terms))
     steps = (0, *(step for _term, step in path[1:]))
     return Phrase(field.name, terms, tuple(accumulate(steps)))
 
@@ -205,12 +213,19 @@ def _path(field: Field, path: tuple[graph.Step, ...]) -> Query:
 def _stacked(field: Field, terms: list[str]) -> Query:
     """The terms of one position."""
     if len(terms) == 1:
-        return Term(field.name, terms[0])
+        return of_value(field, terms[0])
+    if field.is_number:
+        raise unsupported(f"several terms on one position for {field.name}, which is {field.type},")
     return Synonym(field.name, tuple(sorted(terms)))
 
 
-def _analyzer(given: Mapping[str, Any]) -> str | None:
-    return parameters.name(given["analyzer"], "`analyzer`") if "analyzer" in given else None
+def _analyzer(parser: Parser, given: Mapping[str, Any]) -> str | None:
+    """The analyzer that a query names, which must exist even where nothing is analyzed with it."""
+    if "analyzer" not in given:
+        return None
+    name = parameters.name(given["analyzer"], "`analyzer`")
+    parser.analyzers.analyzer(name)
+    return name
 
 
 def _zero_terms(given: Mapping[str, Any]) -> Query:
@@ -219,11 +234,9 @@ def _zero_terms(given: Mapping[str, Any]) -> Query:
     ]
 
 
-def with_minimum(query: Bool, specification: Any) -> Bool:
+def with_minimum(query: Bool, specification: str | None) -> Bool:
     """The query with its `minimum_should_match`, if it has one."""
     if specification is None:
         return query
-    if isinstance(specification, bool) or not isinstance(specification, int | str):
-        raise invalid(f"minimum_should_match must be a number or text, not {specification!r}")
-    minimum = minimum_should_match.required(len(query.should), str(specification))
+    minimum = minimum_should_match.required(len(query.should), specification)
     return Bool(query.must, query.must_not, query.should, query.filter, minimum)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from searchapp.engines.embedded import java_numbers
 from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.nodes import (
     Boost,
@@ -33,25 +34,44 @@ def function_score(parser: Parser, content: Any) -> Query:
     """A query whose scores are combined with functions of the document."""
     known = ("query", "functions", "score_mode", "boost_mode", "max_boost", "min_score", *_FUNCTION)
     given = parser.options(content, "function_score", known)
-    query = MatchAll() if given.get("query") is None else parser.query(given["query"])
-    own = {name: given[name] for name in _FUNCTION if name in given}
-    if own and "functions" in given:
-        raise invalid("`function_score` has both `functions` and a function of its own")
-    described = [own] if own else parameters.listed(given.get("functions", ()), "`functions`")
-    functions = tuple(_function(parser, one) for one in described)
-    if is_nothing(query):
-        return query
+    given = {
+        name: value for name, value in given.items() if value is not None
+    }  # null is as if it were not there
+    query = parser.query(given["query"]) if "query" in given else MatchAll()
+    own = [name for name in _FUNCTION if name in given]
+    if len(own) + ("functions" in given) > 1:
+        raise invalid("`function_score` has several functions: list them in `functions`")
+    described = [{name: given[name] for name in own}] if own else given.get("functions", ())
+    functions = tuple(_function(parser, one) for one in parameters.listed(described, "`functions`"))
     single = not functions or (len(functions) == 1 and functions[0].filter is None)
     score_mode = parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
-    min_score = given.get("min_score")
+    boost_mode = parameters.choice(given.get("boost_mode", "multiply"), BOOST_MODES, "boost_mode")
+    min_score = (
+        _finite(parameters.signless(given["min_score"], "min_score"), "min_score")
+        if "min_score" in given
+        else None
+    )
+    max_boost = parameters.no_nan(
+        parameters.any_number(given.get("max_boost", LARGEST), "max_boost"), "max_boost"
+    )
+    if is_nothing(query):
+        parameters.boost(
+            given.get("boost", 1), "the query `function_score`"
+        )  # refused even where nothing matches
+        return query
+    for value in (function.value for function in functions):
+        if value is not None and not value.mapped and value.missing is None:
+            raise invalid(
+                f"`field_value_factor` on {value.field}, which the mapping has not, needs `missing`"
+            )
     found = FunctionScore(
         query,
         functions,
         # There is nothing to combine then, and so no weights that `avg` would divide by.
         "multiply" if single else score_mode,
-        parameters.choice(given.get("boost_mode", "multiply"), BOOST_MODES, "boost_mode"),
-        parameters.number(given.get("max_boost", LARGEST), "max_boost"),
-        None if min_score is None else parameters.number(min_score, "min_score"),
+        boost_mode,
+        max_boost,
+        min_score,
         single=single,
     )
     return boosted(found, given, "function_score")
@@ -60,14 +80,29 @@ def function_score(parser: Parser, content: Any) -> Query:
 def _function(parser: Parser, described: Any) -> Function:
     given = parameters.mapping(described, "a function of `function_score`")
     known_only(given, {"filter", *_FUNCTION}, "a function of `function_score`")
-    if not any(name in given for name in _FUNCTION):
+    weight, value = (given.get(name) for name in _FUNCTION)
+    if weight is None and value is None:
         raise invalid("a function of `function_score` has neither weight nor field_value_factor")
-    weight = given.get("weight")
     return Function(
         None if given.get("filter") is None else _filter(parser, given["filter"]),
-        None if weight is None else parameters.boost(weight, "a function"),
-        _field_value(parser, given["field_value_factor"]) if "field_value_factor" in given else None,
+        None if weight is None else _weight(weight),
+        None if value is None else _field_value(parser, value),
     )
+
+
+def _weight(given: Any) -> float:
+    """A weight; Elasticsearch looks at it when a document is scored, and into arrays for it."""
+    place = "the weight of a function"
+    if isinstance(given, list | tuple):
+        raise unsupported(f"a list as {place}")
+    return _finite(parameters.boost(given, "a function"), place)
+
+
+def _finite(given: float, place: str) -> float:
+    """The number; others come to scores that both engines refuse, if there are documents to score."""
+    if not math.isfinite(given):
+        raise unsupported(f"{given} as {place}")
+    return given
 
 
 def _filter(parser: Parser, described: Any) -> Query | None:
@@ -82,22 +117,35 @@ def _filter(parser: Parser, described: Any) -> Query | None:
 def _field_value(parser: Parser, described: Any) -> FieldValue:
     given: Mapping[str, Any] = parameters.mapping(described, "`field_value_factor`")
     known_only(given, {"field", "factor", "modifier", "missing"}, "`field_value_factor`")
-    name = parameters.name(required(given, "field", "field_value_factor"), "`field` of `field_value_factor`")
+    given = {name: value for name, value in given.items() if value is not None}
+    parameters.without_lists(given, ("field", "modifier"), "`field_value_factor`")
+    name = parameters.raw_text(
+        required(given, "field", "field_value_factor"), "`field` of `field_value_factor`"
+    )
+    if not name:
+        raise unsupported("`field_value_factor` on a field without a name")
     field = parser.field(name)
-    if field is None or not field.is_number:
+    if field is not None and not field.is_number:
         raise unsupported(f"`field_value_factor` on {name}, which is no number of the mapping")
-    missing = given.get("missing")
     return FieldValue(
         name,
-        parameters.number(given.get("factor", 1), "factor"),
+        _finite(parameters.signless(given.get("factor", 1), "factor"), "factor"),
         parameters.choice(given.get("modifier", "none"), MODIFIERS, "modifier"),
-        None if missing is None else _missing(missing),
+        _missing(given["missing"]) if "missing" in given else None,
+        mapped=field is not None,
     )
 
 
 def _missing(value: Any) -> float:
     """The value of documents without one: a double, unlike the other numbers."""
-    given = float(parameters.exact(value, "`missing` of `field_value_factor`"))
+    place = "`missing` of `field_value_factor`"
+    try:
+        text = parameters.raw_text(value, place)
+        given = java_numbers.double(text)
+    except ValueError as error:
+        raise invalid(f"{place} must be a number, not {value!r}") from error
     if given == 0 and math.copysign(1, given) < 0:
-        raise unsupported("-0.0 as `missing` of `field_value_factor`")
+        raise unsupported(f"-0.0 as {place}")
+    if math.isnan(given):
+        raise unsupported(f"NaN as {place}")
     return given

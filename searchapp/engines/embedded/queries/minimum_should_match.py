@@ -11,28 +11,38 @@ import numpy as np
 
 from searchapp.engines.embedded.refusals import invalid
 
+_TRIMMED = "".join(map(chr, range(0x21)))
+_HALF = 1 << 31
+
 
 def required(optional: int, specification: str) -> int:
     """The number of `optional` clauses that must match; it may be more than there are.
 
     >>> [required(5, text) for text in ("2", "-1", "75%", "-25%", "5<50%", "2<-25% 4<-3", "9")]
     [2, 4, 3, 4, 5, 2, 9]
+
+    Raises:
+        EngineRefused: it is no number, percentage or condition.
     """
-    text = re.sub(r"\s*<\s*", "<", specification.strip())
+    text = specification.strip(_TRIMMED)
     if "<" not in text:
         return _simple(optional, text)
     result = optional
-    for condition in text.split():
-        bound, _, then = condition.partition("<")
+    for condition in re.sub(r"[ \t\n\x0b\f\r]*<[ \t\n\x0b\f\r]*", "<", text).rstrip(" ").split(" "):
+        bound, *then = condition.split("<")
         if optional <= _integer(bound, specification):
             return result
-        result = _simple(optional, then)
+        if not any(then):
+            raise invalid(f"minimum_should_match {specification!r} has a condition that says nothing")
+        result = required(optional, then[0])
     return result
 
 
 def _simple(optional: int, text: str) -> int:
-    if text.endswith("%"):
-        share = np.float32(optional * _integer(text[:-1], text)) * (np.float32(1) / np.float32(100))
+    if "%" in text:
+        # Java's integers of 32 bits begin anew beyond their end.
+        product = (optional * _integer(text[:-1], text) + _HALF) % (2 * _HALF) - _HALF
+        share = np.float32(product) * (np.float32(1) / np.float32(100))
         count = int(share)  # towards zero, as Java casts
         return max(0, optional + count if share < 0 else count)
     count = _integer(text, text)
@@ -40,6 +50,6 @@ def _simple(optional: int, text: str) -> int:
 
 
 def _integer(text: str, specification: str) -> int:
-    if not re.fullmatch(r"[+-]?[0-9]+", text):
+    if not re.fullmatch(r"[+-]?\d+", text) or max(text) > "\uffff" or not -_HALF <= int(text) < _HALF:
         raise invalid(f"minimum_should_match {specification!r} is no number, percentage or condition")
     return int(text)

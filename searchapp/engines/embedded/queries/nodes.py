@@ -6,9 +6,11 @@ floats, multiplied in float32.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from itertools import chain
 
 import numpy as np
@@ -68,7 +70,9 @@ class Phrase(Query):
 
 @dataclass(frozen=True, slots=True)
 class MatchAll(Query):
-    """Every document, with the score 1."""
+    """Every document, with the score 1; of a `late` one Elasticsearch finds out when Lucene's query is made."""
+
+    late: bool = dataclass_field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +107,17 @@ class Prefix(Query):
     prefix: str
 
 
-@dataclass(frozen=True, slots=True)
+def _signed(numbers: Iterable[float]) -> tuple[tuple[float, float], ...]:
+    """Numbers of which 0.0 and -0.0 differ, as they do to Lucene."""
+    return tuple((number, math.copysign(1, number)) for number in numbers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Between(Query):
     """Documents that have a number from `low` to `high`, both included, with the score 1.
 
-    `whole` says that all of the field's numbers are. `is_point` marks one integer asked for as such, which
-    Elasticsearch looks up in another way than a range.
+    Integers have bounds even where a query names none. `whole` says that all of the field's numbers are. `is_point`
+    marks one integer asked for as such, which Elasticsearch looks up in another way than a range.
     """
 
     field: str
@@ -117,13 +126,31 @@ class Between(Query):
     whole: bool = False
     is_point: bool = False
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Between) and self._key() == other._key()
 
-@dataclass(frozen=True, slots=True)
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return self.field, self.whole, self.is_point, _signed((self.low, self.high))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class OneOf(Query):
     """Documents that have one of the numbers, with the score 1."""
 
     field: str
     numbers: tuple[float, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OneOf) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return self.field, _signed(self.numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,12 +261,17 @@ class Boosting(Query):
 
 @dataclass(frozen=True, slots=True)
 class FieldValue:
-    """A number of the document's as a factor: modifier(value * factor)."""
+    """A number of the document's as a factor: modifier(value * factor).
+
+    Two that differ in `missing` only are the same to Elasticsearch: as clauses of one `bool` the first one counts
+    twice. `mapped` says whether the mapping has the field at all.
+    """
 
     field: str
     factor: float
     modifier: str
-    missing: float | None
+    missing: float | None = dataclass_field(compare=False)
+    mapped: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,14 +300,51 @@ class FunctionScore(Query):
     single: bool
 
 
+def inside(query: Query) -> tuple[Query, ...]:
+    """The queries that a query is made of, the filters of its functions included."""
+    match query:
+        case Boost(inner, _) | Constant(inner):
+            return (inner,)
+        case Bool():
+            return (*query.must, *query.must_not, *query.should, *query.filter)
+        case DisMax(queries, _):
+            return queries
+        case Boosting(positive, negative):
+            return positive, negative
+        case FunctionScore(inner, functions):
+            return (inner, *(one.filter for one in functions if one.filter is not None))
+    return ()
+
+
+def looks_at_values(query: Query) -> bool:
+    """Whether scores depend on the values of fields, which not every document need have."""
+    if isinstance(query, Term | Bag):  # most are
+        return False
+    if isinstance(query, FunctionScore) and any(one.value is not None for one in query.functions):
+        return True
+    return any(map(looks_at_values, inside(query)))
+
+
+def looks_at_scores(query: Query) -> bool:
+    """Whether the documents that match depend on their scores."""
+    if isinstance(query, FunctionScore) and query.min_score is not None:
+        return True
+    return any(map(looks_at_scores, inside(query)))
+
+
 def leaves(query: Query, boost: float = 1.0) -> Iterator[tuple[Query, float]]:
     """The queries inside a query that give it hits, down to terms, and their boosts.
 
-    What must not match is left out, and so is the filter of a function.
+    What must not match is left out, and so is the filter of a function. Elasticsearch rewrites a `function_score` right
+    inside another one before it looks into it, and so finds no prefixes and lists of terms there.
     """
     match query:
         case Boost(inner, factor):
             yield from leaves(inner, multiplied(factor, boost))
+        case FunctionScore(query=FunctionScore() as inner):
+            for leaf, its_boost in leaves(inner, boost):
+                if not isinstance(leaf, Prefix) and not (isinstance(leaf, Terms) and len(leaf.terms) > 1):
+                    yield leaf, its_boost
         case Constant(inner) | FunctionScore(query=inner) | Boosting(positive=inner):
             yield from leaves(inner, boost)
         case Bool():
@@ -284,6 +353,25 @@ def leaves(query: Query, boost: float = 1.0) -> Iterator[tuple[Query, float]]:
         case DisMax(queries, _):
             for inner in queries:
                 yield from leaves(inner, boost)
+        case _:
+            yield query, boost
+
+
+def scored(query: Query, boost: float = 1.0) -> Iterator[tuple[Query, float]]:
+    """The queries inside a query whose scores count, down to terms, and their boosts."""
+    match query:
+        case Boost(inner, factor):
+            yield from scored(inner, multiplied(factor, boost))
+        case FunctionScore(query=inner):
+            yield from scored(inner, boost)
+        case Boosting(positive=inner):
+            yield from scored(inner)
+        case Bool():
+            for inner in (*query.must, *query.should):
+                yield from scored(inner, boost)
+        case DisMax(queries, _):
+            for inner in queries:
+                yield from scored(inner, boost)
         case _:
             yield query, boost
 

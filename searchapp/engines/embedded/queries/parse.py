@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from searchapp.engines.embedded.queries import parameters
+from searchapp.engines.embedded.queries.clauses import require_few
 from searchapp.engines.embedded.queries.nodes import Boost, MatchNone, Query
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.schema import Analyzers, Field, Schema
@@ -37,6 +38,16 @@ class Parser:
     _read: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _analyzed: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
 
+    def read(self, body: Any) -> Query:
+        """The query of a search body.
+
+        Raises:
+            EngineRefused: as `query`, or it has more clauses than Elasticsearch allows.
+        """
+        query = self.query(body)
+        require_few(query)
+        return query
+
     def query(self, body: Any) -> Query:
         """The query that a `query` object of the DSL stands for.
 
@@ -48,9 +59,9 @@ class Parser:
         if reader is None:
             raise unsupported(f"the query `{name}`")
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise invalid(f"more than {DEEPEST} queries inside one another")
         try:
+            if self._depth > DEEPEST:
+                raise invalid(f"more than {DEEPEST} queries inside one another")
             query = reader(self, content)
         finally:
             self._depth -= 1
@@ -100,7 +111,12 @@ class Parser:
 
         A template gives every topic the same queries with other texts: all else is read once.
         """
-        key = read.__qualname__, name, *((key, type(it), it) for key, it in given.items() if key != text)
+        # 0.0 and -0.0 are equal, and so are 1 and true.
+        key = (
+            read.__qualname__,
+            name,
+            *((key, type(it), it or repr(it)) for key, it in given.items() if key != text),
+        )
         try:
             if key not in self._read:
                 if len(self._read) >= REMEMBERED_QUERIES:
@@ -135,7 +151,9 @@ def boosted(query: Query, given: Mapping[str, Any], name: str) -> Query:
 
 def multiplied_by(query: Query, boost: float) -> Query:
     """The query with a boost."""
-    return query if boost == 1 or isinstance(query, MatchNone) else Boost(query, boost)
+    if boost == 1 or isinstance(query, MatchNone):
+        return query
+    return Boost(query, parameters.finite(boost, "the boost of a query"))
 
 
 def required(given: Mapping[str, Any], parameter: str, name: str) -> Any:

@@ -66,7 +66,11 @@ def rewrite(query: Query) -> Query:
 
 
 def _boost(query: Boost) -> Query:
-    inner, boost = rewrite(query.query), query.boost
+    outer = _outermost(query)
+    if outer.boost == 0 and not isinstance(outer.query, Boost | Constant):
+        constant = _constant(_one_step(outer.query))
+        return constant if isinstance(constant, MatchNone) else Boost(constant, 0.0)
+    inner, boost = rewrite(outer.query), outer.boost
     if isinstance(inner, Boost):
         boost = multiplied(boost, inner.boost)
         inner = inner.query
@@ -77,13 +81,55 @@ def _boost(query: Boost) -> Query:
     return Boost(inner, boost)
 
 
+def _outermost(query: Boost) -> Boost:
+    """A boost multiplied with those that come to light as queries of one clause give way to their clause.
+
+    Lucene does that from the outside, one by one, before it looks at what is further inside; and in float32 it makes a
+    difference which two are multiplied first.
+    """
+    while not isinstance(query.query, Boost):
+        clause = _only_clause(query.query)
+        if clause is None:
+            break
+        if isinstance(clause, Boost):
+            query = Boost(clause.query, multiplied(query.boost, clause.boost))
+        else:
+            query = Boost(clause, query.boost)
+    return query
+
+
+def _one_step(query: Query) -> Query:
+    """What becomes of a query before what is inside is looked at."""
+    if isinstance(query, DisMax) and len(query.queries) > 1 and query.tie_breaker == 1:
+        return Bool(should=query.queries)
+    return query
+
+
+def _only_clause(query: Query) -> Query | None:
+    """The clause that a query of one clause gives way to."""
+    match query:
+        case DisMax((clause,), _):
+            return clause
+        case Bool() if len(query) == 1 and not query.filter and not query.must_not:
+            clause = _single_clause(query)
+            return None if clause is query else clause
+    return None
+
+
 def _constant(inner: Query) -> Query:
     inner = _without_scores(inner)
     return inner if isinstance(inner, MatchNone) else Constant(inner)
 
 
 def _without_scores(query: Query) -> Query:
-    """A query whose scores nobody looks at."""
+    """A query whose scores nobody looks at.
+
+    Lucene finds that out again after every step: where clauses become simpler first, no other rule comes before.
+    """
+    if isinstance(query, Bool) and _single_clause(query) is query is _without_positive_clauses(query):
+        inner = _inside(query)
+        if isinstance(inner, Bool) and inner != query:
+            return _without_scores(_only_matching(inner))
     simple = rewrite(query)
     while isinstance(simple, Boost | Constant):
         simple = simple.query

@@ -17,8 +17,8 @@ import numpy as np
 from searchapp.digests import digest_file
 from searchapp.engines.base import IndexInfo
 from searchapp.engines.embedded import workers
-from searchapp.engines.embedded.refusals import invalid
-from searchapp.engines.embedded.schema import FLOATS, INTEGERS, Analyzers, Field, Schema
+from searchapp.engines.embedded.refusals import invalid, unsupported
+from searchapp.engines.embedded.schema import FLOATS, Analyzers, Field, Schema
 from searchapp.engines.embedded.similarity import encode_lengths
 from searchapp.engines.embedded.storage import arrays, verified
 from searchapp.engines.embedded.storage.columns import checksums_of
@@ -27,6 +27,7 @@ from searchapp.engines.embedded.storage.inverter import Inverter
 from searchapp.engines.embedded.storage.layout import CHECKSUMS, FieldSummary, Manifest, StoredFile
 from searchapp.engines.embedded.storage.merger import merge
 from searchapp.engines.embedded.storage.terms import TermsWriter
+from searchapp.engines.embedded.values import flat, indexed_text, number
 from searchapp.model import Document
 from searchapp.progress import Advance
 
@@ -41,6 +42,9 @@ LONGEST_ID = 512
 
 LONGEST_TERM = 32766
 """Bytes of the longest term that Lucene takes; it refuses the document otherwise."""
+
+LAST_POSITION = 2**31 - 1 - 128
+"""The last position at which Lucene takes a term."""
 
 
 class IndexWriter:
@@ -96,9 +100,17 @@ class IndexWriter:
         source = document.source()
         for name in source:
             if name not in self._sources:
-                raise _refused(document, f"the mapping has no field {name}")
-        values = ((field, _values(source.get(field.field.source))) for field in self._fields)
+                raise self._unknown(document, name)
+        values = ((field, list(flat(source.get(field.field.source)))) for field in self._fields)
         return [field.entry(some) if some else None for field, some in values]
+
+    def _unknown(self, document: Document, name: str) -> Exception:
+        """What a property that the mapping does not name is: an object for one with a dot, or nothing."""
+        if any(known.startswith(f"{name}.") or name.startswith(f"{known}.") for known in self._sources):
+            return unsupported(
+                f"{name} of the document {document.id}, which the mapping names in another way,"
+            )
+        return _refused(document, f"the mapping has no field {name}")
 
     def _add(self, document: Document, entries: list[Entry]) -> None:
         try:
@@ -163,13 +175,6 @@ def _refused(document: Document, problem: str) -> Exception:
     return invalid(f"the document {document.id}: {problem}; nothing was changed")
 
 
-def _values(value: Any) -> list[Any]:
-    """The values of a property: one, several, or none."""
-    if isinstance(value, list | tuple):
-        return [one for one in value if one is not None]
-    return [] if value is None else [value]
-
-
 class _FieldWriter:
     """Takes the values of one field and writes its files at the end."""
 
@@ -180,7 +185,7 @@ class _FieldWriter:
         self._present = array("i")
 
     def entry(self, values: list[Any]) -> Entry:
-        """What is kept of the values of a document: their tokens, terms or numbers.
+        """What is kept of the values of a document: their tokens, terms or numbers; None for nothing.
 
         Raises:
             TypeError, OverflowError: a value is not of the field's type.
@@ -208,20 +213,12 @@ class _TextWriter(_FieldWriter):
 
     def entry(self, values: list[Any]) -> tuple[list[str], list[int], int]:
         """Terms, positions, and the length of the field: stacked tokens do not make it longer."""
-        terms: list[str] = []
-        positions: list[int] = []
-        length = 0
-        for value in values:
-            tokens = self._analyzer.terms(_text(value, self.field))
-            if not tokens:
-                continue
-            base = positions[-1] + 1 + self._analyzer.position_increment_gap if positions else 0
-            new = [base + position for _term, position in tokens]
-            terms += [term for term, _position in tokens]
-            positions += new
-            length += len(set(new))
+        texts = [indexed_text(value, self.field) for value in values]
+        terms, positions = self._analyzer.joined(texts)
         _refuse_immense(terms, self.field)
-        return terms, positions, length
+        if positions and positions[-1] > LAST_POSITION:
+            raise OverflowError(f"{self.field.name} has a term at a position beyond {LAST_POSITION:,}")
+        return terms, positions, len(set(positions))
 
     def add(self, document: int, entry: tuple[list[str], list[int], int]) -> None:
         super().add(document, entry)
@@ -246,7 +243,7 @@ class _KeywordWriter(_FieldWriter):
 
     def entry(self, values: list[Any]) -> list[str]:
         """The terms."""
-        terms = [_text(value, self.field) for value in values]
+        terms = [indexed_text(value, self.field) for value in values]
         _refuse_immense(terms, self.field)
         return terms
 
@@ -266,9 +263,10 @@ class _NumberWriter(_FieldWriter):
         self._values = array("d" if field.type in FLOATS else "q")
         self._documents = array("i")
 
-    def entry(self, values: list[Any]) -> list[Any]:
+    def entry(self, values: list[Any]) -> list[Any] | None:
         """The numbers."""
-        return [number(value, self.field) for value in values]
+        numbers = [number(value, self.field) for value in values]
+        return [one for one in numbers if one is not None] or None
 
     def add(self, document: int, entry: list[Any]) -> None:
         super().add(document, entry)
@@ -289,39 +287,6 @@ def _writer(field: Field, prefix: str, folder: Path, scratch: Path, analyzers: A
     if field.is_number:
         return _NumberWriter(field, prefix, folder)
     return _KeywordWriter(field, prefix, folder, scratch)
-
-
-def _text(value: Any, field: Field) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    raise TypeError(f"{field.name} is a {field.type} field, but its value is {value!r}")
-
-
-def number(value: Any, field: Field) -> Any:
-    """A value of a number field as it is kept: an int, or a float of the field's precision.
-
-    Raises:
-        TypeError: it is no number.
-        OverflowError: it does not fit the field's type.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{field.name} is a {field.type} field, but its value is {value!r}")
-    if field.type in FLOATS:
-        with np.errstate(over="ignore"):
-            kept = float(np.float32(value)) if field.type == "float" else float(value)
-        if not np.isfinite(kept):
-            raise OverflowError(f"{value} does not fit into {field.name}, a {field.type} field")
-        return kept
-    if not np.isfinite(value) or value != int(value):
-        raise TypeError(f"{field.name} is a {field.type} field, but its value is {value!r}")
-    limit = 1 << INTEGERS[field.type]
-    if not -limit <= value < limit:
-        raise OverflowError(f"{value} does not fit into {field.name}, a {field.type} field")
-    return int(value)
 
 
 def _refuse_immense(terms: Iterable[str], field: Field) -> None:

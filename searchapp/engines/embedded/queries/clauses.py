@@ -1,0 +1,62 @@
+"""How many clauses a query may have, counted as Elasticsearch counts them (`MaxClauseCountQueryVisitor`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from searchapp.engines.embedded.queries.nodes import (
+    Bag,
+    Bool,
+    Boosting,
+    FunctionScore,
+    Phrase,
+    Query,
+    Synonym,
+    inside,
+)
+from searchapp.engines.embedded.refusals import invalid
+
+MOST_CLAUSES = 8_192
+"""What a server with 512 MB of heap and two cores allows.
+
+Each server has a limit of its own, of 1,024 or more: its heap in MB times 64, divided by its search threads. The
+embedded engine has one that is the same everywhere.
+"""
+
+
+def require_few(query: Query) -> None:
+    """Refuse a query, as it was written, that has more clauses than a server allows.
+
+    Raises:
+        EngineRefused: it has too many.
+    """
+    _require(_clauses(query))
+
+
+def _require(count: int) -> None:
+    if count > MOST_CLAUSES:
+        raise invalid(f"a query has {count:,} clauses, and at most {MOST_CLAUSES:,} are allowed")
+
+
+def _clauses(query: Query) -> int:
+    match query:
+        case Bag(_, terms) | Synonym(_, terms) | Phrase(_, terms):
+            return len(terms)
+        case Bool():
+            _require(len(query))
+            once = (*dict.fromkeys(query.must_not), *dict.fromkeys(query.filter))
+            return _all(query.must) + _all(query.should) + _all(once)
+        case Boosting(positive, negative):
+            require_few(negative)
+            return _clauses(positive)
+        case FunctionScore():
+            for function in query.functions:
+                if function.filter is not None:
+                    require_few(function.filter)
+            return _clauses(query.query)
+    within = inside(query)
+    return _all(within) if within else 1
+
+
+def _all(queries: Iterable[Query]) -> int:
+    return sum(map(_clauses, queries))

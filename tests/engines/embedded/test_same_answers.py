@@ -1,0 +1,287 @@
+"""Queries and values that the engines once answered differently, and limits that both keep, on a real Elasticsearch."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from searchapp.engines.embedded.index import EmbeddedIndex
+from tests.engines.embedded.conftest import MAPPING, ORDER
+from tests.search import queries
+from tests.search.queries import Engines, Outcome
+from tests.server.rest import Server
+
+Json = dict[str, Any]
+Ask = Callable[[Json], tuple[Outcome, Outcome]]
+
+GREAT = 2**53 + 1
+HIGHLIGHT = {
+    "type": "plain",
+    "number_of_fragments": 0,
+    "fields": {"text": {}, "text.gaps": {}, "a.b": {}, "tag": {}},
+}
+DOCUMENTS: list[Json] = [
+    {"id": "1", "text": "ring a b", "year": 1, "long": GREAT, "weight": 0.0, "a.b": "dotted"},
+    {"id": "2", "text": ["ring the", "of a b", "", "b a"], "year": [2, 3], "long": 2**63 - 1, "weight": -0.0},
+    {"id": "3", "text": [["ring"], ["a", ["b"]]], "year": "5", "long": -(2**63), "weight": 1.5, "tag": 0.1},
+    {"id": "4", "text": [True, None, 5, 1e16], "year": 7.9, "long": GREAT - 1, "weight": " 2 ", "tag": True},
+    {"id": "5", "text": ["the of", "", "a"], "ratio": [1e-7, 1.0000001788139343], "tag": [None, 5]},
+    {"id": "6", "text": "", "ratio": 16777217, "a.b": "united dotted"},
+]
+
+
+@pytest.fixture(scope="module")
+def engines(elasticsearch_url: str) -> Iterator[Engines]:
+    with queries.engines(Server(elasticsearch_url)) as engines:
+        yield engines
+
+
+def mapping(**properties: Any) -> Json:
+    changed = copy.deepcopy(MAPPING)
+    for name in ("gaps", "words"):
+        changed["settings"]["analysis"]["analyzer"][name] |= {"position_increment_gap": 1}
+    changed["mappings"]["properties"] |= {"a.b": {"type": "text", "analyzer": "words"}, **properties}
+    return changed
+
+
+@pytest.fixture(scope="module")
+def ask(engines: Engines) -> Iterator[Ask]:
+    """What both engines say to a body on `DOCUMENTS`."""
+    with engines.indexed({"mapping": mapping(), "documents": DOCUMENTS}) as (index, said):
+        assert isinstance(index, EmbeddedIndex), said
+        assert not said
+        found = index  # for the closure
+
+        def asked(body: Json) -> tuple[Outcome, Outcome]:
+            return engines.outcomes(found, {"sort": ORDER, "size": 50} | body)
+
+        yield asked
+
+
+def phrase(text: str, field: str = "text.gaps") -> Json:
+    return {"match_phrase": {field: text}}
+
+
+def boosted_bools(*boosts: float) -> Json:
+    query: Json = {"match": {"text": {"query": "ring", "boost": 0.3}}}
+    for boost in boosts:
+        query = {"bool": {"must": [query], "boost": boost}}
+    return query
+
+
+def functions(query: Json, **value: Any) -> Json:
+    return {"function_score": {"query": query, "field_value_factor": {"field": "weight", **value}}}
+
+
+RING = {"match": {"text": "ring"}}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # several fields
+        {"multi_match": {"query": "ring", "fields": ["text^2", "text.gaps", "text^0.3"]}},
+        {"multi_match": {"query": "ring", "fields": ["text", "nowhere", 5]}},
+        # positions across the values of an array
+        phrase("ring b"),
+        phrase("ring a"),
+        phrase("b b"),
+        phrase("ring a b", "text"),
+        {"exists": {"field": "text.gaps"}},
+        # numbers
+        {"range": {"year": {"gt": 1, "gte": 2}}},
+        {"range": {"year": {"gte": 2, "gt": 2}}},
+        {"range": {"year": {"lt": 3, "lte": None}}},
+        {"range": {"long": {"gte": GREAT}}},
+        {"range": {"long": {"gt": 2**63 - 2}}},
+        {"range": {"long": {"lte": -(2**63)}}},
+        {"term": {"long": GREAT}},
+        {"term": {"long": str(GREAT)}},
+        {"terms": {"long": [2**63 - 1, -(2**63)]}},
+        {"terms": {"weight": [-0.0]}},
+        {"terms": {"weight": [0.0, "-0"]}},
+        {"term": {"weight": -0.0}},
+        {"term": {"year": 5}},
+        {"term": {"year": 7}},
+        {"term": {"year": 10**400}},
+        {"term": {"ratio": 16777217}},
+        {"term": {"ratio": 1.0000001788139343}},
+        {"match": {"ratio": 1.0000001788139343}},
+        {"match": {"ratio": "1.0000001788139343"}},
+        {"match": {"year": 5.0}},
+        {"match": {"year": "7"}},
+        # what text is made of
+        {"match": {"text": True}},
+        {"match": {"text": 1e16}},
+        {"match": {"text": 5.5}},
+        {"term": {"tag": 0.1}},
+        {"term": {"tag": True}},
+        {"prefix": {"tag": 0.1}},
+        # names with dots
+        {"exists": {"field": "a"}},
+        {"exists": {"field": "a.b"}},
+        {"match": {"a.b": "dotted"}},
+        # boosts of queries of one clause
+        boosted_bools(1e-7, 0.7, 0.7),
+        boosted_bools(33, 0.1, 1.7),
+        {
+            "dis_max": {
+                "queries": [{"multi_match": {"query": "ring", "fields": ["text^0.3"], "boost": 1e-7}}],
+                "boost": 1e-7,
+            }
+        },
+        {"match": {"text": {"query": "", "boost": "NaN"}}},
+        # functions of documents outside a filter, which lack a value
+        {"bool": {"must": functions(RING), "filter": {"range": {"weight": {"gt": 0}}}}},
+        {"bool": {"must": functions({"match_all": {}}, modifier="sqrt"), "filter": {"term": {"year": 1}}}},
+        {
+            "bool": {
+                "must_not": {
+                    "bool": {"must_not": functions({"match": {"text": ""}}), "minimum_should_match": 0}
+                }
+            }
+        },
+        # accepted whatever it says
+        {"match": {"year": {"query": 5, "analyzer": "words"}}},
+        {"bool": {"must": RING, "minimum_should_match": None}},
+        {"multi_match": {"query": "ring", "fields": ["text"], "tie_breaker": 2}},
+        {"ids": {"values": [1, "2"]}},
+        {"range": {"tag": {"gte": None}}},
+    ],
+    ids=repr,
+)
+def test_it_is_answered_alike(ask: Ask, query: Json) -> None:
+    here, there = ask({"query": query, "explain": True, "highlight": HIGHLIGHT})
+    assert isinstance(here, list), here
+    assert here == there
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"query": RING, "_source": "a"},
+        {"query": RING, "_source": {"excludes": ["a"]}},
+        {"query": RING, "highlight": {**HIGHLIGHT, "post_tags": [">"]}},
+        {"query": {"match": {"text": "a b"}}, "highlight": HIGHLIGHT},
+        {"query": {"match": {"tag": "0.1 5 true"}}, "highlight": HIGHLIGHT},
+        {"query": {"function_score": {"query": {"function_score": {"query": {"prefix": {"text": "r"}}}}}}},
+        {"query": RING, "size": "2", "from": 1.5},
+        {"query": RING, "track_total_hits": 5, "track_scores": "true"},
+        {
+            "query": {
+                "function_score": {
+                    "functions": [{"weight": 2}, {"field_value_factor": {"field": "ratio"}}],
+                    "score_mode": "first",
+                }
+            }
+        },
+        {"query": {"terms": {"year": [1, 5]}}, "explain": True},
+        {"query": {"term": {"nowhere": 1}}, "explain": True},
+        {"query": {"bool": {"must": RING, "filter": {"match": {"text.alike": "ring"}}}}, "explain": True},
+        {"query": {"function_score": {"query": RING, "weight": 2, "max_boost": "Infinity"}}, "explain": True},
+        {"query": {"range": {"ratio": {"gt": "-Infinity"}}}, "explain": True},
+    ],
+    ids=repr,
+)
+def test_what_comes_with_hits_is_alike(ask: Ask, more: Json) -> None:
+    here, there = ask({"highlight": HIGHLIGHT} | more)
+    assert isinstance(here, list), here
+    assert here == there
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"query": {"match": {"year": {"query": "soon", "analyzer": "words"}}}},
+        {"query": {"match": {"year": {"query": 5, "analyzer": "nowhere"}}}},
+        {"query": {"match": {"text": {"query": "a", "analyzer": "nowhere"}}}},
+        {"query": {"match": {"text": {"query": "a", "minimum_should_match": None}}}},
+        {"query": {"range": {"year": {"gt": 10**400}}}},
+        {"query": {"range": {"long": {"gt": 2**63}}}},
+        {"query": {"function_score": {"weight": 2, "field_value_factor": {"field": "year"}}}},
+        {"query": {"ids": {"values": 7}}},
+        {"query": {"terms": {"tag": ["x"] * 65_537}}},
+        {"query": {"bool": {"should": [{"term": {"tag": str(number)}} for number in range(30_000)]}}},
+        {"query": {"prefix": {"tag": "x" * 1_001}}},
+        {"query": {"term": {"tag": "x" * 32_767}}},
+        {"query": RING, "size": 10_001},
+        {"query": RING, "from": 9_999, "size": 2},
+        {"query": RING, "track_total_hits": "some"},
+        {"query": RING, "track_total_hits": -2},
+        {"query": RING, "track_scores": 1},
+        {"query": RING, "highlight": None},
+    ],
+    ids=lambda more: repr(more)[:100],
+)
+def test_it_is_refused_by_both(ask: Ask, more: Json) -> None:
+    here, there = ask(more)
+    assert isinstance(there, str)
+    assert isinstance(here, str)
+    assert "can't be searched" in here or "is not supported" in here
+
+
+def test_a_score_beyond_float32_is_refused_by_both(engines: Engines, ask: Ask) -> None:
+    here, there = ask({"query": {"function_score": {"query": RING, "weight": 3e38, "boost": 1e38}}})
+    assert isinstance(here, str)
+    assert isinstance(there, str)
+    assert "infinite or no number" in here
+    assert "infinite or no number" in there
+
+
+KEYWORD = {"type": "keyword"}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        mapping(_id=KEYWORD),
+        mapping(**{" ": KEYWORD}),
+        mapping(**{"a..b": KEYWORD}),
+        mapping(a=KEYWORD),
+        mapping(**{f"field{number}": KEYWORD for number in range(1_000)}),
+        mapping(**{".".join("abcdefghijklmnopqrstu"): KEYWORD}),
+        mapping(tag={"type": "keyword", "meta": {"a": "x" * 51}}),
+        mapping() | {"settings": {**MAPPING["settings"], "similarity": {"flat": {"k1": 1}}}},
+    ],
+    ids=["_id", "blank", "empty part", "field and object", "1,000 fields", "depth", "meta", "no type"],
+)
+def test_a_mapping_is_refused_by_both(engines: Engines, changed: Json) -> None:
+    with engines.indexed({"mapping": changed, "documents": []}) as (index, said):
+        assert index is None
+        assert not said
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"year": 10**400},
+        {"year": 2**31},
+        {"year": "x"},
+        {"year": True},
+        {"long": 2**63},
+        {"ratio": 1e39},
+        {"weight": "NaN"},
+        {"text": {"x": 1}},
+        {"_id": "1"},
+        {"": 1},
+    ],
+    ids=repr,
+)
+def test_a_document_is_refused_by_both(engines: Engines, value: Json) -> None:
+    case = {"mapping": mapping(), "documents": [{"id": "1", "text": "a"}, {"id": "2", "text": "a", **value}]}
+    with engines.indexed(case) as (index, said):
+        assert not said
+        assert index is not None
+        assert index.info.documents == 1
+
+
+def test_what_rarely_comes_together_ranks_the_same_in_a_batch(engines: Engines) -> None:
+    case = {
+        "mapping": mapping(),
+        "documents": DOCUMENTS,
+        "bodies": [{"sort": ORDER, "query": boosted_bools(1e-7, number / 7, 0.7)} for number in range(1, 9)],
+    }
+    assert not list(engines.differences(case))

@@ -1,0 +1,189 @@
+"""Random mappings and documents: small alphabets, so that much matches, and values of every kind JSON has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.search import pieces
+from tests.search.drawing import Draw
+from tests.search.texts import SPECIAL
+
+Json = dict[str, Any]
+
+# fmt: off
+WORDS = [
+    "a", "b", "c", "a", "b", "ring", "Ring", "the", "of", "é", "e\u0301", "😀", r"\alpha", "$x^2$", "ﬁ", "x" * 300,
+    "running", "foxes", "5", "true", "0.1", "united", "states", "usa",
+]
+TAGS = ["x", "y", "", "é", "😀", "5", "true", "0.1", "a b"]
+IDS = [*map(str, range(31)), "é", "😀", "a", "Z", "_id", "abcd", "ab-_", " ", "a b", "0123", "x" * 30]
+INTEGERS = [0, 1, -1, 2, 5, 7, -5, 127, -128]
+GREAT = [
+    2**31 - 1, -(2**31), 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**60, 2**60 + 1, 2**63 - 1, -(2**63), 2**63, 10**20,
+    16777217,
+]
+FRACTIONS = [0.0, -0.0, 0.1, 0.5, 1.5, -2.5, 1e10, 1e-7, 1e300, 3.4e38, 1.0000001788139343, 1e16, 5.0, 1e18, 9.3e18]
+TEXTS_OF_NUMBERS = [
+    "5", "-1", "0.1", " 5", "5 ", "1e2", "5d", "+5", "", "0x1p3", "NaN", "Infinity", "1e400", "x", "5.9",
+    "-0",
+]
+# fmt: on
+
+WORD_FIELDS = ["text", "text.gaps", "text.alike", "title", "title.any", "a.b"]
+NUMBER_FIELDS = ["year", "long", "weight", "ratio", "short", "byte"]
+TYPES = {
+    "year": "integer",
+    "long": "long",
+    "weight": "double",
+    "ratio": "float",
+    "short": "short",
+    "byte": "byte",
+}
+NAMED = ["words", "gaps", "alike", "any", "synonyms", "pairs"]
+"""The analyzers that every mapping defines."""
+
+
+def words(draw: Draw) -> str:
+    """A few words, many of them, or anything."""
+    kind = draw.number(0, 9)
+    if kind < 7:
+        return " ".join(draw.several(lambda: draw.one(WORDS), 12))
+    if kind < 9:
+        return " ".join(draw.several(lambda: draw.one(WORDS), 300, 30))
+    return "".join(draw.several(lambda: draw.one([*WORDS, *SPECIAL]), 12))
+
+
+def number(draw: Draw) -> Any:
+    """A number, which may come as text."""
+    kind = draw.number(0, 19)
+    if kind < 10:
+        return draw.one(INTEGERS)
+    if kind < 14:
+        return draw.one(FRACTIONS)
+    if kind < 16:
+        return draw.fraction(-10, 10)
+    return draw.one(GREAT) if kind < 18 else draw.one(TEXTS_OF_NUMBERS)
+
+
+def mapping(draw: Draw) -> Json:
+    """A mapping with the fields that the documents have, and analyzers, gaps and similarities by chance."""
+    defined, analysis = _analysis(draw)
+    similarity = {
+        "flat": {"type": "BM25", "k1": draw.one([0.9, "0.9", 0, 1.5]), "b": draw.one([0.4, 0, 1, "0.75"])},
+        "steep": {"type": "BM25", "k1": 4.0, "b": 1.0},
+        **draw.some_of({"default": lambda: {"type": "BM25", "k1": 2}}, 0.1),
+    }
+
+    def text(analyzer: str, **more: Any) -> Json:
+        more = {**draw.some_of({"similarity": lambda: draw.one(["flat", "steep", "BM25"])}), **more}
+        return {"type": "text", "analyzer": analyzer, **more}
+
+    any_analyzer = draw.one([*defined, "standard", "english"])
+    properties = {
+        "id": {"type": "keyword"},
+        "text": text(
+            "words",
+            fields={"gaps": text("gaps"), "alike": text("words", search_analyzer="alike")},
+        ),
+        "title": text("words", fields={"any": text(any_analyzer), "raw": {"type": "keyword"}}),
+        "a.b": text("gaps"),
+        "a.c": {"type": "keyword"},
+        "tag": {"type": "keyword"},
+        "kept": {"type": "object", "enabled": False},
+        **{name: {"type": type_} for name, type_ in TYPES.items()},
+    }
+    return {
+        "settings": {"analysis": analysis, "similarity": similarity},
+        "mappings": {"dynamic": "strict", "properties": properties},
+    }
+
+
+def _analysis(draw: Draw) -> tuple[list[str], Json]:
+    """The analyzers of a mapping and their definitions."""
+    any_ = pieces.analyzer(draw)
+    char_filters = {f"char{number}": piece for number, piece in enumerate(any_["char_filter"])}
+    filters = {f"filter{number}": piece for number, piece in enumerate(any_["filter"])}
+    gap = {"position_increment_gap": draw.one([0, 1, 2, 3, "1"])}
+    some_gap = gap if draw.chance(0.5) else {}
+    lower = {"tokenizer": "whitespace"}
+    analyzers: dict[str, Json] = {
+        "words": {**lower, "filter": ["lowercase"], **some_gap},
+        "gaps": {**lower, "filter": ["lowercase", "little"], **gap},
+        "alike": {**lower, "filter": ["lowercase", "beginnings"]},
+        "any": {"tokenizer": "any", "char_filter": [*char_filters], "filter": [*filters], **some_gap},
+        "synonyms": {**lower, "filter": ["lowercase", "same"], **some_gap},
+        "pairs": {**lower, "filter": ["lowercase", "pairs"]},
+    }
+    definitions = {
+        "char_filter": char_filters,
+        "tokenizer": {"any": any_["tokenizer"]},
+        "filter": {
+            "beginnings": {"type": "edge_ngram", "min_gram": 1, "max_gram": 3},
+            "little": {"type": "stop", "stopwords": ["the", "of", "b"]},
+            "same": {
+                "type": "synonym",
+                "synonyms": ["united states, usa", "a b, c", "ring => b c", "foxes, é"],
+            },
+            "pairs": pieces.shingle(draw),
+            **filters,
+        },
+        "analyzer": analyzers,
+    }
+    return list(analyzers), definitions
+
+
+def documents(draw: Draw) -> list[Json]:
+    """Documents as JSON, with different ids."""
+    ids = list(dict.fromkeys(draw.several(lambda: draw.one(IDS), 30, 1)))
+    return [{"id": one, "text": nested(draw, lambda: scalar_text(draw)), **_fields(draw)} for one in ids]
+
+
+def _fields(draw: Draw) -> Json:
+    options = {
+        "title": lambda: nested(draw, lambda: scalar_text(draw)),
+        "a.b": lambda: nested(draw, lambda: scalar_text(draw)),
+        "a.c": lambda: nested(draw, lambda: draw.one(TAGS)),
+        "tag": lambda: nested(draw, lambda: draw.one([*TAGS, 5, 0.1, True, None])),
+        "kept": lambda: draw.one([{"b": 1}, {}, [1, None], "x", None, {"a": {"b": [1]}}]),
+        **{name: _maker(draw, name) for name in NUMBER_FIELDS},
+    }
+    found = draw.some_of(options, 0.4)
+    if draw.chance(0.02):
+        found[draw.one([*NUMBER_FIELDS, "tag", "title"])] = draw.one([number(draw), {"x": 1}, True, [True]])
+    return found
+
+
+def _maker(draw: Draw, name: str) -> Callable[[], Any]:
+    return lambda: nested(draw, lambda: sound_number(draw, name))
+
+
+def scalar_text(draw: Draw) -> Any:
+    """A value of a text field: mostly words."""
+    if draw.chance(0.93):
+        return words(draw)
+    return draw.one([None, True, False, 5, 0.1, 1e16, 1e-7, 10**30, -0.0, "null", ""])
+
+
+def sound_number(draw: Draw, name: str) -> Any:
+    """A number that fits the field, more often than not."""
+    if draw.chance(0.3):
+        return number(draw) if draw.chance(0.05) else draw.one([None, 5.9, "5", " 5", "", 0.0])
+    if name in ("weight", "ratio"):
+        return draw.any_of(
+            lambda: draw.one([0.0, -0.0, 0.1, 0.5, 1.0000001788139343, 1e10, 7]),
+            lambda: draw.fraction(-10, 10),
+        )
+    if name == "long" and draw.chance(0.5):
+        return draw.one([2**60, 2**60 + 1, 2**63 - 1, -(2**63), 2**53 + 1, 2**53])
+    return draw.number(-5, 5)
+
+
+def nested(draw: Draw, make: Any) -> Any:
+    """A value, several, or arrays inside one another."""
+    kind = draw.number(0, 9)
+    if kind < 6:
+        return make()
+    if kind < 9:
+        return draw.several(make, 4)
+    return draw.several(lambda: draw.one([make(), [make(), None], [[make()]]]), 3)

@@ -1,0 +1,242 @@
+"""Settings of char filters, tokenizers and token filters, from the supported subset and just beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.search.drawing import Draw
+from tests.search.texts import SPECIAL, WORDS
+
+Settings = dict[str, Any]
+
+# fmt: off
+REGEXES = [
+    r"\s+", r"\W+", r"\w+", r"[^a-z]+", r"\d", r"[A-Za-z]+", r"(a)(b)?", r"\\[A-Za-z]+", r"'", r"\b", r"\B", r"^.",
+    r"\bt", r"[\w'-]+", r".$", r"x*", r"(?i)THE", r"(?<=a).", r"(?<![a-z])[a-z]{2,}", r"\p{L}+", r"\p{Lu}",
+    r"\p{Punct}", r"[\p{N}\s]", r"(o)(.)", r"\$[^$]*\$", r"(\w)\1", r"[-+*/<>=^_%#]", r"\Q.\E", r"[^\p{L}]++",
+    r"(?:begin|end|e)", r"\u00e9|é", r"\h", r"(?>a|an)n?", r".", r"(?s).", r"(?m)^", r"\A\S", r"\S\z", r"o{2}",
+    r"[^a]*", r"[^😀]*", r"(?=.)", r"(?!a)", r"a?", r"\p{L}*", r"$", r"(?m)$", r"(?<=.)", r"(?<!a)", r"[^\p{So}]*?",
+    r"(a*)", r"(x?)(.?)", r"\x{1F600}?", r"😀", r"\P{L}", r"", r"|a", r"[\u0300-\x{10ffff}]?", r"\W*", r"(?i)[a-z]*",
+]
+REPLACEMENTS = ["", " ", "x", "é", "😀", "$0", "<$0>", r"\$", r"\\", "longer text", "$01", " $0 ", "a", "\u0301"]
+FLAGS = ["", "CASE_INSENSITIVE", "DOTALL", "MULTILINE", "CASE_INSENSITIVE|DOTALL", "dotall", "LITERAL", "|MULTILINE|"]
+ESCAPED_TAGS = ["b", "P", "br", "Script", "style", "foo", "é", "KBD", "ſtyle", "scrıpt", "scrİpt", "ﬆyle"]
+RULES = [
+    "united states, usa", "dog, hound, canis lupus", "the sky => heaven", "foxes => fox, small red animal",
+    "running running => ran", "a => b", "b => a", "a, a a", "states of => land", "usa => united states",
+    "a b, c", "a b c => d", "b c, x y z", "c => a b c", "a b c a, b", "a, b\x85c", "a\u2028b => c", "a => b\nb => c",
+    "#a => c", "a\u00a0, b", "a\\, b => c", "c => 😀", "a",
+]
+SYNONYM_WORDS = [
+    *"aaabbccdx", "united", "states", "usa", "of", "the", "sky", "dog", "canis", "lupus", "foxes", "running", "is",
+    "can't", "b\x85c", "a\u00a0",
+]
+OVERRIDES = [
+    "foxes, flies => animal", "the => it", "the => he", r"\frac => \over", "a\u00a0=> b", "\u00a0a => b",
+    "a => b\u2003", " a , The=>x ", "sky => foxes", "a😀 => b",
+]
+# fmt: on
+
+
+def flag(draw: Draw) -> Any:
+    """Yes or no, as settings may say it."""
+    return draw.one([True, False, True, False, "true", "false", ""])
+
+
+def small(draw: Draw, low: int, high: int) -> Any:
+    """A number, as settings may say it."""
+    number = draw.number(low, high)
+    return draw.one([number, number, str(number), f"+{number}"])
+
+
+def char_filter(draw: Draw) -> Settings:
+    """Settings of a char filter."""
+    return draw.any_of(
+        lambda: mapping(draw),
+        lambda: pattern(draw, replacement=draw.one(REPLACEMENTS)) | {"type": "pattern_replace"},
+        lambda: {
+            "type": "pattern_replace",
+            "pattern": "(o)(.)",
+            "replacement": draw.one(["$2$1", "$1$1", "$12"]),
+        },
+        lambda: {
+            "type": "html_strip",
+            **draw.some_of({"escaped_tags": lambda: draw.several(lambda: draw.one(ESCAPED_TAGS), 4)}),
+        },
+    )
+
+
+def mapping(draw: Draw) -> Settings:
+    """Settings of a `mapping` char filter; half of the rules remove something."""
+
+    def side() -> str:
+        return "".join(draw.several(lambda: draw.one([*SPECIAL, *"abct "]), 3, 1))
+
+    rules = {side(): draw.one(["", "", side(), "th"]) for _ in range(draw.number(0, 6))}
+    return {
+        "type": "mapping",
+        "mappings": [f"{_escaped(left)} => {_escaped(right)}" for left, right in rules.items()],
+    }
+
+
+def pattern(draw: Draw, **more: Any) -> Settings:
+    """The settings of a pattern."""
+    return {"pattern": draw.one(REGEXES), **draw.some_of({"flags": lambda: draw.one(FLAGS)}, 0.3), **more}
+
+
+def tokenizer(draw: Draw) -> Settings:
+    """Settings of a tokenizer."""
+    return draw.any_of(
+        lambda: {"type": "standard", "max_token_length": small(draw, 2, 12)},
+        lambda: {"type": "standard"},
+        lambda: {"type": "whitespace", **draw.some_of({"max_token_length": lambda: small(draw, 1, 12)})},
+        lambda: {"type": draw.one(["keyword", "letter", "lowercase"])},
+        lambda: {
+            "type": "pattern",
+            **pattern(draw),
+            **draw.some_of({"group": lambda: draw.one([-1, 0, "0"])}),
+        },
+        lambda: {"type": "pattern", "pattern": "([a-c])([a-z]*)", "group": draw.one([-1, 0, 1, 2, "2"])},
+        lambda: {
+            "type": "simple_pattern",
+            "pattern": draw.one(
+                ["[a-z]{2}", "[^ ]+", "th", "[A-Za-z0-9]+", "a[bc]{1,2}", "[^a][^b]", "[^ ][a-z]{2,}"]
+            ),
+        },
+    )
+
+
+def stopwords(draw: Draw) -> Any:
+    """A list of stop words, as settings may give it."""
+    return draw.any_of(
+        lambda: draw.one(
+            ["_english_", "_none_", ["_english_"], ["_none_"], ["the", "a"], [], [True, 5], "the,,a", " a "]
+        ),
+        lambda: draw.several(lambda: draw.one(WORDS), 5),
+    )
+
+
+def filter_(draw: Draw) -> Settings:
+    """Settings of a token filter."""
+    return draw.any_of(
+        lambda: {"type": draw.one(["lowercase", "asciifolding", "trim", "porter_stem"])},
+        lambda: {
+            "type": "stop",
+            **draw.some_of({"stopwords": lambda: stopwords(draw), "ignore_case": lambda: flag(draw)}),
+        },
+        lambda: {
+            "type": "stemmer",
+            "language": draw.one(
+                ["english", "porter", "porter2", "minimal_english", "possessive_english", "English"]
+            ),
+        },
+        lambda: {"type": "snowball", "language": "English"},
+        lambda: {
+            "type": "length",
+            **draw.some_of({"min": lambda: small(draw, 0, 3), "max": lambda: small(draw, 3, 10)}),
+        },
+        lambda: {"type": "truncate", "length": small(draw, 1, 6)},
+        lambda: {"type": "unique", **draw.some_of({"only_on_same_position": lambda: flag(draw)})},
+        lambda: shingle(draw),
+        lambda: grams(draw, "ngram", 1),
+        lambda: grams(draw, "edge_ngram", 3),
+        lambda: {
+            "type": "keyword_marker",
+            "keywords": draw.several(lambda: draw.one(WORDS), 4),
+            **draw.some_of({"ignore_case": lambda: flag(draw)}),
+        },
+        lambda: {
+            "type": "keyword_marker",
+            "keywords_pattern": draw.one(["[a-z]{5,}", ".*s", r"\w+es", "(?i)THE"]),
+        },
+        lambda: {"type": "stemmer_override", "rules": draw.several(lambda: draw.one(OVERRIDES), 3)},
+        lambda: {
+            "type": "pattern_replace",
+            **pattern(draw, replacement=draw.one(REPLACEMENTS)),
+            **draw.some_of({"all": lambda: flag(draw)}),
+        },
+    )
+
+
+def shingle(draw: Draw) -> Settings:
+    """Settings of a `shingle` filter."""
+    shortest = draw.number(2, 4)
+    return {
+        "type": "shingle",
+        "min_shingle_size": shortest,
+        "max_shingle_size": shortest + draw.number(0, 2),
+        **draw.some_of(
+            {
+                "output_unigrams": lambda: flag(draw),
+                "output_unigrams_if_no_shingles": lambda: flag(draw),
+                "token_separator": lambda: draw.one(["", " ", "_+_"]),
+                "filler_token": lambda: draw.one(["_", "", "filler"]),
+            }
+        ),
+    }
+
+
+def grams(draw: Draw, type_: str, range_: int) -> Settings:
+    """Settings of an n-gram filter."""
+    low = draw.number(1, 4)
+    more = draw.some_of({"preserve_original": lambda: flag(draw)})
+    return {"type": type_, "min_gram": low, "max_gram": low + range_, **more}
+
+
+def synonym(draw: Draw) -> Settings:
+    """Settings of a `synonym` filter."""
+    rules = draw.several(lambda: draw.one(RULES), 6)
+    return {"type": "synonym", "synonyms": rules, **draw.some_of({"expand": lambda: flag(draw)})}
+
+
+def analyzer(draw: Draw) -> Settings:
+    """The definition of a custom analyzer, its pieces in place, as `_analyze` takes it."""
+    return {
+        "char_filter": draw.several(lambda: char_filter(draw), 2),
+        "tokenizer": tokenizer(draw),
+        "filter": draw.several(lambda: filter_(draw), 4),
+    }
+
+
+def with_synonyms(draw: Draw) -> Settings:
+    """An analyzer with synonyms, and whatever may follow them."""
+    after = [
+        {"type": "ngram"},
+        {"type": "edge_ngram", "max_gram": 2},
+        {"type": "unique"},
+        {"type": "truncate", "length": 2},
+    ]
+    return {
+        "char_filter": [],
+        "tokenizer": {"type": "whitespace"},
+        "filter": [
+            *([{"type": "stop", "stopwords": ["is", "can't"]}] if draw.chance(0.5) else []),
+            synonym(draw),
+            {"type": "stop", "stopwords": ["red"]},
+            *([draw.one(after)] if draw.chance(0.5) else []),
+        ],
+    }
+
+
+def with_html(draw: Draw) -> Settings:
+    """An analyzer of HTML."""
+    after: list[Settings] = [
+        {"type": "html_strip"},
+        {"type": "mapping", "mappings": ["word => longer", "\\n => ", "x => "]},
+        {"type": "pattern_replace", "pattern": "x", "replacement": ""},
+    ]
+    strip = {"type": "html_strip", "escaped_tags": draw.several(lambda: draw.one(ESCAPED_TAGS), 4)}
+    return {
+        "char_filter": [strip, *([draw.one(after)] if draw.chance(0.5) else [])],
+        "tokenizer": draw.any_of(
+            lambda: {"type": draw.one(["keyword", "whitespace", "standard", "letter"])},
+            lambda: {"type": "standard", "max_token_length": draw.number(2, 6)},
+        ),
+        "filter": [],
+    }
+
+
+def _escaped(text: str) -> str:
+    """A side of a mapping rule, written with escapes only."""
+    units = text.encode("utf-16-be")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

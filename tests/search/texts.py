@@ -1,0 +1,61 @@
+"""Words, characters and texts that analyzers find hard."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+
+from tests.search.drawing import Draw
+
+# fmt: off
+SPECIAL: list[str] = [
+    *"aàAÀİIıſßσςΣǅﬁ¼²٣१אבكฟกຟ가アーｱあ漢字々〇_-'’＇.,:;\"!?#*&|\\$^{}()[]<>/=+~`@%0129", *" \t\n\r\x0b\x0c\x1c",
+    *"\u0301\u200d\u200b\ufe0e\ufe0f\u20e3\u00a0\u2028\x85\u00ad\ufeff\ufffd", *"😀👩👨🏽🇩🇪🏴𝐀𝔸🂡❤𐐀𑀓",
+]
+WORDS = [
+    "the", "The", "a", "running", "foxes", "Foxes'", "dog's", "dogs", "wi-fi", "e.g.", "can't", "flies", "ponies",
+    "agreed", "hopping", "generalization", "sky", "news", "skies", "organist", "added", "relational", "is", "of",
+    r"\frac", r"\mathbb R", "$x^2$", "{{eqn}}", "[[Definition:Set|set]]", "I", "Ph.D.", "3.14", "1,000", "x_1",
+    "a" * 254, "b" * 255, "c" * 256, "d" * 700, "é" * 256, "😀" * 200, "𝐀" * 300, "_" * 300, "united", "states",
+    "_none_", "true", "5", "a😀", "ab😀c", "abcde😀", "x😀y😀",
+]
+MARKUP = [
+    *("<", ">", "</", "/>", "=", "'", '"', "\\", "\\'", '\\"', "--", "&", "&#", ";", " ", "\n", "\xa0", "\x1c", "\x85"),
+    *("&amp;", "&amp", "&lt;", "&nbsp;", "&eacute;", "&COPY;", "&Copy;", "&apos;", "&bogus;", "&#65;", "&#x41;"),
+    *("&#x1F600;", "&#xD83D;", "&#xDE00;", "&#xDE00", "&#55357;", "&#56832;", "&#56320;", "&#55٢96;", "&#55𝟐96;"),
+    *("&#1114111;", "&#1114112;", "&#x110000;", "&#xFFFFF;", "&#0065;", "&#00000065;"),
+    *("<b>", "</b>", "<p>", "</p >", "<br>", "<br/>", "</br>", "< br >", "<BR", "<brx>", '<br="', "<code>", "</code>"),
+    *('<div class="a b">', "<a href='x>y'>", '<a href="x>y">', " a='", ' b = "', "onclick='", "<foo", "</foo", "<foo "),
+    *("<!--", "-->", "<!--#", "<!-->", "<!", "<!DOCTYPE html>", "<![CDATA[", "]]>", "<?", "?>", "<?xml ?>"),
+    *("<script>", '<script src="a>b">', "</script>", "< /script>", "</ SCRIPT >", "<script", "<style>", "</style>"),
+    *("<style ", "<ſcript>", "<scrİpt>", "<\u212abd>", "</kbd>", "<é>", "<x:y.z->", "<_a>", "<-a>", "<𝐀>"),
+    *("<a𝐀 b='<'>", "x", "word", "😀", "é", "1x", "foxes", "the"),
+]
+# fmt: on
+
+
+@cache
+def _assigned() -> str:
+    """The characters that every Java since 21 and every Python since 3.11 know."""
+    codes = [*range(0x3000), *range(0xA000, 0xAC80), *range(0xF900, 0x13000), *range(0x1D000, 0x20000)]
+    return "".join(chr(code) for code in codes if unicodedata.category(chr(code)) not in ("Cs", "Cn", "Co"))
+
+
+def piece(draw: Draw) -> str:
+    """A word, a character, or a blank."""
+    kind = draw.number(0, 6)
+    if kind < 2:
+        return draw.one(WORDS)
+    if kind < 4:
+        return draw.one(SPECIAL)
+    return " " if kind < 6 else draw.one(_assigned())
+
+
+def text(draw: Draw, most: int = 20) -> str:
+    """Words with LaTeX, emoji, combining marks, very long tokens; or nothing."""
+    return "".join(draw.several(lambda: piece(draw), most))
+
+
+def html(draw: Draw, most: int = 24) -> str:
+    """Pieces of HTML in any order: little of it is well-formed, most is markup to somebody."""
+    return "".join(draw.several(lambda: draw.one(MARKUP), most))
