@@ -18,17 +18,22 @@ venv: $(STAMP) ## Create .venv with searchapp and the development tools
 
 # What it takes to run searchapp: the development tools are half as large again, and slower to install.
 # The files that are installed are those whose hashes are known here; searchapp itself is built with what is installed.
-# To compile all of them takes longer than to fetch them, and few are imported.
+# They are compiled by all processors at once, which pip doesn't do: without that each start of the program would compile
+# them again where PYTHONDONTWRITEBYTECODE is set, as containers often do.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+
 $(RUNS): pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "searchapp needs Python 3.11 or newer and $(PYTHON) is older: make PYTHON=python3.12" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --no-compile --require-hashes -r requirements.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(COMPILE)
 	touch $@
 
 $(STAMP): $(RUNS) requirements-dev.txt
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes -r requirements-dev.txt
+	$(COMPILE)
 	touch $@
 
 demo: $(RUNS) ## Run the demonstration: no server, no network
