@@ -72,8 +72,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     data = parser.parse_args().data
-    documents = list(TASK.documents(data, Problems()))
-    path = TASK.split_files(data, "train")[0]
+    documents = list(TASK.collection(data).documents.read(Problems()))
+    path = TASK.collection(data).split_files("train")[0]
     known = {document.id for document in documents}
     questions = [each for each in read_questions(path, Problems(), known, solved=True) if each.gold]
     gold = {each.id.lower(): {fact.lower(): roles for fact, roles in each.gold.items()} for each in questions}

@@ -27,7 +27,7 @@ from typing import Any
 
 from searchapp import tasks
 from searchapp.formats import trec
-from searchapp.tasks.base import Grades, Task
+from searchapp.tasks.base import Grades, Part, Task
 
 SEARCHAPP = str(Path(sys.executable).with_name("searchapp"))
 
@@ -111,7 +111,9 @@ class Half:
 def measured(bench: Bench, seeds: range) -> list[Half]:
     """Both halves of each of several random divisions."""
     name = bench.task.name
-    gold = bench.task.gold_grades(bench.task.gold_files(bench.data, bench.split), bench.data, bench.split)
+    collection = bench.task.collection(bench.data)
+    part = Part(collection, bench.split)
+    gold = bench.task.official.grades(collection.gold_files(bench.split), part)
     bench.run("--quiet", "index", name, "--data", str(bench.data))
     bm25, neighbours = (bench.rank(recipe, recipe) for recipe in ("bm25", "neighbours"))
     topics = sorted(topic for topic, grades in gold.items() if any(grades.values()))

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from searchapp import resources, tasks
+from searchapp import tasks
+from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
 from searchapp.engines.base import Engine
 from searchapp.evaluation import nlps
 from searchapp.evaluation.base import ScorerOptions
-from searchapp.evaluation.evaluate import Evaluation, GoldSource, evaluate
 from searchapp.formats.problems import Problems
 from searchapp.indexing import index_task, open_index, read_examples
 from searchapp.model import Example, Topic
@@ -22,7 +22,7 @@ from searchapp.progress import Silent
 from searchapp.ranking import recipes
 from searchapp.ranking.search import SearchResult, search
 from searchapp.runs.make import RunRequest, make_run
-from searchapp.tasks.base import Task
+from searchapp.tasks.base import Collection, Task
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -47,11 +47,16 @@ SOLVED = "train"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample collection: the task that it is of, its folder, and the split whose topics are ranked."""
+    """A sample collection: the task that it is of, its files, and the split whose topics are ranked."""
 
     task: Task
-    data: Path
+    collection: Collection
     split: str
+
+    @property
+    def data(self) -> Path:
+        """Its folder."""
+        return self.collection.folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +76,23 @@ def samples() -> list[Sample]:
 
 
 def _sample(task: Task) -> Sample:
-    data = SAMPLES / task.name
-    there = (split for split in task.splits if all(file.exists() for file in task.split_files(data, split)))
-    return Sample(task, data, next(split for split in there if split != SOLVED))
+    collection = task.collection(SAMPLES / task.name)
+    there = (
+        split for split in task.info.splits if all(file.exists() for file in collection.split_files(split))
+    )
+    return Sample(task, collection, next(split for split in there if split != SOLVED))
 
 
 def indexed(sample: Sample, engine: Engine) -> int:
     """Index a sample; returns the number of its documents."""
-    return index_task(sample.task, engine, sample.data, Silent()).info.documents
+    return index_task(sample.task, engine, sample.collection, Silent()).info.documents
 
 
 def found(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchResult]:
     """What a person finds who types some words."""
     task = sample.task
-    recipe = recipes.load(task.name, task.search_recipe)
-    return search(open_index(task, engine), resources.index_mapping(task.mapping), recipe, words, size)
+    recipe = recipes.load(task.recipe_book(), task.info.search_recipe)
+    return search(open_index(task, engine), task.index_mapping(), recipe, words, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +121,7 @@ def compared(sample: Sample, engine: Engine, folder: Path) -> Compared:
         plain,
         learning,
         scored(LEARNING, {"direct": DIRECT}) if is_behind else None,
-        len(read_examples(sample.task, sample.data, sample.split, Silent())),
+        len(read_examples(sample.task, sample.collection, sample.split, Silent())),
     )
 
 
@@ -126,11 +133,11 @@ def learned(sample: Sample, engine: Engine, folder: Path) -> Learned:
         engine: where the sample is indexed
         folder: where runs may be written
     """
-    (gold_file,) = sample.task.gold_files(sample.data, sample.split)
+    (gold_file,) = sample.collection.gold_files(sample.split)
     gold = nlps.honest_qrels(nlps.read_gold(gold_file))
-    topics = sample.task.topics(sample.data, sample.split, Problems())
+    topics = sample.collection.topics(sample.split, Problems())
     judged = tuple(topics[::2])
-    examples = tuple(sample.task.judged_example(topic, gold[topic.id], sample.data) for topic in judged)
+    examples = tuple(sample.collection.judged_example(topic, gold[topic.id]) for topic in judged)
     before = _evaluation(sample, engine, folder / "before", LEARNING)
     after = _evaluation(sample, engine, folder / "after", LEARNING, examples)
     others = [topic.id for topic in topics if topic not in judged]
@@ -152,10 +159,10 @@ def _evaluation(
 ) -> Evaluation:
     task = sample.task
     request = RunRequest(
-        sample.data,
+        sample.collection,
         sample.split,
-        recipes.load(task.name, recipe, overrides),
-        task.default_depth,
+        recipes.load(task.recipe_book(), recipe, overrides),
+        task.info.default_depth,
         "searchapp-demo",
         judged=judged,
     )

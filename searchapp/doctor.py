@@ -176,7 +176,7 @@ def _file_check(engine: EmbeddedEngine, name: str, progress: Progress) -> Check 
     try:
         info = engine.verify(name, progress)
     except Damaged as error:
-        task = next((one for one in tasks.names() if name in tasks.load(one).index_names), name)
+        task = next((one for one in tasks.names() if name in tasks.load(one).info.index_names), name)
         finding = f"damaged ({error.problem}): build it again with `searchapp index {task} --data DIR`"
         return Check(f"files of {name}", Verdict.failed, finding)
     except SearchappError as error:
@@ -217,13 +217,13 @@ def _agreement(settings: Settings) -> Check:
 
 
 def _trial_rankings(engine: Engine, task: Task) -> tuple[Ranking, ...]:
-    data = SAMPLES / task.name
-    recipe = recipes.load(task.name, task.default_recipe)
+    collection = task.collection(SAMPLES / task.name)
+    recipe = recipes.load(task.recipe_book(), task.info.default_recipe)
     try:
-        index_task(task, engine, data, Silent())
-        topics = task.topics(data, "dev", Problems())
+        index_task(task, engine, collection, Silent())
+        topics = collection.topics("dev", Problems())
         ranker = Ranker(recipe, Inputs(engine.open(task.name)))
-        return ranker.rank(topics, task.default_depth, "doctor").rankings
+        return ranker.rank(topics, task.info.default_depth, "doctor").rankings
     finally:
         _quietly(lambda: engine.remove(task.name))
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from searchapp import tasks
 from searchapp.engines.base import Engine, State, StoredVersion
 from searchapp.errors import UsageError
 from searchapp.indexing import EXAMPLES
 from searchapp.names import meant
+from searchapp.tasks import catalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def versions(engine: Engine) -> list[StoredVersion]:
 def task_of(version: StoredVersion) -> str:
     """The name of the task that an index belongs to, with that of the split for solved topics of an own task."""
     name = version.name.removeprefix(EXAMPLES)
-    return _shipped(name) or name.removeprefix(tasks.OWN)
+    return _shipped(name) or name.removeprefix(catalogue.OWN)
 
 
 def remedy(name: str, owner: str = "") -> str:
@@ -73,11 +73,11 @@ def named(stored: Iterable[StoredVersion], names: Iterable[str]) -> dict[str, li
 
 def _is_ours(name: str) -> bool:
     inner = name.removeprefix(EXAMPLES)
-    own = inner.removeprefix(tasks.OWN)
+    own = inner.removeprefix(catalogue.OWN)
     return _shipped(inner) is not None or (own != inner and _shipped(own) is None)
 
 
 def _shipped(name: str) -> str | None:
     """The shipped task that an index belongs to, by a name that is the task's or begins with it."""
-    found = [one for one in tasks.names() if name == one or name.startswith(f"{one}-")]
+    found = [one for one in catalogue.names() if name == one or name.startswith(f"{one}-")]
     return max(found, key=len, default=None)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from searchapp.digests import DocumentsDigest, digest_json
-from searchapp.engines.base import Advance, Engine, Index, IndexInfo, IndexSpec
+from searchapp.engines.base import Engine, Index, IndexInfo, IndexSpec
 from searchapp.errors import BeingBuilt, DataError, EngineRefused, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
-from searchapp.progress import Progress
-from searchapp.tasks.base import Task
+from searchapp.progress import Advance, Progress
+from searchapp.tasks.base import Collection, Task
 
 T = TypeVar("T")
 
@@ -67,16 +67,16 @@ class IndexOutcome:
 def index_task(
     task: Task,
     engine: Engine,
-    data: Path,
+    collection: Collection,
     progress: Progress,
     *,
     shards: int = 1,
     rebuild: bool = False,
     lenient: bool = False,
 ) -> IndexOutcome:
-    """Make the indexes of a task serve the documents of the folder `data`.
+    """Make the indexes of a task serve the documents of a collection.
 
-    Everything in the folder is read and checked before the engine is asked for anything: with invalid files
+    Everything in its folder is read and checked before the engine is asked for anything: with invalid files
     nothing is indexed. An index of the same mapping, documents and shards is left alone unless `rebuild`, or unless
     it does not hold what it was built from; one of splits that the folder does not have is removed.
 
@@ -91,13 +91,15 @@ def index_task(
             "the embedded engine has no shards: leave out --shards, or choose --engine elasticsearch"
         )
     problems = Problems(lenient=lenient)
-    names = _names(task, data)
-    seen = _read_all(task, data, names, problems, progress)
+    names = _names(task, collection)
+    seen = _read_all(task, collection, names, problems, progress)
     problems.raise_if_any(lenient_advice(problems))
     if not all(documents.count for documents in seen.values()):
-        raise DataError(f"{data} has no document that could be indexed: what is indexed already stays")
+        raise DataError(
+            f"{collection.folder} has no document that could be indexed: what is indexed already stays"
+        )
     mapping = task.index_mapping()
-    serving = {name: engine.index_info(name) for name in task.index_names}
+    serving = {name: engine.index_info(name) for name in task.info.index_names}
     for info in serving.values():
         if info is not None and info.owner != _owner(task) and not rebuild:
             raise UsageError(
@@ -113,13 +115,13 @@ def index_task(
             indexes.append(ServingIndex(info, built=False))
             continue
         spec = IndexSpec(mapping, documents.count, digest, documents.hexdigest(), shards, _owner(task))
-        # Read again instead of kept: the documents of a large collection need not fit into memory.
-        again = _Again(task, data, name, documents)
+        # Asked for again instead of kept: the documents of a large collection need not fit into memory.
+        again = _Again(collection, name, documents)
         indexes.append(_build(engine, name, spec, info, again, "indexing", progress))
     removed = tuple(name for name, info in serving.items() if info is not None and name not in seen)
     for name in removed:
         engine.remove(name)
-    return IndexOutcome(tuple(indexes), problems, missing_files(task, data), removed)
+    return IndexOutcome(tuple(indexes), problems, missing_files(task, collection), removed)
 
 
 def _build(
@@ -155,46 +157,46 @@ def _build(
                 time.sleep(PAUSE_SECONDS)
 
 
-def missing_files(task: Task, data: Path) -> tuple[Path, ...]:
-    """The files of a task's topics and gold that a folder does not have."""
-    files = (file for split in task.splits for file in task.split_files(data, split))
+def missing_files(task: Task, collection: Collection) -> tuple[Path, ...]:
+    """The files of a task's topics and gold that a collection does not have."""
+    files = (file for split in task.info.splits for file in collection.split_files(split))
     return tuple(file for file in dict.fromkeys(files) if not file.exists())
 
 
-def _names(task: Task, data: Path) -> tuple[str, ...]:
-    """The names of the indexes that a folder has documents for, the largest first."""
+def _names(task: Task, collection: Collection) -> tuple[str, ...]:
+    """The names of the indexes that a collection has documents for, the largest first."""
     there = {
-        task.index_of(data, split)
-        for split in task.splits
-        if any(file.exists() for file in task.split_files(data, split))
+        collection.index_of(split)
+        for split in task.info.splits
+        if any(file.exists() for file in collection.split_files(split))
     }
-    return tuple(name for name in task.index_names if name in there) or (task.index_name,)
+    return tuple(name for name in task.info.index_names if name in there) or (task.info.index_name,)
 
 
 def _read_all(
-    task: Task, data: Path, names: Sequence[str], problems: Problems, progress: Progress
+    task: Task, collection: Collection, names: Sequence[str], problems: Problems, progress: Progress
 ) -> dict[str, DocumentsDigest]:
     """Read every file of the task that is there, for its problems; returns the digest of each index's documents."""
     seen = {name: DocumentsDigest() for name in names}
     with progress.stage("reading documents") as advance:
         for place, (name, digest) in enumerate(seen.items()):
             # The first index has all documents, so that the problems of the others are known already.
-            documents = task.documents_of(data, name, Problems(lenient=True) if place else problems)
+            documents = collection.indexes[name].read(Problems(lenient=True) if place else problems)
             for _document in _counted(digest.watch(documents), advance):
                 pass
     with progress.stage("checking topics") as advance:
         # Splits that lie in the same files, such as folds, are checked once, by the first of them.
-        splits = {tuple(task.split_files(data, split)): split for split in reversed(task.splits)}
+        splits = {tuple(collection.split_files(split)): split for split in reversed(task.info.splits)}
         for files, split in reversed(splits.items()):
             if any(file.exists() for file in files):
-                advance(task.check_split(data, split, problems))
+                advance(collection.check_split(split, problems))
     return seen
 
 
 def index_examples(
     task: Task,
     engine: Engine,
-    data: Path,
+    collection: Collection,
     split: str,
     progress: Progress,
     judged: Sequence[Example] = (),
@@ -212,13 +214,13 @@ def index_examples(
     mapping = task.examples_index_mapping()
     if mapping is None:
         raise DataError(f"{task.reference} has no solved topics to rank by: choose another recipe")
-    examples = read_examples(task, data, split, progress, judged, problems)
+    examples = read_examples(task, collection, split, progress, judged, problems)
     documents = [Document(one.topic.id, one.topic.text, one.topic.fields) for one in examples]
     seen = DocumentsDigest()
     for _document in seen.watch(documents):
         pass
     digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": seen.hexdigest()})
-    name = examples_name(task.index_name, split, judged=bool(judged))
+    name = examples_name(task.info.index_name, split, judged=bool(judged))
     spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), owner=_owner(task))
     return _examples_index(engine, name, spec, documents, progress), examples
 
@@ -246,7 +248,7 @@ def _examples_index(
 
 def read_examples(
     task: Task,
-    data: Path,
+    collection: Collection,
     split: str,
     progress: Progress,
     judged: Sequence[Example] = (),
@@ -260,14 +262,16 @@ def read_examples(
     """
     problems = Problems() if problems is None else problems
     with progress.stage("reading solved topics") as advance:
-        examples = list(_counted(task.examples(data, split, problems), advance))
+        examples = list(_counted(collection.examples(split, problems), advance))
     problems.raise_if_any(lenient_advice(problems))
     known = {one.topic.id: one for one in examples} | {one.topic.id: one for one in judged}
     # Where people found nothing relevant there is no answer, and the topic would only keep out others that have one.
     without = {one.topic.id for one in judged if not one.gold}
     examples = [one for topic, one in known.items() if topic not in without]
     if not examples:
-        raise DataError(f"{data} has no solved topics for {task.reference} {split}: choose another recipe")
+        raise DataError(
+            f"{collection.folder} has no solved topics for {task.reference} {split}: choose another recipe"
+        )
     return examples
 
 
@@ -290,11 +294,11 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
         EngineRefused: there is no index, or it was made with another mapping or for another task file.
     """
     if name is None:
-        *larger, _last = task.index_names
-        name = next((one for one in larger if engine.index_info(one)), task.index_name)
+        *larger, _last = task.info.index_names
+        name = next((one for one in larger if engine.index_info(one)), task.info.index_name)
     if name != task.name and engine.index_info(name) is None:  # the engine knows the index's name only
         command = f"`searchapp index {task.reference}`"
-        if name != task.index_name:
+        if name != task.info.index_name:
             raise EngineRefused(
                 f"there is no index {name}, which this split needs: make it with {command}, from a folder that has "
                 "the split's files"
@@ -310,22 +314,23 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
         )
     if index.info.mapping_digest != digest_json(task.index_mapping()):
         raise EngineRefused(
-            f"{index.info.version} was made with another version of the mapping {task.mapping}: "
+            f"{index.info.version} was made with another version of the mapping {task.info.mapping}: "
             f"make it anew with `searchapp index {task.reference}`"
         )
     return index
 
 
-def require_documents(task: Task, index: Index, data: Path) -> None:
-    """Make sure that an index holds the documents of a folder that it should.
+def require_documents(task: Task, index: Index, collection: Collection) -> None:
+    """Make sure that an index holds the documents of a collection that it should.
 
     Raises:
         DataError: it holds others.
     """
     seen = DocumentsDigest()
-    for _document in seen.watch(task.documents_of(data, index.info.name, Problems(lenient=True))):
+    for _document in seen.watch(collection.indexes[index.info.name].read(Problems(lenient=True))):
         pass
     if seen.hexdigest() != index.info.documents_digest:
+        data = collection.folder
         raise DataError(
             f"{index.info.version} holds {index.info.documents:,} documents that are not the {seen.count:,} in "
             f"{data}: make it anew with `searchapp index {task.reference} --data {data}`"
@@ -334,7 +339,7 @@ def require_documents(task: Task, index: Index, data: Path) -> None:
 
 def _owner(task: Task) -> str:
     """Whose the index of a task is: the name of a shipped task says it, but names that people give may meet."""
-    return "" if task.file is None else str(task.file.resolve())
+    return "" if task.info.file is None else str(task.info.file.resolve())
 
 
 def _of_another(task: Task, info: IndexInfo) -> str:
@@ -350,15 +355,16 @@ def _counted(items: Iterator[T], advance: Advance) -> Iterator[T]:
 class _Again:
     """The documents of an index on their next reading; it ends with an error if they are not those of the first."""
 
-    def __init__(self, task: Task, data: Path, name: str, seen: DocumentsDigest) -> None:
-        self._task = task
-        self._data = data
+    def __init__(self, collection: Collection, name: str, seen: DocumentsDigest) -> None:
+        self._collection = collection
         self._name = name
         self._seen = seen
 
     def __iter__(self) -> Iterator[Document]:
         again = DocumentsDigest()
-        documents = self._task.documents_of(self._data, self._name, Problems(lenient=True))
+        documents = self._collection.indexes[self._name].read(Problems(lenient=True))
         yield from again.watch(documents)
         if again.hexdigest() != self._seen.hexdigest():
-            raise DataError(f"the files in {self._data} changed while they were indexed: index again")
+            raise DataError(
+                f"the files in {self._collection.folder} changed while they were indexed: index again"
+            )

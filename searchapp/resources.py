@@ -34,6 +34,10 @@ def index_mapping(name: str) -> dict[str, Any]:
     return read_json(folder("index_mappings") / f"{name}.json")
 
 
+GENERAL = "text"
+"""The folder of templates and recipes that need nothing of a task but text."""
+
+
 def query_template(task: str, name: str) -> dict[str, Any]:
     """The search body with placeholders `query_templates/<task>/<name>.json`."""
     return read_json(folder("query_templates") / task / f"{name}.json")

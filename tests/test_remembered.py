@@ -10,6 +10,8 @@ import pytest
 from searchapp import remembered, tasks
 from searchapp.errors import DataError, SearchappError
 from searchapp.remembered import FILE, folders, remember
+from searchapp.tasks.folders import data_folder
+from searchapp.tasks.folders import remember as remember_folder
 
 
 def test_a_folder_is_remembered_until_another_one_is(tmp_path: Path) -> None:
@@ -90,12 +92,12 @@ def test_what_is_given_comes_before_what_is_remembered_and_that_before_what_was_
     fetched = home / "data" / "nlps"
     for folder in (given, last, fetched):
         folder.mkdir(parents=True)
-    assert tasks.data_folder(task, home) == fetched
-    assert tasks.remember_folder(task, home, last)
-    assert tasks.data_folder(task, home) == last
-    assert tasks.data_folder(task, home, given) == given
-    assert tasks.data_folder(tasks.load("checkthat"), home) == home / "data" / "checkthat"
-    assert tasks.remember_folder(task, home, fetched)  # back to where they are anyway: nothing to remember
+    assert data_folder(task, home) == fetched
+    assert remember_folder(task, home, last)
+    assert data_folder(task, home) == last
+    assert data_folder(task, home, given) == given
+    assert data_folder(tasks.load("checkthat"), home) == home / "data" / "checkthat"
+    assert remember_folder(task, home, fetched)  # back to where they are anyway: nothing to remember
     assert remembered.folders(home) == {}
 
 
@@ -107,17 +109,17 @@ def test_own_tasks_of_one_name_are_told_apart_by_their_files(tmp_path: Path) -> 
         file.write_text('name = "same"\n[documents]\nfile = "d.jsonl"\n')
         files.append(file)
     one, two = (tasks.load(str(file)) for file in files)
-    tasks.remember_folder(one, tmp_path, tmp_path)
-    assert tasks.data_folder(one, tmp_path) == tmp_path
-    assert tasks.data_folder(two, tmp_path) == files[1].parent
+    remember_folder(one, tmp_path, tmp_path)
+    assert data_folder(one, tmp_path) == tmp_path
+    assert data_folder(two, tmp_path) == files[1].parent
 
 
 def test_a_remembered_folder_that_is_gone_is_told_as_such(tmp_path: Path) -> None:
     task, folder = tasks.load("nlps"), tmp_path / "data"
     folder.mkdir()
-    tasks.remember_folder(task, tmp_path, folder)
+    remember_folder(task, tmp_path, folder)
     folder.rmdir()
     message = r"/data, from which nlps was last indexed, is not there any more: .* `searchapp index nlps --data DIR`"
     with pytest.raises(DataError, match=message):
-        tasks.data_folder(task, tmp_path)
-    assert tasks.data_folder(task, tmp_path, tmp_path) == tmp_path
+        data_folder(task, tmp_path)
+    assert data_folder(task, tmp_path, tmp_path) == tmp_path

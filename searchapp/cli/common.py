@@ -188,10 +188,10 @@ def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
         DataError: no folder is given, and the remembered one is gone, or none of the files have been fetched.
     """
     from searchapp.fetching.folder import has_data
-    from searchapp.tasks import data_folder
+    from searchapp.tasks.folders import data_folder
 
     folder = data_folder(task, settings.home, data)
-    if data is None and task.file is None and not has_data(folder):
+    if data is None and task.info.file is None and not has_data(folder):
         raise DataError(
             f"there is no data of {task.name} in {folder}: fetch it with `searchapp data get {task.name}`, "
             "or name the folder that it is in with --data"

@@ -162,7 +162,7 @@ def engines(_typed: Typed) -> Iterable[str]:
 @_completer
 def splits(typed: Typed) -> Iterable[str]:
     """The splits of the task."""
-    return typed.task().splits
+    return typed.task().info.splits
 
 
 @_completer
@@ -194,16 +194,16 @@ def analyzers(typed: Typed) -> Iterable[str]:
 @_completer
 def breakdowns(typed: Typed) -> Iterable[str]:
     """What the task's figures can be broken down by."""
-    from searchapp.evaluation.evaluate import ALL
+    from searchapp.app.evaluate import ALL
 
-    known = typed.task().scorer.breakdowns
+    known = typed.task().info.breakdowns
     return [*known, ALL] if known else []
 
 
 @_completer
 def measures(typed: Typed) -> Iterable[str]:
     """What is measured of the task beside its official figures."""
-    return typed.task().measures
+    return typed.task().info.measures
 
 
 @_completer

@@ -162,7 +162,9 @@ def register(app: typer.Typer) -> None:
 
 def _folder(settings: Settings, task: str) -> Path:
     """Where fetched files go when nobody names another folder."""
-    return settings.home / "data" / task
+    from searchapp.tasks.folders import fetched
+
+    return fetched(task, settings.home)
 
 
 def _folder_in_use(settings: Settings, task: str) -> Path:

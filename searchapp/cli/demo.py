@@ -17,10 +17,10 @@ from searchapp.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from searchapp.app.evaluate import Evaluation
     from searchapp.cli.output import Console
     from searchapp.demo import Sample
     from searchapp.engines.base import Engine
-    from searchapp.evaluation.evaluate import Evaluation
 
 FIRST = "nlps"
 """The task that the story begins with, and on whose sample it judges."""
@@ -106,7 +106,9 @@ class _Story:
         )
         for sample in self._samples:
             documents = demo.indexed(sample, self._engine)
-            self._console.print(f"   {sample.task.name:<28}{documents:>4} documents   {sample.task.title}")
+            self._console.print(
+                f"   {sample.task.name:<28}{documents:>4} documents   {sample.task.info.title}"
+            )
 
     def _search(self) -> None:
         from searchapp import demo

@@ -22,8 +22,8 @@ from searchapp.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from searchapp.evaluation.evaluate import Evaluation
-    from searchapp.evaluation.judged import Subject
+    from searchapp.app.evaluate import Evaluation
+    from searchapp.app.judged import Subject
     from searchapp.tasks.base import Grades
 
 
@@ -160,9 +160,9 @@ def register(app: typer.Typer) -> None:
 
         A file that their scorer stops on or refuses has no figure: that is an error with exit code 4.
         """
+        from searchapp.app.evaluate import GoldSource
+        from searchapp.app.evaluate import evaluate as score
         from searchapp.evaluation.base import ScorerOptions
-        from searchapp.evaluation.evaluate import GoldSource
-        from searchapp.evaluation.evaluate import evaluate as score
         from searchapp.evaluation.measures import require_measures
 
         source = GoldSource(
@@ -177,7 +177,7 @@ def register(app: typer.Typer) -> None:
         )
         require_measures(source.measures)
         if judgments or qrels is not None:
-            from searchapp.evaluation.judged import Judgments, Subject, evaluate_judged
+            from searchapp.app.judged import Judgments, Subject, evaluate_judged
 
             if source.gold or source.by:
                 raise UsageError(

@@ -91,11 +91,12 @@ def register(app: typer.Typer) -> None:
         in another order. With --distinct-scores a score that is not below the one before becomes the next float32 below
         it; all others stay as they are.
         """
+        from searchapp.app.evaluate import task_of
         from searchapp.evaluation.base import ScorerOptions
-        from searchapp.evaluation.evaluate import task_of
         from searchapp.files import write_files
         from searchapp.formats import rankings, trec
         from searchapp.runs import directory
+        from searchapp.tasks.base import NoOfficialFile, Part, Submission
 
         if distinct_scores and format_ is not Format.trec:
             raise UsageError("--distinct-scores is for TREC runs: add --format trec")
@@ -108,10 +109,12 @@ def register(app: typer.Typer) -> None:
         writers: Mapping[str, Writer]
         if format_ is Format.official:
             loaded = task_of(stored, task)
-            if shortfall := loaded.official_shortfall(stored.run, ScorerOptions(nearest)):
-                raise DataError(f"{run}: {shortfall}")
             manifest = stored.manifest
-            writers = loaded.official_files(stored.run, data or Path(manifest.data), manifest.split)
+            part = Part(loaded.collection(data or Path(manifest.data)), manifest.split)
+            try:
+                writers = loaded.official.files(Submission(stored.run, part, ScorerOptions(nearest)))
+            except NoOfficialFile as error:
+                raise DataError(f"{run}: {error}") from error
         else:
             written = trec.with_distinct_scores(stored.run) if distinct_scores else stored.run
             writers = {"run": lambda file: write[format_](file, written)}

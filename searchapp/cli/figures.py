@@ -12,9 +12,9 @@ from searchapp.cli.output import stdout_console
 from searchapp.visible import visible
 
 if TYPE_CHECKING:
+    from searchapp.app.evaluate import Evaluation
     from searchapp.cli.output import Console
     from searchapp.evaluation.base import Breakdown
-    from searchapp.evaluation.evaluate import Evaluation
 
 Figures = Mapping[str, float]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from searchapp.engines.base import IndexInfo
     from searchapp.indexing import IndexOutcome
-    from searchapp.tasks.base import Task
+    from searchapp.tasks.base import Collection, Task
 
 
 def register(app: typer.Typer) -> None:
@@ -57,12 +57,12 @@ def register(app: typer.Typer) -> None:
         from searchapp.tasks import load
 
         loaded = load(task)
-        folder = data_of(settings, loaded, data)
+        collection = loaded.collection(data_of(settings, loaded, data))
         with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
             outcome = index_task(
                 loaded,
                 engine,
-                folder,
+                collection,
                 for_person(settings),
                 shards=shards,
                 rebuild=rebuild,
@@ -71,7 +71,7 @@ def register(app: typer.Typer) -> None:
         info, skipped = outcome.info, outcome.problems.skipped
         warn_of_skipped(skipped)
         warn_of_notes(outcome.problems.notes)
-        for line in _lines(loaded, folder, outcome):
+        for line in _lines(loaded, collection, outcome):
             say(settings, line)
         if data is not None:
             _remember(settings, loaded, data)
@@ -88,13 +88,14 @@ def register(app: typer.Typer) -> None:
                     "skipped": len(skipped.problems) if skipped else 0,
                     "indexes": [_described(index.info) for index in outcome.indexes],
                     "removed": list(outcome.removed),
-                    "missing": [data_name(folder, file) for file in outcome.missing],
+                    "missing": [data_name(collection.folder, file) for file in outcome.missing],
                 }
             )
 
 
-def _lines(task: Task, data: Path, outcome: IndexOutcome) -> Iterator[str]:
+def _lines(task: Task, collection: Collection, outcome: IndexOutcome) -> Iterator[str]:
     """What indexing came to, for people."""
+    data = collection.folder
     for index in outcome.indexes:
         info = index.info
         if index.built:
@@ -109,11 +110,13 @@ def _lines(task: Task, data: Path, outcome: IndexOutcome) -> Iterator[str]:
         names = ", ".join(data_name(data, file) for file in outcome.missing)
         lost = [
             split
-            for split in task.splits
-            if any(file in outcome.missing for file in task.split_files(data, split))
+            for split in task.info.splits
+            if any(file in outcome.missing for file in collection.split_files(split))
         ]
         can_not = f"the {'split' if len(lost) == 1 else 'splits'} {', '.join(lost)} can't be ranked"
-        if any(file in outcome.missing for split in task.splits for file in task.example_files(data, split)):
+        if any(
+            file in outcome.missing for split in task.info.splits for file in collection.example_files(split)
+        ):
             can_not += ", nor any other by a recipe that learns from solved topics"
         yield f"note: {data} has no {names}: {can_not}"
 
@@ -130,10 +133,10 @@ def _described(info: IndexInfo) -> dict[str, object]:
 
 def _remember(settings: Settings, task: Task, data: Path) -> None:
     """Let the other commands find the files; that it is not possible is no reason to call the index a failure."""
-    from searchapp.tasks import remember_folder
+    from searchapp.tasks import folders
 
     try:
-        if remember_folder(task, settings.home, data):
+        if folders.remember(task, settings.home, data):
             say(settings, f"{task.name}: its files are looked for in {data.resolve()} from now on")
     except SearchappError as error:
         warn(f"the folder must be named with --data again: {error}")

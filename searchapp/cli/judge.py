@@ -123,7 +123,7 @@ def register(app: typer.Typer) -> None:
         loaded = load(task)
         name = _annotator(annotator)
         assigned = None if assignment is None else assignments.read(assignment)
-        own = keys.load(settings.home, loaded.grades)
+        own = keys.load(settings.home, loaded.info.grades)
         author = Author(name, kind, Channel.plain if simple else Channel.interface)
         together = settings.shared if shared is None else shared
         with (
@@ -142,7 +142,7 @@ def register(app: typer.Typer) -> None:
             for note in material.notes:
                 warn(note)
             if depth is None:
-                most = None if material.is_pool else loaded.judging_depth
+                most = None if material.is_pool else loaded.info.judging_depth
             desk = Desk(
                 Session(log, loaded.name, author),
                 topics,
@@ -177,7 +177,7 @@ def register(app: typer.Typer) -> None:
             log.damage.report = warn
             for words in (*desk.session.news, *material.news):
                 warn(words)
-            for line in summed_up(summary(desk), loaded.grades):
+            for line in summed_up(summary(desk), loaded.info.grades):
                 say(settings, line)
             left = desk.session.waiting
             say(

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from searchapp.engines.base import Advance
-from searchapp.progress import Progress, Silent
+from searchapp.progress import Advance, Progress, Silent
 from searchapp.settings import Settings
 
 

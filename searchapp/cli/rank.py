@@ -18,7 +18,7 @@ from searchapp.settings import Settings
 
 if TYPE_CHECKING:
     from searchapp.model import Example
-    from searchapp.tasks.base import Task
+    from searchapp.tasks.base import Collection, Task
 
 
 def register(app: typer.Typer) -> None:
@@ -89,16 +89,18 @@ def register(app: typer.Typer) -> None:
 
         loaded = load(task)
         directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
-        chosen = recipes.load(loaded.recipe_book(), recipe or loaded.default_recipe, _parameters(set_ or []))
-        folder = data_of(settings, loaded, data)
+        chosen = recipes.load(
+            loaded.recipe_book(), recipe or loaded.info.default_recipe, _parameters(set_ or [])
+        )
+        collection = loaded.collection(data_of(settings, loaded, data))
         judged: tuple[Example, ...] = ()
         if with_judgments:
-            judged = _judged(settings, loaded, folder, split, Folding(rule, annotator), log)
+            judged = _judged(settings, loaded, collection, split, Folding(rule, annotator), log)
         request = RunRequest(
-            data=folder,
+            collection=collection,
             split=split,
             recipe=chosen,
-            depth=depth or loaded.default_depth,
+            depth=depth or loaded.info.default_depth,
             tag=tag or f"searchapp-{chosen.name}",
             lenient=lenient,
             judged=judged,
@@ -132,7 +134,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _judged(
-    settings: Settings, task: Task, data: Path, split: str, folding: Folding, log: Path | None
+    settings: Settings, task: Task, collection: Collection, split: str, folding: Folding, log: Path | None
 ) -> tuple[Example, ...]:
     """The split's topics that people have judged, as solved ones."""
     from searchapp.formats.problems import Problems
@@ -143,8 +145,8 @@ def _judged(
         require_known(folding.annotators, view, task.name)
         grades = judged(view, folding).grades
     examples = tuple(
-        task.judged_example(topic, grades[topic.id], data)
-        for topic in task.topics(data, split, Problems(lenient=True))
+        collection.judged_example(topic, grades[topic.id])
+        for topic in collection.topics(split, Problems(lenient=True))
         if topic.id in grades
     )
     if not examples:

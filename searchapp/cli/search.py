@@ -62,7 +62,7 @@ def register(app: typer.Typer) -> None:
         if not words.strip():
             raise UsageError("there are no words to search for: put them in quotes after the task")
         loaded = load(task)
-        chosen = recipes.load_for_words(loaded.recipe_book(), recipe or loaded.search_recipe)
+        chosen = recipes.load_for_words(loaded.recipe_book(), recipe or loaded.info.search_recipe)
         mapping = loaded.index_mapping()
         with closing(open_engine(settings)) as engine:
             index = open_index(loaded, engine)

@@ -61,13 +61,13 @@ def register(app: typer.Typer) -> None:
         if as_json:
             described = _described(settings, loaded, indexed)
             further = {
-                "default_recipe": loaded.default_recipe,
-                "search_recipe": loaded.search_recipe,
-                "depth": loaded.default_depth,
-                "judging_depth": loaded.judging_depth,
-                "grades": list(loaded.grades),
-                "measures": list(loaded.measures),
-                "breakdowns": list(loaded.scorer.breakdowns),
+                "default_recipe": loaded.info.default_recipe,
+                "search_recipe": loaded.info.search_recipe,
+                "depth": loaded.info.default_depth,
+                "judging_depth": loaded.info.judging_depth,
+                "grades": list(loaded.info.grades),
+                "measures": list(loaded.info.measures),
+                "breakdowns": list(loaded.info.breakdowns),
             }
             print_json({**described, **further})
             return
@@ -135,13 +135,13 @@ def _described(settings: Settings, task: Task, indexed: Mapping[str, int]) -> di
     folder, remembered = _folder(settings, task)
     return {
         "task": task.name,
-        "file": None if task.file is None else str(task.file),
-        "title": task.title,
-        "about": task.about,
-        "splits": list(task.splits),
+        "file": None if task.info.file is None else str(task.info.file),
+        "title": task.info.title,
+        "about": task.info.about,
+        "splits": list(task.info.splits),
         "recipes": recipes.names(task.recipe_book()),
-        "mapping": task.mapping,
-        "official": {"measure": task.official_measure, "file": task.official_file},
+        "mapping": task.info.mapping,
+        "official": {"measure": task.info.official_measure, "file": task.info.official_file},
         "data": str(folder),
         "data_found": has_data(folder),
         "data_remembered": remembered,
@@ -151,12 +151,12 @@ def _described(settings: Settings, task: Task, indexed: Mapping[str, int]) -> di
 
 def _folder(settings: Settings, task: Task) -> tuple[Path, bool]:
     """Where the files of a task are looked for, and whether that is remembered from `index --data`."""
-    from searchapp.tasks import own_folder, remembered_folder
+    from searchapp.tasks import folders
 
     with suppress(DataError):
-        if (remembered := remembered_folder(task, settings.home)) is not None:
-            return remembered, True
-    return own_folder(task, settings.home), False
+        found = folders.find(task, settings.home)
+        return found.path, found.is_remembered
+    return folders.own_folder(task, settings.home), False
 
 
 def _warn_of_what_is_remembered(settings: Settings) -> None:
@@ -177,7 +177,7 @@ def _indexed(settings: Settings, tasks: Sequence[Task]) -> tuple[dict[str, int],
     try:
         with closing(open_engine(settings)) as engine:
             found = {
-                task.reference: next(filter(None, map(engine.index_info, task.index_names)), None)
+                task.reference: next(filter(None, map(engine.index_info, task.info.index_names)), None)
                 for task in tasks
             }
             own = indexes.own_tasks(indexes.versions(engine))
@@ -194,10 +194,10 @@ def _rows(settings: Settings, task: Task, indexed: Mapping[str, int]) -> list[tu
     documents = indexed.get(task.reference)
     state = "unknown" if documents is None else f"{documents:,} documents" if documents else "nothing yet"
     return [
-        ("splits", " ".join(task.splits)),
+        ("splits", " ".join(task.info.splits)),
         ("recipes", " ".join(recipes.names(task.recipe_book()))),
-        ("official", f"{task.official_measure}, {task.official_file}"),
-        *([] if task.file is None else [("file", str(task.file))]),
+        ("official", f"{task.info.official_measure}, {task.info.official_file}"),
+        *([] if task.info.file is None else [("file", str(task.info.file))]),
         ("data", _data(settings, task)),
         ("indexed", state),
     ]
@@ -218,12 +218,12 @@ def _more_rows(task: Task) -> list[tuple[str, str]]:
     """What people read of one task besides."""
     recipes = task.recipe_book().recipes
     return [
-        ("about", task.about),
-        ("mapping", task.mapping),
-        ("depth", f"{task.default_depth:,} ranked, {task.judging_depth:,} judged"),
-        ("grades", ", ".join(_grade(grade, label) for grade, label in enumerate(task.grades))),
-        ("measures", " ".join(task.measures)),
-        ("--by", " ".join(task.scorer.breakdowns) or "(no breakdowns)"),
+        ("about", task.info.about),
+        ("mapping", task.info.mapping),
+        ("depth", f"{task.info.default_depth:,} ranked, {task.info.judging_depth:,} judged"),
+        ("grades", ", ".join(_grade(grade, label) for grade, label in enumerate(task.info.grades))),
+        ("measures", " ".join(task.info.measures)),
+        ("--by", " ".join(task.info.breakdowns) or "(no breakdowns)"),
         *((name, str(recipes[name].get("about", ""))) for name in sorted(recipes)),
     ]
 
@@ -235,7 +235,7 @@ def _print(task: Task, rows: Sequence[tuple[str, str]]) -> None:
     from rich.text import Text
 
     console = stdout_console()
-    console.print(Text.assemble((task.name, "bold"), f"  {visible(task.title)}"), soft_wrap=True)
+    console.print(Text.assemble((task.name, "bold"), f"  {visible(task.info.title)}"), soft_wrap=True)
     width = max(len("official"), *(len(name) for name, _value in rows))
     indent = " " * (width + 3)
     wrapper = TextWrapper(

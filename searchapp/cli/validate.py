@@ -49,13 +49,16 @@ def register(app: typer.Typer) -> None:
         With --split the file is compared with the questions, and, where their gold is there, with what the organisers'
         scorer stops at.
         """
+        from searchapp.app.validate import ValidateRequest
+        from searchapp.app.validate import validate as validated
         from searchapp.evaluation.base import ScorerOptions
-        from searchapp.evaluation.validate import validate as validated
         from searchapp.tasks import load
+        from searchapp.tasks.base import Part
 
         loaded = load(task)
         folder = None if split is None and data is None else data_of(settings, loaded, data)
-        problems = validated(loaded, file, folder, split, ScorerOptions(nearest))
+        part = None if folder is None or split is None else Part(loaded.collection(folder), split)
+        problems = validated(ValidateRequest(loaded, file, part, ScorerOptions(nearest)))
         warnings = [str(note) for note in problems.notes.problems] if problems.notes else []
         if as_json:
             found = [

@@ -13,8 +13,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from searchapp.model import AnalysisStep, Document, Hit, Hits
-from searchapp.progress import Advance as Advance
-from searchapp.progress import no_progress as no_progress
+from searchapp.progress import Advance, no_progress
 
 Body = Mapping[str, Any]
 

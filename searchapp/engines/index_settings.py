@@ -18,6 +18,9 @@ from searchapp.errors import DataError
 
 INDEX = "index"
 
+NOT_INDEXED = {"type": "object", "enabled": False}
+"""A property whose value, whatever it is, is kept with the document and never looked at."""
+
 Path = tuple[str, ...]
 """The parts of a setting's name."""
 

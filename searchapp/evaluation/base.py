@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from searchapp.errors import UsageError
 from searchapp.model import Run
+
+P = TypeVar("P")
+"""The predictions of a submission, as a scorer takes them."""
+P_contra = TypeVar("P_contra", contravariant=True)
 
 Qrels = Mapping[str, Mapping[str, int]]
 """Grades by topic and document, by the names that the scorer has for them."""
@@ -101,17 +106,46 @@ class ScorerOptions:
     lenient: bool = False
 
 
-class Scorer(Protocol):
-    """The official scorer of a task.
+@dataclass(frozen=True, slots=True)
+class GoldFiles:
+    """What a submission is scored against: gold files, and what the organisers' scripts take besides them.
 
-    With `files_make_one` several prediction files are one submission, paired with as many gold files; without,
-    each is a submission of its own. `breakdowns` are the names of what `breakdown` can compute.
+    `folder` holds the other files of the task, some of which breakdowns need; None where nobody knows it.
     """
 
-    files_make_one: bool
-    breakdowns: tuple[str, ...]
+    files: Sequence[Path]
+    options: ScorerOptions = field(default_factory=ScorerOptions)
+    folder: Path | None = None
 
-    def read(self, files: Sequence[Path]) -> Any:
+    @property
+    def file(self) -> Path:
+        """The gold file, of a task that has one."""
+        (path,) = self.files
+        return path
+
+    def require_folder(self) -> Path:
+        """The folder.
+
+        Raises:
+            UsageError: nobody knows it.
+        """
+        if self.folder is None:
+            raise UsageError("a breakdown needs the task's other files: name them with --data and --split")
+        return self.folder
+
+
+class Scorer(Protocol[P]):
+    """The official scorer of a task; P is what it takes as the predictions of a submission.
+
+    With `files_make_one` several prediction files are one submission, paired with as many gold files; without,
+    each is a submission of its own.
+    """
+
+    @property
+    def files_make_one(self) -> bool:
+        """Whether several files are one submission."""
+
+    def read(self, files: Sequence[Path]) -> P:
         """The predictions in the organisers' files, as `score` takes them.
 
         Raises:
@@ -119,10 +153,10 @@ class Scorer(Protocol):
             DataError: a file is missing or can't be read.
         """
 
-    def predictions(self, run: Run) -> Any:
+    def predictions(self, run: Run) -> P:
         """What `read` would give for the official files of a run."""
 
-    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
+    def qrels(self, gold: GoldFiles) -> Qrels:
         """The grades of gold files by topic and document, as `Scored.qrels` has them.
 
         Raises:
@@ -130,7 +164,7 @@ class Scorer(Protocol):
             DataError: a gold file is missing or can't be read.
         """
 
-    def score(self, predictions: Any, gold: Sequence[Path], options: ScorerOptions) -> Scored:
+    def score(self, predictions: P, gold: GoldFiles) -> Scored:
         """The official figures of predictions against gold files.
 
         Raises:
@@ -138,7 +172,13 @@ class Scorer(Protocol):
             DataError: a gold file is missing or can't be read.
         """
 
-    def breakdown(
-        self, predictions: Any, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
-    ) -> Iterable[Breakdown]:
-        """The breakdowns of these names, for which the task's other files in the folder `data` are needed."""
+
+class BreakdownScorer(Protocol[P_contra]):
+    """A scorer whose figures can be broken down; `breakdowns` are the names of what `breakdown` can compute."""
+
+    @property
+    def breakdowns(self) -> tuple[str, ...]:
+        """The names."""
+
+    def breakdown(self, predictions: P_contra, gold: GoldFiles, wanted: Sequence[str]) -> Iterable[Breakdown]:
+        """The breakdowns of these names, for which the task's other files in the gold's folder may be needed."""

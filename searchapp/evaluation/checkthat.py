@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.errors import NotScorable
-from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Row, Scored, ScorerOptions
+from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Row, Scored
 from searchapp.formats.debates import read_debate
 from searchapp.formats.line_scores import failures, read_text
 from searchapp.formats.problems import Problems, shown
@@ -65,18 +65,16 @@ class CheckThatScorer:
             for ranking in run
         ]
 
-    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
-        return {path.name: _grades(read_gold(path)) for path in gold}
+    def qrels(self, gold: GoldFiles) -> Qrels:
+        return {path.name: _grades(read_gold(path)) for path in gold.files}
 
-    def score(
-        self, predictions: Sequence[Prediction], gold: Sequence[Path], options: ScorerOptions
-    ) -> Scored:
-        _check_files(predictions, gold)
+    def score(self, predictions: Sequence[Prediction], gold: GoldFiles) -> Scored:
+        _check_files(predictions, gold.files)
         ranked: dict[str, list[int]] = {}
         labels: dict[str, dict[int, int]] = {}
         per_file: dict[str, dict[str, float]] = {}
         stopped: list[str] = []
-        for prediction, path in zip(predictions, gold, strict=True):
+        for prediction, path in zip(predictions, gold.files, strict=True):
             name = prediction.name
             relevant = read_gold(path)
             ranked[name] = ranking(_scores(prediction, relevant), relevant, name)
@@ -85,7 +83,7 @@ class CheckThatScorer:
                 per_file[name] = figures(ranked[name], relevant)
                 continue
             stopped.append(name)
-            if not options.lenient or len(stopped) == len(predictions):
+            if not gold.options.lenient or len(stopped) == len(predictions):
                 advice = "; with --lenient the others are scored" if len(predictions) > 1 else ""
                 raise NotScorable(
                     f"{name}: {len(ranked[name])} lines are fewer than P@{CUTOFFS[-1]} needs{advice}",
@@ -101,13 +99,11 @@ class CheckThatScorer:
     def breakdown(
         self,
         predictions: Sequence[Prediction],
-        gold: Sequence[Path],
-        data: Path,
-        split: str,
+        gold: GoldFiles,
         wanted: Sequence[str],
     ) -> Iterable[Breakdown]:
         debates = []
-        for prediction, path in zip(predictions, gold, strict=True):
+        for prediction, path in zip(predictions, gold.files, strict=True):
             labels = read_gold(path)
             lines = read_debate(path, Problems(lenient=True))
             speakers = {line.number: line.speaker for line in lines}

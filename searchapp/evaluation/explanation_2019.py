@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from searchapp.errors import NotScorable
-from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Scored, ScorerOptions
+from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Scored
 from searchapp.evaluation.explanation_2019_breakdowns import BREAKDOWNS, Material, breakdown
 from searchapp.evaluation.explanation_rankings import (
     Predictions,
@@ -182,17 +182,17 @@ class Explanation2019Scorer:
     def predictions(self, run: Run) -> Predictions:
         return two_column.of_run(run)
 
-    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
-        (path,) = gold
-        return _qrels(read_gold(path, lenient=options.lenient))
+    def qrels(self, gold: GoldFiles) -> Qrels:
+        return _qrels(read_gold(gold.file, lenient=gold.options.lenient))
 
-    def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
-        (path,) = gold
-        explanations = read_gold(path, lenient=options.lenient)
+    def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
+        explanations = read_gold(gold.file, lenient=gold.options.lenient)
         rankings = folded(predictions)
         official = score(predictions, explanations)
-        if _stops_at_header(path):
-            warning = f"{path} has the header of WorldTree 2, at which the organisers' script of 2019 stops"
+        if _stops_at_header(gold.file):
+            warning = (
+                f"{gold.file} has the header of WorldTree 2, at which the organisers' script of 2019 stops"
+            )
             official = replace(official, warnings=(warning, *official.warnings))
         return Scored(
             official,
@@ -202,19 +202,19 @@ class Explanation2019Scorer:
         )
 
     def breakdown(
-        self, predictions: Predictions, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
+        self, predictions: Predictions, gold: GoldFiles, wanted: Sequence[str]
     ) -> Iterable[Breakdown]:
-        (path,) = gold
+        folder = gold.require_folder()
         texts: dict[str, str] = {}
         asked: dict[str, str] = {}
         if "overlap" in wanted:
             problems = Problems()
-            texts = {fact.id.lower(): fact.text for fact in worldtree.read_facts(data / "tables", problems)}
-            questions = worldtree.read_questions(path, problems)
+            texts = {fact.id.lower(): fact.text for fact in worldtree.read_facts(folder / "tables", problems)}
+            questions = worldtree.read_questions(gold.file, problems)
             asked = {each.id.lower(): f"{each.text} {each.answer}" for each in questions}
             problems.raise_if_any()
         # What stops the organisers' script was met when the figures themselves were computed.
-        gold_read = read_gold(path, lenient=True)
+        gold_read = read_gold(gold.file, lenient=True)
         material = Material(folded(predictions), gold_read, texts, asked, self._terms)
         return [breakdown(name, material) for name in wanted]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation import json_files
-from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Scored, ScorerOptions
+from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Scored
 from searchapp.evaluation.explanation_2021_breakdowns import BREAKDOWNS, Material, breakdown
 from searchapp.evaluation.explanation_rankings import (
     Predictions,
@@ -181,13 +181,11 @@ class Explanation2021Scorer:
     def predictions(self, run: Run) -> Predictions:
         return two_column.of_run(run)
 
-    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
-        (path,) = gold
-        return _qrels(read_gold(path))
+    def qrels(self, gold: GoldFiles) -> Qrels:
+        return _qrels(read_gold(gold.file))
 
-    def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
-        (path,) = gold
-        ratings = read_gold(path)
+    def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
+        ratings = read_gold(gold.file)
         official = score(predictions, ratings)
         rankings = {
             question: distinct(predictions[question]) for question in ratings if question in predictions
@@ -195,26 +193,26 @@ class Explanation2021Scorer:
         return Scored(official, len(ratings), rankings, _qrels(ratings))
 
     def breakdown(
-        self, predictions: Predictions, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
+        self, predictions: Predictions, gold: GoldFiles, wanted: Sequence[str]
     ) -> Iterable[Breakdown]:
-        (path,) = gold
+        folder = gold.require_folder()
         problems = Problems()
         facts: list[Document] = []
         types: Mapping[str, str] = {}
         asked: dict[str, str] = {}
         if {"type", "overlap"} & set(wanted):
-            facts = list(worldtree.read_facts(data / "tables", problems))
+            facts = list(worldtree.read_facts(folder / "tables", problems))
         if "type" in wanted:
-            types = knowledge_types.read_knowledge_types(data / knowledge_types.FILE, problems)
+            types = knowledge_types.read_knowledge_types(folder / knowledge_types.FILE, problems)
         if "overlap" in wanted:
-            questions = worldtree_ratings.read_ratings(path, problems)
+            questions = worldtree_ratings.read_ratings(gold.file, problems)
             asked = {question.id: f"{question.text} {question.answer}" for question in questions}
         problems.raise_if_any()
         material = Material(
             predictions,
             {
                 question: {fact.lower(): grade for fact, grade in grades.items() if grade > 0}
-                for question, grades in read_gold(path).items()
+                for question, grades in read_gold(gold.file).items()
             },
             {fact.id.lower(): fact.text for fact in facts},
             {fact.id.lower(): types.get(str(fact.fields["table"]), "") for fact in facts},

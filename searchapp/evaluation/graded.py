@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from searchapp.errors import UsageError
-from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Scored, ScorerOptions
+from searchapp.evaluation.base import GoldFiles, OfficialScore, Qrels, Scored
 from searchapp.evaluation.measures import measure
 from searchapp.formats import trec
 from searchapp.formats.problems import Problems
@@ -26,7 +25,6 @@ class GradedScorer:
     """Scores TREC runs against grades by one measure, named as ir-measures does."""
 
     files_make_one = False
-    breakdowns: tuple[str, ...] = ()
 
     def __init__(self, measure_name: str, read_gold: ReadGold) -> None:
         self._measure = measure_name
@@ -47,17 +45,17 @@ class GradedScorer:
     def predictions(self, run: Run) -> Rankings:
         return {ranking.topic_id: ranking.document_ids() for ranking in run}
 
-    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
+    def qrels(self, gold: GoldFiles) -> Qrels:
         qrels: dict[str, dict[str, int]] = {}
         problems = Problems()
-        for path in gold:
-            for topic, grades in self._read_gold(path, options.split, problems).items():
+        for path in gold.files:
+            for topic, grades in self._read_gold(path, gold.options.split, problems).items():
                 qrels.setdefault(topic, {}).update(grades)
         problems.raise_if_any()
         return qrels
 
-    def score(self, predictions: Rankings, gold: Sequence[Path], options: ScorerOptions) -> Scored:
-        qrels = self.qrels(gold, options)
+    def score(self, predictions: Rankings, gold: GoldFiles) -> Scored:
+        qrels = self.qrels(gold)
         figures = measure(predictions, qrels, [self._measure])
         official = OfficialScore(
             self._measure,
@@ -66,11 +64,6 @@ class GradedScorer:
             tuple(_warnings(predictions, qrels)),
         )
         return Scored(official, len(qrels), predictions, qrels)
-
-    def breakdown(
-        self, predictions: Rankings, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
-    ) -> Iterable[Breakdown]:
-        raise UsageError("there is nothing to break the figures of a task of your own down by")
 
 
 def _warnings(predictions: Rankings, qrels: Mapping[str, Mapping[str, int]]) -> Iterable[str]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, NotScorable, UsageError
-from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Scored, ScorerOptions
+from searchapp.evaluation.base import GoldFiles, OfficialScore, Qrels, Scored
 from searchapp.formats import two_column
 from searchapp.formats.encoding import remedy
 from searchapp.formats.problems import shown
@@ -102,7 +102,6 @@ class NlpsScorer:
     """The official scorer of `nlps`."""
 
     files_make_one = False
-    breakdowns: tuple[str, ...] = ()
 
     def read(self, files: Sequence[Path]) -> Predictions:
         (path,) = files
@@ -111,20 +110,13 @@ class NlpsScorer:
     def predictions(self, run: Run) -> Predictions:
         return two_column.of_run(run)
 
-    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
-        (path,) = gold
-        return honest_qrels(read_gold(path))
+    def qrels(self, gold: GoldFiles) -> Qrels:
+        return honest_qrels(read_gold(gold.file))
 
-    def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
-        (path,) = gold
-        statements = read_gold(path)
-        official = score(predictions, statements, options.nearest or NEAREST)
+    def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
+        statements = read_gold(gold.file)
+        official = score(predictions, statements, gold.options.nearest or NEAREST)
         return Scored(official, len(statements), honest_rankings(predictions), honest_qrels(statements))
-
-    def breakdown(
-        self, predictions: Predictions, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
-    ) -> Iterable[Breakdown]:
-        raise UsageError("there is nothing to break the figures of nlps down by")
 
 
 def honest_qrels(gold: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, int]]:

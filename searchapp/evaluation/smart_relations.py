@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.evaluation.base import Breakdown, OfficialScore, Qrels, Row, Scored, ScorerOptions
+from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Row, Scored
 from searchapp.evaluation.json_files import load_list
 from searchapp.evaluation.relation_counts import MEASURES, Counts, count_multisets, count_slots, json_name
 from searchapp.formats.problems import shown
@@ -133,16 +133,13 @@ class RelationScorer:
             {ranking.topic_id: ranking.document_ids() for ranking in run},
         )
 
-    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
-        knowledge_base = options.knowledge_base or self._knowledge_base
-        return _qrels(self._questions(Predictions({}), gold, options.split, knowledge_base))
+    def qrels(self, gold: GoldFiles) -> Qrels:
+        return _qrels(self._questions(Predictions({}), gold))
 
-    def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
-        knowledge_base = options.knowledge_base or self._knowledge_base
-        questions = self._questions(predictions, gold, options.split, knowledge_base)
+    def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
+        questions = self._questions(predictions, gold)
         if not questions:
-            (path,) = gold
-            raise NotScorable(f"{path} has no question to score", "ZeroDivisionError: division by zero")
+            raise NotScorable(f"{gold.file} has no question to score", "ZeroDivisionError: division by zero")
         per_topic = {question.name: question.official.figures() for question in questions}
         official = OfficialScore(
             "F1",
@@ -163,9 +160,9 @@ class RelationScorer:
         return Scored(official, len(questions), rankings, _qrels(questions))
 
     def breakdown(
-        self, predictions: Predictions, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
+        self, predictions: Predictions, gold: GoldFiles, wanted: Sequence[str]
     ) -> Iterable[Breakdown]:
-        questions = self._questions(predictions, gold, split, self._knowledge_base)
+        questions = self._questions(predictions, gold)
         for name in wanted:
             if name == "relations":
                 yield _broken_down(name, "by number of gold relations", questions, _size)
@@ -175,16 +172,15 @@ class RelationScorer:
             elif name == "namespace":
                 yield _broken_down(name, "by namespaces of the gold relations", questions, _namespaces)
 
-    def _questions(
-        self, predictions: Predictions, gold: Sequence[Path], split: str | None, knowledge_base: str
-    ) -> list[_Question]:
+    def _questions(self, predictions: Predictions, gold: GoldFiles) -> list[_Question]:
         """The gold questions in the order of the file with their counts; of a repeated id the last entry.
 
         Raises:
             NotScorable: the organisers' script stops.
             DataError: the gold is of another shape.
         """
-        (path,) = gold
+        path, split = gold.file, gold.options.split
+        knowledge_base = gold.options.knowledge_base or self._knowledge_base
         entries: dict[Any, dict[str, Any]] = {}
         for number, entry in enumerate(load_list(path, "questions"), 1):
             id_ = _id_of(entry, path, number)

@@ -15,7 +15,14 @@ from typing import Any
 
 from searchapp.errors import NotScorable, UsageError
 from searchapp.evaluation import smart_types
-from searchapp.evaluation.base import Breakdown, Figures, OfficialScore, Qrels, Scored, ScorerOptions
+from searchapp.evaluation.base import (
+    Breakdown,
+    Figures,
+    GoldFiles,
+    OfficialScore,
+    Qrels,
+    Scored,
+)
 from searchapp.evaluation.json_files import load_list, official
 from searchapp.evaluation.lenient_ndcg import gains, ndcg
 from searchapp.evaluation.smart_types import InSplit, Predictions, required
@@ -110,13 +117,13 @@ class SmartTypesDbpediaScorer:
     def predictions(self, run: Run) -> Predictions:
         return smart_types.of_run(run)
 
-    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
-        hierarchy = _hierarchy(gold, options.hierarchy)
-        return _qrels(read_gold(gold[0], hierarchy, partial(self._in_split, options.split)))
+    def qrels(self, gold: GoldFiles) -> Qrels:
+        hierarchy = _hierarchy(gold, gold.options.hierarchy)
+        return _qrels(read_gold(gold.files[0], hierarchy, partial(self._in_split, gold.options.split)))
 
-    def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
-        hierarchy = _hierarchy(gold, options.hierarchy)
-        questions = read_gold(gold[0], hierarchy, partial(self._in_split, options.split))
+    def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
+        hierarchy = _hierarchy(gold, gold.options.hierarchy)
+        questions = read_gold(gold.files[0], hierarchy, partial(self._in_split, gold.options.split))
         predicted = _aligned(predictions, questions)
         return Scored(
             score(predicted, questions, hierarchy),
@@ -130,12 +137,10 @@ class SmartTypesDbpediaScorer:
         )
 
     def breakdown(
-        self, predictions: Predictions, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
+        self, predictions: Predictions, gold: GoldFiles, wanted: Sequence[str]
     ) -> Iterable[Breakdown]:
-        hierarchy = _hierarchy(gold, data / HIERARCHY)
-        # Gold that somebody names is taken whole, as for the figures themselves.
-        named = split if gold[0].parent == data else None
-        questions = read_gold(gold[0], hierarchy, partial(self._in_split, named))
+        hierarchy = _hierarchy(gold, gold.require_folder() / HIERARCHY)
+        questions = read_gold(gold.files[0], hierarchy, partial(self._in_split, gold.options.split))
         results = _results(_aligned(predictions, questions), questions, hierarchy)
         singles = [
             Single(questions[id_], result.figures(), len(questions[id_]["type"] or ()), _name(id_, questions))
@@ -148,11 +153,11 @@ HIERARCHY = "dbpedia_types.tsv"
 """The organisers' name for the file of the type hierarchy."""
 
 
-def _hierarchy(gold: Sequence[Path], named: Path | None) -> Hierarchy:
+def _hierarchy(gold: GoldFiles, named: Path | None) -> Hierarchy:
     """The hierarchy that goes with the gold files; the data folder's second gold file is one."""
-    path = gold[1] if len(gold) > 1 else named
+    path = gold.files[1] if len(gold.files) > 1 else named
     if path is None:
-        raise UsageError(f"{gold[0]} is scored with a type hierarchy: name the file with --hierarchy")
+        raise UsageError(f"{gold.files[0]} is scored with a type hierarchy: name the file with --hierarchy")
     return type_hierarchy.read_as_scored(path)
 
 

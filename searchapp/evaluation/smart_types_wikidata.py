@@ -20,7 +20,14 @@ from typing import Any
 
 from searchapp.errors import NotScorable
 from searchapp.evaluation import smart_types
-from searchapp.evaluation.base import Breakdown, Figures, OfficialScore, Qrels, Scored, ScorerOptions
+from searchapp.evaluation.base import (
+    Breakdown,
+    Figures,
+    GoldFiles,
+    OfficialScore,
+    Qrels,
+    Scored,
+)
 from searchapp.evaluation.json_files import load_list
 from searchapp.evaluation.smart_types import InSplit, Predictions
 from searchapp.evaluation.smart_types_breakdowns import BREAKDOWNS, Single, broken_down
@@ -89,22 +96,21 @@ class SmartTypesWikidataScorer:
     def predictions(self, run: Run) -> Predictions:
         return smart_types.of_run(run)
 
-    def qrels(self, gold: Sequence[Path], options: ScorerOptions) -> Qrels:
-        return _qrels(self._gold(gold[0], options.split))
+    def qrels(self, gold: GoldFiles) -> Qrels:
+        return _qrels(self._gold(gold.files[0], gold.options.split))
 
-    def score(self, predictions: Predictions, gold: Sequence[Path], options: ScorerOptions) -> Scored:
-        questions = self._gold(gold[0], options.split)
+    def score(self, predictions: Predictions, gold: GoldFiles) -> Scored:
+        questions = self._gold(gold.files[0], gold.options.split)
         predicted = predictions.aligned(questions)
-        official = score(predicted, questions, whole_labels=options.lenient)
+        official = score(predicted, questions, whole_labels=gold.options.lenient)
         qrels = _qrels(questions)
         rankings = {str(entry.get("id")): smart_types.documents_of(entry) for entry in reversed(predicted)}
         return Scored(official, len(qrels), rankings, qrels)
 
     def breakdown(
-        self, predictions: Predictions, gold: Sequence[Path], data: Path, split: str, wanted: Sequence[str]
+        self, predictions: Predictions, gold: GoldFiles, wanted: Sequence[str]
     ) -> Iterable[Breakdown]:
-        # Gold that somebody names is taken whole, as for the figures themselves.
-        questions = self._gold(gold[0], split if gold[0].parent == data else None)
+        questions = self._gold(gold.files[0], gold.options.split)
         predicted = predictions.aligned(questions)
         try:
             results = _results(predicted, questions)

@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from searchapp.engines.base import Advance, no_progress
 from searchapp.errors import DataError
 from searchapp.fetching.sources import Member
 from searchapp.files import reason
 from searchapp.inputs import open_file
+from searchapp.progress import Advance, no_progress
 
 MOST_ENTRIES = 100_000
 """An archive with more entries than this is refused."""

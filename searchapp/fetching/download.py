@@ -15,10 +15,10 @@ import httpx
 import tenacity
 
 from searchapp import __version__
-from searchapp.engines.base import Advance, no_progress
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.fetching.part import Part
 from searchapp.fetching.sources import Download
+from searchapp.progress import Advance, no_progress
 from searchapp.settings import without_credentials
 
 ATTEMPTS = 6

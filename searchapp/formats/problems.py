@@ -44,6 +44,16 @@ class Problems:
         """
         self._notes.append(Problem(str(file), kind, where, detail))
 
+    def add_all(self, others: Problems) -> None:
+        """Record what a reading has found that others are told of too; what is recorded already is not repeated."""
+        for own, new in (
+            (self._found, others._found),
+            (self._fatal, others._fatal),
+            (self._notes, others._notes),
+        ):
+            known = set(own)
+            own += [problem for problem in new if problem not in known]
+
     def add_unopened(self, file: Path, error: OSError) -> None:
         """Record that a file cannot be opened: which one is expected, and where."""
         if isinstance(error, FileNotFoundError):

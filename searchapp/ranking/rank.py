@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from searchapp.engines.base import Advance, Explanation, no_progress
+from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
 from searchapp.model import Hits, Ranking, Run, Topic
+from searchapp.progress import Advance, no_progress
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, ranked
 

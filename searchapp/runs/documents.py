@@ -147,8 +147,8 @@ class AtHand:
 
     def _make(self, task: Task, folder: Path | None, name: str | None) -> None:
         """Index the task's files here, unless they are not there or something of the task is indexed already."""
-        names = task.index_names if name is None else (name,)
+        names = task.info.index_names if name is None else (name,)
         if folder is None or any(self._here.index_info(one) for one in names):
             return
         with suppress(SearchappError):  # then the server has what this machine has not
-            index_task(task, self._here, folder, self._progress)
+            index_task(task, self._here, task.collection(folder), self._progress)

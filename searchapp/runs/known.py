@@ -5,16 +5,16 @@ Whoever brings ids from elsewhere, in judgments or in a run, learns here which o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import abc
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 from searchapp.engines.base import Index
 from searchapp.errors import DataError, EngineError
 from searchapp.formats.problems import Problems, shown
 from searchapp.ranking.search import BEST_FIRST
-from searchapp.tasks.base import Task
+from searchapp.tasks.base import Collection, Task
 
 _IDS_AT_ONCE = 1000
 
@@ -40,27 +40,31 @@ class LookUp:
         return f"{len(self.unknown):,} of {self.asked:,} {self.kind} ({such}) {are} not in {self.place}"
 
 
-def look_up_topics(task: Task, folder: Path, split: str | None, wanted: Collection[str]) -> LookUp:
+def look_up_topics(
+    task: Task, collection: Collection, split: str | None, wanted: abc.Collection[str]
+) -> LookUp:
     """Look topics up in the files of a split, or of all that can be read."""
     asked = dict.fromkeys(wanted)
     read: list[str] = []
     missing: list[str] = []
-    for one in task.splits if split is None else (split,):
+    for one in task.info.splits if split is None else (split,):
         if read and not asked:
             break
-        found = _topics_of(task, folder, one)
+        found = _topics_of(collection, one)
         (missing if found is None else read).append(one)
         asked = {topic: None for topic in asked if found is None or topic not in found}
     if not read:
         return LookUp(
-            "topics", len(wanted), why_not=f"{folder} has no topics of {task.name} that can be read"
+            "topics",
+            len(wanted),
+            why_not=f"{collection.folder} has no topics of {task.name} that can be read",
         )
     place = f"{task.name} {', '.join(read)}" + (f" (not at hand: {', '.join(missing)})" if missing else "")
     return LookUp("topics", len(wanted), tuple(asked), place)
 
 
 def look_up_documents(
-    task: Task, open_index: Callable[[], Index], folder: Path, wanted: Collection[str]
+    open_index: Callable[[], Index], collection: Collection, wanted: abc.Collection[str]
 ) -> LookUp:
     """Look documents up in the task's index or, without one, in its files."""
     asked = tuple(dict.fromkeys(wanted))
@@ -68,30 +72,30 @@ def look_up_documents(
         index = open_index()
         known, place = _in_index(index, asked), f"the index {index.info.version}"
     except EngineError as error:
-        found = _documents_of(task, folder)
+        found = _documents_of(collection)
         if found is None:
             return LookUp("documents", len(asked), why_not=str(error))
-        known, place = found, f"the files in {folder}"
+        known, place = found, f"the files in {collection.folder}"
     unknown = tuple(document for document in asked if document not in known)
     return LookUp("documents", len(asked), unknown, place)
 
 
-def _topics_of(task: Task, folder: Path, split: str) -> set[str] | None:
+def _topics_of(collection: Collection, split: str) -> set[str] | None:
     """The topics of a split; None when its files can't be read."""
     problems = Problems(lenient=True)
     try:
-        topics = task.topics(folder, split, problems)
+        topics = collection.topics(split, problems)
         problems.raise_if_any()
     except DataError:
         return None
     return {topic.id for topic in topics}
 
 
-def _documents_of(task: Task, folder: Path) -> set[str] | None:
+def _documents_of(collection: Collection) -> set[str] | None:
     """The ids of a task's documents; None when their files can't be read."""
     problems = Problems(lenient=True)
     try:
-        documents = {document.id for document in task.documents(folder, problems)}
+        documents = {document.id for document in collection.documents.read(problems)}
         problems.raise_if_any()
     except DataError:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,6 @@ import searchapp
 from searchapp.digests import data_digests, digest_file
 from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, UsageError
-from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.indexing import index_examples, lenient_advice, open_index, read_examples, require_documents
 from searchapp.model import Document, Example
@@ -23,17 +22,17 @@ from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Inputs, Labels, Solved, gold_of
 from searchapp.runs import directory, learned
 from searchapp.runs.directory import Manifest
-from searchapp.tasks.base import Task
+from searchapp.tasks.base import Collection, NoOfficialFile, Part, Submission, Task, Writer
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to rank and how: `depth` documents for each topic of `split` in the folder `data`.
+    """What to rank and how: `depth` documents for each topic of a split of a collection.
 
     `judged` are topics that people have judged, which the recipe then takes for solved ones.
     """
 
-    data: Path
+    collection: Collection
     split: str
     recipe: Recipe
     depth: int
@@ -75,15 +74,16 @@ def make_run(
             f"the recipe {request.recipe.name} does not learn from judged topics: choose one that asks solved topics"
         )
     directory.require_writable(out, overwrite=overwrite)
+    collection = request.collection
     problems = Problems(lenient=request.lenient)
     with progress.stage("reading topics") as advance:
-        topics = task.topics(request.data, request.split, problems)
+        topics = collection.topics(request.split, problems)
         advance(len(topics))
     problems.raise_if_any(lenient_advice(problems))
     if not topics:
-        raise DataError(f"{request.data}: the split {request.split} has no topics to rank")
-    index = open_index(task, engine, task.index_of(request.data, request.split))
-    require_documents(task, index, request.data)
+        raise DataError(f"{collection.folder}: the split {request.split} has no topics to rank")
+    index = open_index(task, engine, collection.index_of(request.split))
+    require_documents(task, index, collection)
     solved_problems = Problems(lenient=request.lenient)
     inputs = _inputs(task, engine, index, request, progress, solved_problems)
     ranker = Ranker(request.recipe, inputs)
@@ -91,15 +91,15 @@ def make_run(
     with progress.stage("ranking", len(topics)) as advance:
         run = ranker.rank(topics, request.depth, request.tag, advance)
     seconds = time.perf_counter() - started
-    used = [*task.files_of(request.data, index.info.name), *task.split_files(request.data, request.split)]
+    used = [*collection.indexes[index.info.name].files, *collection.split_files(request.split)]
     if request.recipe.learns:
-        used += task.example_files(request.data, request.split)
+        used += collection.example_files(request.split)
     manifest = Manifest(
         searchapp=searchapp.__version__,
         task=task.name,
         task_file=(
-            {"path": str(task.file.resolve()), "digest": digest_file(task.file)}
-            if task.file is not None
+            {"path": str(task.info.file.resolve()), "digest": digest_file(task.info.file)}
+            if task.info.file is not None
             else {}
         ),
         split=request.split,
@@ -107,8 +107,8 @@ def make_run(
         depth=request.depth,
         tag=request.tag,
         engine={key: value for key, value in asdict(engine.info()).items() if key != "location"},
-        data=str(request.data.resolve()),
-        data_digests=data_digests(request.data, used),
+        data=str(collection.folder.resolve()),
+        data_digests=data_digests(collection.folder, used),
         mapping_digest=index.info.mapping_digest,
         index_digest=index.info.digest,
         topics=len(run),
@@ -116,11 +116,13 @@ def make_run(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
     )
-    left_out = len(problems)
-    shortfall = (
-        f"{left_out} topics were left out" if left_out else task.official_shortfall(run, ScorerOptions())
-    )
-    official = {} if shortfall else task.official_files(run, request.data, request.split)
+    official: Mapping[str, Writer] = {}
+    shortfall = f"{len(problems)} topics were left out" if len(problems) else None
+    if shortfall is None:
+        try:
+            official = task.official.files(Submission(run, Part(collection, request.split)))
+        except NoOfficialFile as error:
+            shortfall = str(error)
     written = directory.write(out, manifest, run, official, overwrite=overwrite)
     warnings = shards.warnings(request.recipe, task.index_mapping(), index.info.shards)
     return MadeRun(written, problems, solved_problems, shortfall, tuple(warnings))
@@ -137,16 +139,18 @@ def _inputs(
     """What the signals of a recipe may ask for; each is read, or indexed, when it is asked for."""
 
     def documents() -> Iterable[Document]:
-        return task.documents(request.data, Problems(lenient=True))
+        return request.collection.documents.read(Problems(lenient=True))
 
     def examples() -> Solved:
         examples_index, found = index_examples(
-            task, engine, request.data, request.split, progress, request.judged, solved_problems
+            task, engine, request.collection, request.split, progress, request.judged, solved_problems
         )
         return Solved(examples_index, gold_of(found))
 
     def labels() -> Labels:
-        found = read_examples(task, request.data, request.split, progress, request.judged, solved_problems)
+        found = read_examples(
+            task, request.collection, request.split, progress, request.judged, solved_problems
+        )
         return Labels({document.id: document for document in documents()}, gold_of(found))
 
-    return Inputs(index, task.topics_are_documents, examples, labels, documents)
+    return Inputs(index, task.info.topics_are_documents, examples, labels, documents)

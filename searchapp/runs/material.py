@@ -19,8 +19,8 @@ from searchapp.runs.known import look_up_documents
 from searchapp.runs.pages import Pages, topics_of
 from searchapp.runs.pooling import TAG as POOL
 from searchapp.runs.rankings import RunRankings
-from searchapp.tasks import data_folder
-from searchapp.tasks.base import Task
+from searchapp.tasks.base import Collection, Task
+from searchapp.tasks.folders import data_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,7 @@ class Material(Pages):
         index: Index,
         ranked: Ranked,
         topics: Mapping[str, Topic],
+        collection: Collection,
         spare: Callable[[], Index | None] | None = None,
     ) -> None:
         super().__init__(task, index, topics, _recipe(task, ranked.manifest), spare)
@@ -79,7 +80,7 @@ class Material(Pages):
         self.name = ranked.name
         self.rankings = ranked.rankings
         self._is_pool = ranked.manifest is not None and ranked.manifest.recipe.get("name") == POOL
-        self.notes = (*ranked.notes, *_doubts(task, index, ranked, topics))
+        self.notes = (*ranked.notes, *_doubts(task, index, ranked, topics, collection))
         self._hits: tuple[str, dict[str, float]] = "", {}
 
     @classmethod
@@ -113,11 +114,12 @@ class Material(Pages):
                 )
         else:
             folder = data_folder(task, home or Path(), data)
-        topics = _topics(task, ranked, folder)
-        name = None if ranked.split is None else task.index_of(folder, ranked.split)
+        collection = task.collection(folder)
+        topics = _topics(task, ranked, collection)
+        name = None if ranked.split is None else collection.index_of(ranked.split)
         digest = None if ranked.manifest is None else ranked.manifest.index_digest
         index = documents.index(task, folder, name, digest)
-        return cls(task, index, ranked, topics, lambda: documents.spare(task, folder, name))
+        return cls(task, index, ranked, topics, collection, lambda: documents.spare(task, folder, name))
 
     @property
     def is_pool(self) -> bool:
@@ -146,23 +148,25 @@ class Material(Pages):
         return self._hits[1].get(document_id)
 
 
-def _topics(task: Task, ranked: Ranked, folder: Path) -> dict[str, Topic]:
+def _topics(task: Task, ranked: Ranked, collection: Collection) -> dict[str, Topic]:
     """The topics of a run's split or, for a TREC run without one, those of any split that it ranks."""
     if ranked.split is not None:
-        found = task.topics(folder, ranked.split, Problems(lenient=True))
+        found = collection.topics(ranked.split, Problems(lenient=True))
         topics = {topic.id: topic for topic in found}
     else:
-        topics = topics_of(task, folder, ranked.rankings.topics)
+        topics = topics_of(task, collection, ranked.rankings.topics)
     if ranked.manifest is None and not any(topic in topics for topic in ranked.rankings.topics):
         of = f"{task.name} {ranked.split or ''}".rstrip()
         raise DataError(
-            f"{ranked.rankings.path} ranks no topic of {of} in {folder}: "
+            f"{ranked.rankings.path} ranks no topic of {of} in {collection.folder}: "
             "name the folder that its topics are in with --data, and their split with --split"
         )
     return topics
 
 
-def _doubts(task: Task, index: Index, ranked: Ranked, topics: Mapping[str, Topic]) -> Iterator[str]:
+def _doubts(
+    task: Task, index: Index, ranked: Ranked, topics: Mapping[str, Topic], collection: Collection
+) -> Iterator[str]:
     """What may be wrong with the topics and documents of a run."""
     if ranked.manifest is not None:
         if index.info.digest != ranked.manifest.index_digest:
@@ -174,7 +178,7 @@ def _doubts(task: Task, index: Index, ranked: Ranked, topics: Mapping[str, Topic
         are = "is" if unknown == 1 else "are"
         yield f"{unknown:,} of the {len(rankings.topics):,} topics of {path} {are} not among those of {task.name}"
     firsts = [rankings.ranking(topic).hits.document_ids[0] for topic in rankings.topics]
-    missing = look_up_documents(task, lambda: index, Path(), firsts)
+    missing = look_up_documents(lambda: index, collection, firsts)
     if missing.unknown:
         yield f"{path}: of the first documents of its topics, {missing}: is it a run of {task.name}?"
 
@@ -186,11 +190,11 @@ def _recipe(task: Task, manifest: Manifest | None) -> Recipe:
     """
     book = task.recipe_book()
     if manifest is None:
-        return recipes.load(book, task.search_recipe)
+        return recipes.load(book, task.info.search_recipe)
     try:
         return recipes.load(book, str(manifest.recipe["name"]), manifest.recipe.get("parameters") or {})
     except (SearchappError, KeyError):
-        return recipes.load(book, task.search_recipe)
+        return recipes.load(book, task.info.search_recipe)
 
 
 def require_topic(material: Material, topics: Sequence[str], topic_id: str | None) -> None:

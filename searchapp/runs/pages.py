@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import OrderedDict, abc
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from searchapp.engines.base import Index
@@ -17,7 +16,7 @@ from searchapp.model import Topic
 from searchapp.ranking import marking, recipes, search
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.search import Span
-from searchapp.tasks.base import Task
+from searchapp.tasks.base import Collection, Task
 
 KEPT_SOURCES = 20_000
 KEPT_PAGES = 500
@@ -75,7 +74,7 @@ class Pages:
         self._spare = spare
         self.news: list[str] = []
         """Sentences on what has changed since: whoever tells people takes them out."""
-        self._recipe = recipe or recipes.load(task.recipe_book(), task.search_recipe)
+        self._recipe = recipe or recipes.load(task.recipe_book(), task.info.search_recipe)
         self._mapping = task.index_mapping()
         self._lock = threading.Lock()
         self._sources: OrderedDict[str, Mapping[str, Any] | None] = OrderedDict()
@@ -168,7 +167,7 @@ class Pages:
         fields = tuple((name, value) for name, value in source.items() if name not in ("id", "text"))
         before: tuple[Mapping[str, Any], ...] = ()
         behind: tuple[Mapping[str, Any], ...] = ()
-        context = self.task.context
+        context = self.task.info.context
         if (
             self._index is not None
             and context is not None
@@ -196,13 +195,13 @@ def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
         kept.popitem(last=False)
 
 
-def topics_of(task: Task, folder: Path, wanted: Collection[str]) -> dict[str, Topic]:
-    """Those of the wanted topics that are in any split of a task's files; what can't be read has none."""
+def topics_of(task: Task, collection: Collection, wanted: abc.Collection[str]) -> dict[str, Topic]:
+    """Those of the wanted topics that are in any split of a collection; what can't be read has none."""
     found: dict[str, Topic] = {}
-    for split in task.splits:
+    for split in task.info.splits:
         if found.keys() >= set(wanted):
             break
         with suppress(SearchappError):
-            topics = task.topics(folder, split, Problems(lenient=True))
+            topics = collection.topics(split, Problems(lenient=True))
             found |= {topic.id: topic for topic in topics if topic.id in wanted}
     return found

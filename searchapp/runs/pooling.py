@@ -54,18 +54,20 @@ def scope_of(task: Task, engine: Engine, data: Path, split: str) -> Scope:
         EngineError: there is no index of the documents.
     """
     problems = Problems(lenient=True)
-    topics = task.topics(data, split, problems)
+    collection = task.collection(data)
+    topics = collection.topics(split, problems)
     problems.raise_if_any()
-    name = task.index_of(data, split)
+    name = collection.index_of(split)
     index = open_index(task, engine, name)
     info = index.info
-    used = [file for file in (*task.files_of(data, name), *task.split_files(data, split)) if file.is_file()]
+    files = (*collection.indexes[name].files, *collection.split_files(split))
+    used = [file for file in files if file.is_file()]
     manifest = Manifest(
         searchapp=searchapp.__version__,
         task=task.name,
         task_file={}
-        if task.file is None
-        else {"path": str(task.file.resolve()), "digest": digest_file(task.file)},
+        if task.info.file is None
+        else {"path": str(task.info.file.resolve()), "digest": digest_file(task.info.file)},
         split=split,
         recipe={},
         depth=0,
@@ -84,7 +86,7 @@ def scope_of(task: Task, engine: Engine, data: Path, split: str) -> Scope:
         f"{task.name} {split}",
         frozenset(topic.id for topic in topics),
         manifest,
-        lambda documents: look_up_documents(task, lambda: index, data, documents),
+        lambda documents: look_up_documents(lambda: index, collection, documents),
     )
 
 

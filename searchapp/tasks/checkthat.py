@@ -12,20 +12,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+from searchapp import resources
 from searchapp.analysis import AnalysisRegistry
-from searchapp.errors import DataError, UsageError
-from searchapp.evaluation.base import ScorerOptions
+from searchapp.errors import DataError
+from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.evaluation.checkthat import CUTOFFS, SUFFIX, CheckThatScorer, line_number
 from searchapp.formats import line_scores
 from searchapp.formats.debates import MOST_LINES, Line, read_debate, write_debate
 from searchapp.formats.ids import unusable
 from searchapp.formats.problems import Problems
-from searchapp.model import Document, Example, Ranking, Run, Topic
-from searchapp.names import refused
-from searchapp.tasks.base import Grades, ShippedTask, Writer
+from searchapp.model import Document, Example, Ranking, Topic
+from searchapp.tasks.base import Grades, NoOfficialFile, OfficialFile, Part, Submission, TaskInfo, Writer
 from searchapp.tasks.characteristic import TermCounts
+from searchapp.tasks.documents import Documents, Once
+from searchapp.tasks.shipped import relevant_alike, shipped
 
 TRAINING = "training"
 """The folder whose debates are the labelled examples."""
@@ -40,67 +43,128 @@ QUERIES = {"words": "claims", "pairs": "claim_pairs"}
 """The topic fields with characteristic terms, and the analyzers of the mapping that make the terms."""
 
 
-class CheckThat(ShippedTask):
-    """The task `checkthat`."""
+INFO = TaskInfo(
+    name="checkthat",
+    title="Check-worthiness of debate sentences (CheckThat! 2019, task 1)",
+    about="For a debate, rank its sentences by how much they are worth a fact check.",
+    mapping="sentences",
+    examples_mapping=None,
+    splits=(TRAINING, "test_annotated"),
+    default_depth=MOST_LINES,
+    official_measure="MAP",
+    official_file=f"<debate>{SUFFIX} for each debate",
+    measures=("AP", "RR", "Rprec", "P@10", "P@50", "nDCG@10"),
+    breakdowns=CheckThatScorer.breakdowns,
+    grades=("not check-worthy", "check-worthy"),
+    context=("debate", "line"),
+    indexes=(WITH_TEST, "checkthat"),
+)
 
-    name = "checkthat"
-    title = "Check-worthiness of debate sentences (CheckThat! 2019, task 1)"
-    about = "For a debate, rank its sentences by how much they are worth a fact check."
-    mapping = "sentences"
-    examples_mapping = None
-    splits = (TRAINING, "test_annotated")
-    topics_are_documents = False
-    default_recipe = "bm25"
-    search_recipe = "words"
-    default_depth = MOST_LINES
-    official_measure = "MAP"
-    official_file = f"<debate>{SUFFIX} for each debate"
-    scorer = CheckThatScorer()
-    grades = ("not check-worthy", "check-worthy")
-    context = ("debate", "line")
-    measures = ("AP", "RR", "Rprec", "P@10", "P@50", "nDCG@10")
 
-    def split_files(self, data: Path, split: str) -> list[Path]:
-        if split in self.splits:
-            return sorted((data / split).glob(f"*{SUFFIX}")) or [data / split / f"*{SUFFIX}"]
-        found = [path for part in self.splits if (path := data / part / f"{split}{SUFFIX}").is_file()]
+class CheckThatCollection:
+    """A folder of debates a split, a file of lines each. The name of a single debate is a split too."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        # Documents, topics, gold and official files are all made of the lines, which are 3 MB of all debates: these are
+        # kept, and the documents made of them anew.
+        self._debates: dict[Path, Once[Sequence[Line]]] = {}
+        self.documents = Documents(
+            self._every_file, lambda problems: self._read(self._every_file(), problems), kept=False
+        )
+        in_training = Documents(
+            self._training, lambda problems: self._read(self._training(), problems), kept=False
+        )
+        self.indexes = {WITH_TEST: self.documents, INFO.index_name: in_training}
+
+    def lines(self, path: Path, problems: Problems) -> Sequence[Line]:
+        """The lines of a debate."""
+        if path not in self._debates:
+            self._debates[path] = Once(partial(_read_lines, path))
+        return self._debates[path](problems)
+
+    def index_of(self, split: str) -> str:
+        (part,) = {path.parent.name for path in self.split_files(split)[:1]}
+        return INFO.index_name if part == TRAINING else WITH_TEST
+
+    def split_files(self, split: str) -> list[Path]:
+        if split in INFO.splits:
+            return sorted((self.folder / split).glob(f"*{SUFFIX}")) or [self.folder / split / f"*{SUFFIX}"]
+        named = (self.folder / part / f"{split}{SUFFIX}" for part in INFO.splits)
+        found = [path for path in named if path.is_file()]
         if not found:
-            raise UsageError(
-                f"{self.name} has no split {refused(split, self.splits)} or the name of a debate in "
-                f"{data}, such as 20160926_1pres"
-            )
+            INFO.require_split(split, f" or the name of a debate in {self.folder}, such as 20160926_1pres")
         return found
 
-    def gold_files(self, data: Path, split: str) -> list[Path]:
-        return self.split_files(data, split)
+    def gold_files(self, split: str) -> list[Path]:
+        return self.split_files(split)
 
-    @property
-    def index_names(self) -> tuple[str, ...]:
-        return WITH_TEST, self.index_name
+    def example_files(self, split: str) -> list[Path]:
+        self.split_files(split)  # for its error
+        return self._training()
 
-    def index_of(self, data: Path, split: str) -> str:
-        (part,) = {path.parent.name for path in self.split_files(data, split)[:1]}
-        return self.index_name if part == TRAINING else WITH_TEST
+    def topics(self, split: str, problems: Problems) -> list[Topic]:
+        registry = AnalysisRegistry(resources.index_mapping(INFO.mapping)["settings"]["analysis"])
+        labelled = {
+            path: _counts(self.lines(path, Problems(lenient=True)), registry)
+            for path in self._training()
+            if path.exists()
+        }
+        every = {field: TermCounts() for field in QUERIES}
+        for counts in labelled.values():
+            every = {field: every[field].plus(counts[field]) for field in QUERIES}
+        topics = []
+        for path in self.split_files(split):
+            lines = self.lines(path, problems)
+            if not lines:
+                continue
+            queries = {}
+            for field, among in every.items():
+                others = among.without(labelled[path][field]) if path in labelled else among
+                if not others.relevant:
+                    raise DataError(
+                        f"{self.folder / TRAINING} has no debate with check-worthy lines to rank {path.stem} by: put "
+                        "labelled debates there"
+                    )
+                queries[field] = " ".join(others.query(TERMS))
+            topics.append(Topic(path.stem, _described(path, lines), {"debate": path.stem, **queries}))
+        return topics
 
-    def files_of(self, data: Path, index: str) -> list[Path]:
-        return self.document_files(data) if index == WITH_TEST else self.split_files(data, TRAINING)
+    def check_split(self, split: str, problems: Problems) -> int:
+        return sum(bool(self.lines(path, problems)) for path in self.split_files(split))
 
-    def documents_of(self, data: Path, index: str, problems: Problems) -> Iterator[Document]:
-        return self._lines(self.files_of(data, index), data, problems)
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        own = self.split_files(split) if split not in INFO.splits else []
+        for path in self.example_files(split):
+            if path not in own:
+                lines = self.lines(path, problems)
+                gold = {_id(path, line): 1.0 for line in lines if line.label == 1}
+                yield Example(Topic(path.stem, _described(path, lines), {"debate": path.stem}), gold)
 
-    def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
-        return self._lines(self.document_files(data), data, problems)
+    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
+        return relevant_alike(topic, grades)
 
-    def _lines(self, files: Sequence[Path], data: Path, problems: Problems) -> Iterator[Document]:
+    def is_masked(self, split: str) -> bool:
+        self.split_files(split)  # for its error
+        return False
+
+    def _training(self) -> list[Path]:
+        return self.split_files(TRAINING)
+
+    def _every_file(self) -> list[Path]:
+        parts = [self.split_files(split) for split in INFO.splits if (self.folder / split).is_dir()]
+        return [path for part in parts for path in part] or self._training()
+
+    def _read(self, files: Sequence[Path], problems: Problems) -> Iterator[Document]:
         for path in files:
             if problem := unusable(path.stem):
                 detail = f"rename the file, whose name is the debate's: {problem[1]}"
                 problems.add(path, problem[0], detail=detail, skippable=False)
             part = path.parent.name
-            if part != TRAINING and (data / TRAINING / path.name).exists():
+            if part != TRAINING and (self.folder / TRAINING / path.name).exists():
                 detail = f"{TRAINING} has a debate of that name already"
                 problems.add(path, "duplicate debate", detail=detail, skippable=False)
-            for line in read_debate(path, problems):
+            for line in self.lines(path, problems):
                 fields = {
                     "debate": path.stem,
                     "part": part,
@@ -109,113 +173,27 @@ class CheckThat(ShippedTask):
                 }
                 yield Document(_id(path, line), line.text, fields)
 
-    def document_files(self, data: Path) -> list[Path]:
-        parts = [self.split_files(data, split) for split in self.splits if (data / split).is_dir()]
-        return [path for part in parts for path in part] or self.split_files(data, TRAINING)
 
-    def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
-        registry = AnalysisRegistry(self.index_mapping()["settings"]["analysis"])
-        labelled = {
-            path: _counts(read_debate(path, Problems(lenient=True)), registry)
-            for path in self.split_files(data, TRAINING)
-            if path.exists()
-        }
-        every = {field: TermCounts() for field in QUERIES}
-        for counts in labelled.values():
-            every = {field: every[field].plus(counts[field]) for field in QUERIES}
-        topics = []
-        for path in self.split_files(data, split):
-            lines = list(read_debate(path, problems))
-            if not lines:
-                continue
-            queries = {}
-            for field, among in every.items():
-                others = among.without(labelled[path][field]) if path in labelled else among
-                if not others.relevant:
-                    raise DataError(
-                        f"{data / TRAINING} has no debate with check-worthy lines to rank {path.stem} by: put "
-                        "labelled debates there"
-                    )
-                queries[field] = " ".join(others.query(TERMS))
-            topics.append(Topic(path.stem, _described(path, lines), {"debate": path.stem, **queries}))
-        return topics
+class CheckThatFormat:
+    """A file of line numbers and scores for each debate, which together are one submission."""
 
-    def check_split(self, data: Path, split: str, problems: Problems) -> int:
-        # What is wrong with a line is told by who reads the documents, which the lines are.
-        own = Problems(lenient=True)
-        return sum(any(True for _ in read_debate(path, own)) for path in self.split_files(data, split))
+    scorer = CheckThatScorer()
+    breakdowns = scorer
 
-    def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
-        own = self.split_files(data, split) if split not in self.splits else []
-        for path in self.example_files(data, split):
-            if path not in own:
-                lines = list(read_debate(path, problems))
-                gold = {_id(path, line): 1.0 for line in lines if line.label == 1}
-                yield Example(Topic(path.stem, _described(path, lines), {"debate": path.stem}), gold)
-
-    def example_files(self, data: Path, split: str) -> list[Path]:
-        return self.split_files(data, TRAINING)
-
-    def judged_gold(
-        self, grades: Mapping[str, Mapping[str, int]], data: Path, split: str
-    ) -> Mapping[str, Writer]:
-        def writer(path: Path, labels: Mapping[str, int]) -> Writer:
-            lines = [
-                Line(line.number, line.speaker, line.text, int(labels.get(_id(path, line), 0) > 0))
-                for line in read_debate(path, Problems(lenient=True))
-            ]
-            return lambda file: write_debate(file, lines)
-
-        return {
-            path.name: writer(path, grades[path.stem])
-            for path in self.split_files(data, split)
-            if path.stem in grades
-        }
-
-    def gold_grades(self, files: Sequence[Path], data: Path, split: str) -> Grades:
-        grades = {Path(name).stem: lines for name, lines in super().gold_grades(files, data, split).items()}
-        return {
-            debate: {f"{debate}:{line}": grade for line, grade in lines.items()}
-            for debate, lines in grades.items()
-        }
-
-    def is_masked(self, data: Path, split: str) -> bool:
-        return False
-
-    def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
-        for ranking in run:
+    def files(self, submission: Submission[CheckThatCollection]) -> Mapping[str, Writer]:
+        for ranking in submission.run:
             numbers = {line_number(document) for document in ranking.document_ids()}
             missing = next((number for number in range(1, len(numbers) + 1) if number not in numbers), None)
             if missing is not None or not numbers:
-                return (
+                raise NoOfficialFile(
                     f"debate {ranking.topic_id} has no line {missing or 1}, and the official file needs every line: "
                     "rank deeper with --depth"
                 )
-        return None
+        collection = submission.part.collection
+        return {f"{ranking.topic_id}{SUFFIX}": _writer(ranking, collection) for ranking in submission.run}
 
-    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
-        return {f"{ranking.topic_id}{SUFFIX}": self._writer(ranking, data) for ranking in run}
-
-    def _writer(self, ranking: Ranking, data: Path) -> Writer:
-        """What writes the lines of a debate, all of them.
-
-        Raises:
-            DataError: the debate has more lines; its last ones are missing.
-        """
-        for path in self.document_files(data):
-            if path.stem == ranking.topic_id and path.exists():
-                lines = sum(1 for _ in read_debate(path, Problems(lenient=True)))
-                if lines > len(ranking.hits):
-                    raise DataError(
-                        f"debate {ranking.topic_id} has {lines} lines, of which {len(ranking.hits)} are ranked, and "
-                        "the official file needs every line: rank deeper with --depth"
-                    )
-        scores = [(line_number(document), score) for document, score in ranking.hits]
-        return lambda file: line_scores.write_line_scores(file, scores)
-
-    def validate_official(
-        self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
-    ) -> None:
+    def validate(self, file: OfficialFile[CheckThatCollection], problems: Problems) -> None:
+        path, part = file.path, file.part
         for failure in line_scores.failures(path):
             detail = f"{failure.advice} (the official checker: {failure.official})"
             problems.add(path.name, failure.kind, f"line {failure.place}", detail)
@@ -223,7 +201,7 @@ class CheckThat(ShippedTask):
             return
         text = line_scores.read_text(path)
         # The format checker lets pass what the scorer stops at: alone, a file is held to the checker.
-        report = problems.note if data is None or split is None else problems.add
+        report = problems.note if part is None else problems.add
         for place, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
             if line.count("\t") != 1:
                 detail = "the official checker lets it pass, but the scorer stops there: remove blank lines and tabs"
@@ -235,34 +213,74 @@ class CheckThat(ShippedTask):
                 "evaluate the other debates, or all with --lenient"
             )
             report(path.name, "too few lines", detail=detail)
-        if data is None or split is None:
+        if part is None:
             return
-        debates = self.split_files(data, split)
+        debates = part.files
         debate = next((one for one in debates if one.name == path.name), debates[0])
         if len(debates) > 1 and debate.name != path.name:
             detail = f"name the file as its debate, such as {debate.name}, or the debate with --split"
             problems.add(path.name, "unknown debate", detail=detail)
             return
         unread = Problems()
-        expected = sum(1 for _ in read_debate(debate, unread))
+        expected = len(part.collection.lines(debate, unread))
         unread.raise_if_any()
         if found != expected:
             kind = "missing lines" if found < expected else "unknown lines"
             detail = f"{found} lines are scored, and {debate.name} has {expected}: score each of them"
             problems.add(path.name, kind, detail=detail)
 
+    def gold(self, grades: Grades, part: Part[CheckThatCollection]) -> Mapping[str, Writer]:
+        def writer(path: Path, labels: Mapping[str, int]) -> Writer:
+            lines = [
+                Line(line.number, line.speaker, line.text, int(labels.get(_id(path, line), 0) > 0))
+                for line in part.collection.lines(path, Problems(lenient=True))
+            ]
+            return lambda file: write_debate(file, lines)
+
+        return {path.name: writer(path, grades[path.stem]) for path in part.files if path.stem in grades}
+
+    def grades(self, files: Sequence[Path], part: Part[CheckThatCollection]) -> Grades:
+        qrels = self.scorer.qrels(GoldFiles(files, ScorerOptions(split=part.split)))
+        grades = {Path(name).stem: lines for name, lines in qrels.items()}
+        return {
+            debate: {f"{debate}:{line}": grade for line, grade in lines.items()}
+            for debate, lines in grades.items()
+        }
+
+
+def _writer(ranking: Ranking, collection: CheckThatCollection) -> Writer:
+    """What writes the lines of a debate, all of them.
+
+    Raises:
+        DataError: the debate has more lines; its last ones are missing.
+    """
+    for path in collection.documents.files:
+        if path.stem == ranking.topic_id and path.exists():
+            lines = len(collection.lines(path, Problems(lenient=True)))
+            if lines > len(ranking.hits):
+                raise DataError(
+                    f"debate {ranking.topic_id} has {lines} lines, of which {len(ranking.hits)} are ranked, and "
+                    "the official file needs every line: rank deeper with --depth"
+                )
+    scores = [(line_number(document), score) for document, score in ranking.hits]
+    return lambda file: line_scores.write_line_scores(file, scores)
+
+
+def _read_lines(path: Path, problems: Problems) -> Sequence[Line]:
+    return tuple(read_debate(path, problems))
+
 
 def _id(path: Path, line: Line) -> str:
     return f"{path.stem}:{line.number}"
 
 
-def _described(path: Path, lines: list[Line]) -> str:
+def _described(path: Path, lines: Sequence[Line]) -> str:
     """A debate in a few words, for people."""
     speakers = [speaker for speaker, _count in Counter(line.speaker for line in lines).most_common(3)]
     return f"{path.stem}: {len(lines)} lines, by {', '.join(filter(None, speakers)) or 'nobody named'}"
 
 
-def _counts(lines: Iterator[Line], registry: AnalysisRegistry) -> dict[str, TermCounts]:
+def _counts(lines: Sequence[Line], registry: AnalysisRegistry) -> dict[str, TermCounts]:
     """The terms of a debate's lines, by topic field."""
     analyzers = {field: registry.analyzer(name) for field, name in QUERIES.items()}
     counts = {field: TermCounts() for field in QUERIES}
@@ -273,4 +291,4 @@ def _counts(lines: Iterator[Line], registry: AnalysisRegistry) -> dict[str, Term
     return counts
 
 
-TASK = CheckThat()
+TASK = shipped(INFO, CheckThatCollection, CheckThatFormat())

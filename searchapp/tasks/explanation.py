@@ -6,78 +6,71 @@ topic are the facts that explain the answer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from searchapp import resources
 from searchapp.errors import UsageError
-from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats import two_column, worldtree
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Document, Option, Run
-from searchapp.names import refused
-from searchapp.tasks.base import ShippedTask, Writer
+from searchapp.model import Option
+from searchapp.tasks import base
+from searchapp.tasks.base import OfficialFile, Part, Submission, Writer
+from searchapp.tasks.documents import Documents
 
 if TYPE_CHECKING:
     from searchapp.analysis import Analyzer
 
 MAPPING = "facts"
-EXAMPLES = "train"
-"""The split whose questions are the solved examples of the others."""
+EXAMPLES_MAPPING = "science_questions"
+EXAMPLES, TEST = "train", "test"
+SPLITS = (EXAMPLES, "dev", TEST)
+"""The questions of the first split are the solved examples of the others."""
 
 EVERY_FACT = 10_000
 """The depth at which every fact is ranked; Elasticsearch returns no more without further settings."""
 
+OFFICIAL_FILE = "predict.txt"
 
-class ExplanationTask(ShippedTask):
-    """The facts and the official file; what questions look like is the single task's matter."""
 
-    mapping = MAPPING
-    examples_mapping: str | None = "science_questions"
-    splits = ("train", "dev", "test")
-    topics_are_documents = False
-    default_recipe = "bm25"
-    search_recipe = "words"
-    default_depth = EVERY_FACT
-    official_file = "predict.txt"
+def facts_in(folder: Path) -> Documents:
+    """The facts of the tables in a folder."""
+    tables = folder / "tables"
+    return Documents(
+        lambda: worldtree.table_files(tables), lambda problems: worldtree.read_facts(tables, problems)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RankingFile:
+    """The official file: a row for each fact of a question's ranking.
+
+    `asked` gives the ids of a split's questions, and whether each must be answered. `folds_questions` says whether the
+    official scorer folds the letter case of question ids, `needs_every_fact` whether a ranking that lacks facts is a
+    mistake.
+    """
+
+    asked: Callable[[Part[base.Collection], Problems], Mapping[str, bool]]
     folds_questions: bool
-    """Whether the official scorer folds the letter case of question ids."""
     needs_every_fact: bool
-    """Whether a ranking that lacks facts is a mistake."""
 
-    def split_files(self, data: Path, split: str) -> list[Path]:
-        return [self._split_file(data, split)]
+    def files(self, submission: Submission[base.Collection]) -> Mapping[str, Writer]:
+        """What writes it, for any run: a ranking may be short."""
+        return {OFFICIAL_FILE: lambda file: two_column.write_two_column(file, submission.run)}
 
-    def gold_files(self, data: Path, split: str) -> list[Path]:
-        return self.split_files(data, split)
-
-    def example_files(self, data: Path, split: str) -> list[Path]:
-        return [self._split_file(data, EXAMPLES)]
-
-    def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
-        return worldtree.read_facts(data / "tables", problems)
-
-    def document_files(self, data: Path) -> list[Path]:
-        return worldtree.table_files(data / "tables")
-
-    def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
-        return None
-
-    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
-        return {self.official_file: lambda file: two_column.write_two_column(file, run)}
-
-    def validate_official(
-        self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
-    ) -> None:
-        if data is None or split is None:
-            raise UsageError(f"say which split {path} answers with --split: {' or '.join(self.splits)}")
+    def validate(self, file: OfficialFile[base.Collection], problems: Problems) -> None:
+        """Find everything that is wrong with one."""
+        path, part = file.path, file.part
+        if part is None:
+            raise UsageError(f"say which split {path} answers with --split: {' or '.join(SPLITS)}")
         own = Problems(lenient=True)
-        asked = self._asked(data, split, own)
-        facts = self._known(data, own)
+        asked = self.asked(part, own)
+        facts = {document.id.lower() for document in part.collection.documents.read(own)}
         own.raise_if_any()
-        seen = self._valid_rows(path, split, set(map(self._folded, asked)), facts, problems)
+        seen = self._valid_rows(path, part.split, set(map(self._folded, asked)), facts, problems)
         for id_, must_answer in asked.items():
             question = self._folded(id_)
             count = len(seen.get(question, ()))
@@ -89,7 +82,7 @@ class ExplanationTask(ShippedTask):
                 problems.add(path.name, "missing question", where, "it has no row")
 
     def _valid_rows(
-        self, path: Path, split: str, questions: Collection[str], facts: Collection[str], problems: Problems
+        self, path: Path, split: str, questions: Set[str], facts: Collection[str], problems: Problems
     ) -> dict[str, set[str]]:
         """The facts of each question that has a row of its own, as far as the rows are right."""
         seen: dict[str, set[str]] = {}
@@ -117,29 +110,9 @@ class ExplanationTask(ShippedTask):
                 ranked.add(fact)
         return seen
 
-    def _known(self, data: Path, problems: Problems) -> frozenset[str]:
-        """The ids of all facts, in lower case."""
-        return frozenset(document.id.lower() for document in self.documents(data, problems))
-
-    def _fact_ids(self, data: Path) -> frozenset[str]:
-        """The ids of all facts; what is wrong with them is told by who reads the documents."""
-        return frozenset(document.id for document in self.documents(data, Problems(lenient=True)))
-
-    def _asked(self, data: Path, split: str, problems: Problems) -> dict[str, bool]:
-        """The ids of a split's questions, and whether each must be answered."""
-        raise NotImplementedError
-
     def _folded(self, question: str) -> str:
         """The id of a question as the official scorer compares it."""
         return question.lower() if self.folds_questions else question
-
-    def _split_file(self, data: Path, split: str) -> Path:
-        raise NotImplementedError
-
-    def _require_split(self, split: str) -> str:
-        if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
-        return split
 
 
 def options_of(options: Mapping[str, str], right: str) -> tuple[Option, ...]:

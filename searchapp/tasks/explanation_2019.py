@@ -9,21 +9,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.evaluation.explanation_2019 import MEASURE, Explanation2019Scorer
 from searchapp.files import first_there
 from searchapp.formats import worldtree
 from searchapp.formats.problems import Problems
 from searchapp.formats.worldtree import Question
 from searchapp.model import Example, Topic
-from searchapp.tasks.base import Grades, Writer
-from searchapp.tasks.explanation import EXAMPLES, ExplanationTask, content_words, options_of
+from searchapp.tasks.base import Collection, Grades, OfficialFile, Part, Submission, TaskInfo, Writer
+from searchapp.tasks.explanation import (
+    EVERY_FACT,
+    EXAMPLES,
+    EXAMPLES_MAPPING,
+    MAPPING,
+    OFFICIAL_FILE,
+    SPLITS,
+    TEST,
+    RankingFile,
+    content_words,
+    facts_in,
+    options_of,
+)
+from searchapp.tasks.shipped import relevant_alike, shipped
 
 JUDGED_ROLE = "CENTRAL"
 """The role that a fact has in gold that is made of judgments, which know no roles; no figure depends on it."""
 
 NOTHING = '" "'
-
-TEST = "test"
 
 _FILES = {
     "train": ("ARC-Elementary+EXPL-Train.tsv", "questions.train.tsv"),
@@ -32,45 +44,91 @@ _FILES = {
 }
 """The names that the files have in TextGraphs-13, and in WorldTree 2: the first that is there is read."""
 
+INFO = TaskInfo(
+    name="explanation-2019",
+    title="Explanation regeneration (TextGraphs-13)",
+    about="For a science question and its right answer, rank every fact: those that explain the answer first.",
+    mapping=MAPPING,
+    examples_mapping=EXAMPLES_MAPPING,
+    splits=SPLITS,
+    default_depth=EVERY_FACT,
+    official_measure=MEASURE,
+    official_file=OFFICIAL_FILE,
+    measures=("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000"),
+    breakdowns=Explanation2019Scorer.breakdowns,
+)
 
-class Explanation2019(ExplanationTask):
-    """The task `explanation-2019`."""
 
-    name = "explanation-2019"
-    title = "Explanation regeneration (TextGraphs-13)"
-    about = (
-        "For a science question and its right answer, rank every fact: those that explain the answer first."
-    )
-    official_measure = MEASURE
-    measures = ("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000")
-    scorer = Explanation2019Scorer(content_words)
-    folds_questions = True
-    needs_every_fact = True
+class Explanation2019Collection:
+    """The tables, and a table of questions a split."""
 
-    def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
-        questions = worldtree.read_questions(self._split_file(data, split), problems, masked=split == TEST)
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.documents = facts_in(folder)
+        self.indexes = {INFO.index_name: self.documents}
+
+    def index_of(self, split: str) -> str:
+        INFO.require_split(split)
+        return INFO.index_name
+
+    def split_files(self, split: str) -> list[Path]:
+        return [self._file(split)]
+
+    def gold_files(self, split: str) -> list[Path]:
+        return [self._file(split)]
+
+    def example_files(self, split: str) -> list[Path]:
+        INFO.require_split(split)
+        return [self._file(EXAMPLES)]
+
+    def topics(self, split: str, problems: Problems) -> list[Topic]:
+        questions = worldtree.read_questions(self._file(split), problems, masked=split == TEST)
         return list(map(_topic, questions))
 
-    def check_split(self, data: Path, split: str, problems: Problems) -> int:
-        known = self._fact_ids(data)
+    def check_split(self, split: str, problems: Problems) -> int:
         # Without any fact to compare with, every one would be unknown: one problem is enough.
         questions = worldtree.read_questions(
-            self._split_file(data, split),
+            self._file(split),
             problems,
-            known or None,
+            self.documents.ids() or None,
             solved=split == EXAMPLES,
             masked=split == TEST,
         )
         return sum(1 for _ in questions)
 
-    def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
-        path = self._split_file(data, EXAMPLES)
-        for question in worldtree.read_questions(path, problems, self._fact_ids(data), solved=True):
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        (path,) = self.example_files(split)
+        for question in worldtree.read_questions(path, problems, self.documents.ids(), solved=True):
             if question.gold:
                 # On train, facts that count the same whatever their role rank better than any weights by role.
                 yield Example(_topic(question), dict.fromkeys(question.gold, 1.0))
 
-    def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
+    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
+        return relevant_alike(topic, grades)
+
+    def is_masked(self, split: str) -> bool:
+        if split != TEST:
+            return False
+        explained = worldtree.explained(self._file(split), Problems(lenient=True), masked=True)
+        return bool(explained) and not any(explained.values())
+
+    def _file(self, split: str) -> Path:
+        return first_there(self.folder / "questions", _FILES[INFO.require_split(split)])
+
+
+class Explanation2019Format:
+    """A ranking of every fact for each question that has an explanation."""
+
+    scorer = Explanation2019Scorer(content_words)
+    breakdowns = scorer
+
+    def files(self, submission: Submission[Collection]) -> Mapping[str, Writer]:
+        return _RANKINGS.files(submission)
+
+    def validate(self, file: OfficialFile[Collection], problems: Problems) -> None:
+        _RANKINGS.validate(file, problems)
+
+    def gold(self, grades: Grades, part: Part[Collection]) -> Mapping[str, Writer]:
         rows = [
             (question, " ".join(f"{fact}|{JUDGED_ROLE}" for fact, grade in of_topic.items() if grade > 0))
             for question, of_topic in grades.items()
@@ -78,27 +136,24 @@ class Explanation2019(ExplanationTask):
         # An empty cell is a missing value to the organisers' script, a quoted space an explanation without facts.
         cells = ["questionID\texplanation", *(f"{question}\t{facts or NOTHING}" for question, facts in rows)]
         text = "".join(f"{row}\n" for row in cells)
-        return {self._split_file(data, split).name: lambda file: file.write(text.encode())}
+        (path,) = part.files
+        return {path.name: lambda file: file.write(text.encode())}
 
-    def gold_grades(self, files: Sequence[Path], data: Path, split: str) -> Grades:
-        folded = super().gold_grades(files, data, split)
+    def grades(self, files: Sequence[Path], part: Part[Collection]) -> Grades:
+        folded = self.scorer.qrels(GoldFiles(files, ScorerOptions(split=part.split)))
         # The scorer knows questions without the letter case that their ids have.
-        topics = {topic.id.lower(): topic.id for topic in self.topics(data, split, Problems(lenient=True))}
+        topics = {topic.id.lower(): topic.id for topic in part.topics(Problems(lenient=True))}
         return {topics.get(question, question): grades for question, grades in folded.items()}
 
-    def is_masked(self, data: Path, split: str) -> bool:
-        if split != TEST:
-            return False
-        explained = worldtree.explained(self._split_file(data, split), Problems(lenient=True), masked=True)
-        return bool(explained) and not any(explained.values())
 
-    def _asked(self, data: Path, split: str, problems: Problems) -> dict[str, bool]:
-        explained = worldtree.explained(self._split_file(data, split), problems, masked=split == TEST)
-        masked = split == TEST and not any(explained.values())
-        return {question: masked or has_explanation for question, has_explanation in explained.items()}
+def _asked(part: Part[Collection], problems: Problems) -> Mapping[str, bool]:
+    (path,) = part.files
+    explained = worldtree.explained(path, problems, masked=part.split == TEST)
+    masked = part.split == TEST and not any(explained.values())
+    return {question: masked or has_explanation for question, has_explanation in explained.items()}
 
-    def _split_file(self, data: Path, split: str) -> Path:
-        return first_there(data / "questions", _FILES[self._require_split(split)])
+
+_RANKINGS = RankingFile(_asked, folds_questions=True, needs_every_fact=True)
 
 
 def _topic(question: Question) -> Topic:
@@ -112,4 +167,4 @@ def _topic(question: Question) -> Topic:
     return Topic(question.id, f"{question.text} {question.answer}".strip(), fields, options)
 
 
-TASK = Explanation2019()
+TASK = shipped(INFO, Explanation2019Collection, Explanation2019Format())

@@ -7,66 +7,128 @@ these lie beside the ratings.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.evaluation.explanation_2021 import MEASURE, Explanation2021Scorer
 from searchapp.formats import worldtree, worldtree_ratings
 from searchapp.formats.problems import Problems
 from searchapp.formats.worldtree_ratings import HIGHEST, RatedQuestion
 from searchapp.model import Example, Topic
-from searchapp.tasks.base import Grades, Writer
-from searchapp.tasks.explanation import EXAMPLES, ExplanationTask, content_words, options_of
+from searchapp.tasks.base import Collection, Grades, OfficialFile, Part, Submission, TaskInfo, Writer
+from searchapp.tasks.explanation import (
+    EVERY_FACT,
+    EXAMPLES,
+    EXAMPLES_MAPPING,
+    MAPPING,
+    OFFICIAL_FILE,
+    SPLITS,
+    TEST,
+    RankingFile,
+    content_words,
+    facts_in,
+    options_of,
+)
+from searchapp.tasks.shipped import json_writer, shipped
 
 NONE: Mapping[str, str] = MappingProxyType({})
 
+INFO = TaskInfo(
+    name="explanation-2021",
+    title="Explanation regeneration with ratings (TextGraphs-15)",
+    about="For a science question and its right answer, rank facts by how much they matter to explaining it.",
+    mapping=MAPPING,
+    examples_mapping=EXAMPLES_MAPPING,
+    splits=SPLITS,
+    default_depth=EVERY_FACT,
+    official_measure=MEASURE,
+    official_file=OFFICIAL_FILE,
+    measures=("nDCG", "nDCG@10", "AP", "RR", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000"),
+    breakdowns=Explanation2021Scorer.breakdowns,
+    # The organisers name the ends of their scale only; between them its grades go by their place.
+    grades=("unrelated", "least relevant", "low", "middle", "high", "very high", "most critical"),
+)
 
-class Explanation2021(ExplanationTask):
-    """The task `explanation-2021`."""
 
-    name = "explanation-2021"
-    title = "Explanation regeneration with ratings (TextGraphs-15)"
-    about = (
-        "For a science question and its right answer, rank facts by how much they matter to explaining it."
-    )
-    official_measure = MEASURE
-    measures = ("nDCG", "nDCG@10", "AP", "RR", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000")
-    grades = ("unrelated", "least relevant", "low", "middle", "high", "very high", "most critical")
-    """The organisers name the ends of their scale only; between them its grades go by their place."""
-    scorer = Explanation2021Scorer(content_words)
-    folds_questions = False
-    needs_every_fact = False
+class Explanation2021Collection:
+    """The tables, a file of rated questions a split, and tables of the questions' options."""
 
-    def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
-        questions = worldtree_ratings.read_ratings(self._split_file(data, split), problems)
-        options = worldtree.read_options(_options_file(data, split), problems)
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.documents = facts_in(folder)
+        self.indexes = {INFO.index_name: self.documents}
+
+    def index_of(self, split: str) -> str:
+        INFO.require_split(split)
+        return INFO.index_name
+
+    def split_files(self, split: str) -> list[Path]:
+        return [self._file(split)]
+
+    def gold_files(self, split: str) -> list[Path]:
+        return [self._file(split)]
+
+    def example_files(self, split: str) -> list[Path]:
+        INFO.require_split(split)
+        return [self._file(EXAMPLES)]
+
+    def topics(self, split: str, problems: Problems) -> list[Topic]:
+        questions = worldtree_ratings.read_ratings(self._file(split), problems)
+        options = worldtree.read_options(self._options_file(split), problems)
         return [_topic(question, *options.get(question.id, ({}, ""))) for question in questions]
 
-    def check_split(self, data: Path, split: str, problems: Problems) -> int:
-        worldtree.read_options(_options_file(data, split), problems)
-        known = self._fact_ids(data)
+    def check_split(self, split: str, problems: Problems) -> int:
+        worldtree.read_options(self._options_file(split), problems)
         questions = worldtree_ratings.read_ratings(
-            self._split_file(data, split),
+            self._file(split),
             problems,
-            known or None,
-            masked=split == "test",
+            # Without any fact to compare with, every one would be unknown: one problem is enough.
+            self.documents.ids() or None,
+            masked=split == TEST,
             solved=split == EXAMPLES,
         )
         return sum(1 for _ in questions)
 
-    def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
-        path = self._split_file(data, EXAMPLES)
-        for question in worldtree_ratings.read_ratings(path, problems, self._fact_ids(data), solved=True):
-            example = self.judged_example(_topic(question), question.ratings, data)
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        (path,) = self.example_files(split)
+        for question in worldtree_ratings.read_ratings(path, problems, self.documents.ids(), solved=True):
+            example = self.judged_example(_topic(question), question.ratings)
             if example.gold:
                 yield example
 
-    def judged_example(self, topic: Topic, grades: Mapping[str, float], data: Path) -> Example:
+    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         return Example(topic, {fact: grade / HIGHEST for fact, grade in grades.items() if grade > 0})
 
-    def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
+    def is_masked(self, split: str) -> bool:
+        if split != TEST:
+            return False
+        known = self.documents.ids()
+        read = worldtree_ratings.read_ratings(self._file(split), Problems(lenient=True), known, masked=True)
+        questions = list(read)
+        return bool(questions) and not any(question.ratings for question in questions)
+
+    def _file(self, split: str) -> Path:
+        return self.folder / f"wt-expert-ratings.{INFO.require_split(split)}.json"
+
+    def _options_file(self, split: str) -> Path:
+        return self.folder / "questions" / f"questions.{split}.tsv"
+
+
+class Explanation2021Format:
+    """A ranking of facts for each question; it may be short."""
+
+    scorer = Explanation2021Scorer(content_words)
+    breakdowns = scorer
+
+    def files(self, submission: Submission[Collection]) -> Mapping[str, Writer]:
+        return _RANKINGS.files(submission)
+
+    def validate(self, file: OfficialFile[Collection], problems: Problems) -> None:
+        _RANKINGS.validate(file, problems)
+
+    def gold(self, grades: Grades, part: Part[Collection]) -> Mapping[str, Writer]:
         problems = [
             {
                 "qid": question,
@@ -74,27 +136,19 @@ class Explanation2021(ExplanationTask):
             }
             for question, of_topic in grades.items()
         ]
-        text = json.dumps({"rankingProblems": problems}, ensure_ascii=False, indent=1) + "\n"
-        return {self._split_file(data, split).name: lambda file: file.write(text.encode())}
+        (path,) = part.files
+        return {path.name: json_writer({"rankingProblems": problems})}
 
-    def is_masked(self, data: Path, split: str) -> bool:
-        if split != "test":
-            return False
-        path = self._split_file(data, split)
-        known = self._fact_ids(data)
-        questions = list(worldtree_ratings.read_ratings(path, Problems(lenient=True), known, masked=True))
-        return bool(questions) and not any(question.ratings for question in questions)
-
-    def _asked(self, data: Path, split: str, problems: Problems) -> dict[str, bool]:
-        path = self._split_file(data, split)
-        return {question.id: True for question in worldtree_ratings.read_ratings(path, problems)}
-
-    def _split_file(self, data: Path, split: str) -> Path:
-        return data / f"wt-expert-ratings.{self._require_split(split)}.json"
+    def grades(self, files: Sequence[Path], part: Part[Collection]) -> Grades:
+        return self.scorer.qrels(GoldFiles(files, ScorerOptions(split=part.split)))
 
 
-def _options_file(data: Path, split: str) -> Path:
-    return data / "questions" / f"questions.{split}.tsv"
+def _asked(part: Part[Collection], problems: Problems) -> Mapping[str, bool]:
+    (path,) = part.files
+    return {question.id: True for question in worldtree_ratings.read_ratings(path, problems)}
+
+
+_RANKINGS = RankingFile(_asked, folds_questions=False, needs_every_fact=False)
 
 
 def _topic(question: RatedQuestion, options: Mapping[str, str] = NONE, right: str = "") -> Topic:
@@ -104,4 +158,4 @@ def _topic(question: RatedQuestion, options: Mapping[str, str] = NONE, right: st
     return Topic(question.id, text, fields, options_of(options, right))
 
 
-TASK = Explanation2021()
+TASK = shipped(INFO, Explanation2021Collection, Explanation2021Format())

@@ -6,128 +6,125 @@ topic are the statements that its proof uses. The statement itself is one of the
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from searchapp.errors import DataError, UsageError
-from searchapp.evaluation.base import ScorerOptions
+from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.evaluation.nlps import NEAREST, NlpsScorer
 from searchapp.formats import json_stream, proofwiki, two_column
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Document, Example, Run, Topic
-from searchapp.names import refused
-from searchapp.tasks.base import Grades, ShippedTask, Writer
+from searchapp.model import Example, Topic
+from searchapp.tasks.base import Grades, NoOfficialFile, OfficialFile, Part, Submission, TaskInfo, Writer
+from searchapp.tasks.documents import Documents
+from searchapp.tasks.shipped import json_writer, relevant_alike, shipped
 
 EXAMPLES = "train"
 """The split whose statements are the solved examples of the others."""
+TEST = "test"
 
 KNOWLEDGE_BASE = "knowledge_base.json"
 
+INFO = TaskInfo(
+    name="nlps",
+    title="Natural language premise selection (TextGraphs-16)",
+    about="For a mathematical statement, rank the statements that its proof uses.",
+    mapping="premises",
+    examples_mapping="premises",
+    splits=(EXAMPLES, "dev", TEST),
+    topics_are_documents=True,
+    default_depth=NEAREST,
+    official_measure=f"MAP@{NEAREST}",
+    official_file="predict.txt",
+    measures=("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100", f"R@{NEAREST}"),
+)
 
-class Nlps(ShippedTask):
-    """The task `nlps`."""
 
-    name = "nlps"
-    title = "Natural language premise selection (TextGraphs-16)"
-    about = "For a mathematical statement, rank the statements that its proof uses."
-    mapping = "premises"
-    examples_mapping = "premises"
-    splits = ("train", "dev", "test")
-    topics_are_documents = True
-    default_recipe = "bm25"
-    search_recipe = "words"
-    default_depth = NEAREST
-    official_measure = f"MAP@{NEAREST}"
-    official_file = "predict.txt"
-    scorer = NlpsScorer()
-    measures = ("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100", f"R@{NEAREST}")
+class NlpsCollection:
+    """A knowledge base, and a file of statements a split."""
 
-    def split_files(self, data: Path, split: str) -> list[Path]:
-        return [self._split_file(data, split)]
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        knowledge_base = folder / KNOWLEDGE_BASE
+        self.documents = Documents(
+            lambda: [knowledge_base],
+            lambda problems: proofwiki.read_knowledge_base(knowledge_base, problems),
+        )
+        self.indexes = {INFO.index_name: self.documents}
 
-    def gold_files(self, data: Path, split: str) -> list[Path]:
-        return self.split_files(data, split)
+    def index_of(self, split: str) -> str:
+        INFO.require_split(split)
+        return INFO.index_name
 
-    def _split_file(self, data: Path, split: str) -> Path:
-        if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
-        return data / f"{split}_set.json"
+    def split_files(self, split: str) -> list[Path]:
+        return [self._file(split)]
 
-    def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
-        return proofwiki.read_knowledge_base(data / KNOWLEDGE_BASE, problems)
+    def gold_files(self, split: str) -> list[Path]:
+        return [self._file(split)]
 
-    def document_files(self, data: Path) -> list[Path]:
-        return [data / KNOWLEDGE_BASE]
+    def example_files(self, split: str) -> list[Path]:
+        INFO.require_split(split)
+        return [self._file(EXAMPLES)]
 
-    def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
-        return list(proofwiki.read_topics(self._split_file(data, split), problems))
+    def topics(self, split: str, problems: Problems) -> list[Topic]:
+        return list(proofwiki.read_topics(self._file(split), problems))
 
-    def check_split(self, data: Path, split: str, problems: Problems) -> int:
-        own = Problems(lenient=True)  # those of the knowledge base are told by who reads its documents
-        known = frozenset(document.id for document in self.documents(data, own))
-        path = self._split_file(data, split)
+    def check_split(self, split: str, problems: Problems) -> int:
         # Without any premise to compare with, every one would be unknown: one problem is enough.
-        statements = proofwiki.read_statements(path, problems, known=known or None, masked=split == "test")
+        known = self.documents.ids() or None
+        statements = proofwiki.read_statements(self._file(split), problems, known=known, masked=split == TEST)
         return sum(1 for _ in statements)
 
-    def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
-        knowledge = {document.id for document in self.documents(data, Problems(lenient=True))}
-        path = self._split_file(data, EXAMPLES)
-        for statement in proofwiki.read_statements(path, problems, known=knowledge):
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        (path,) = self.example_files(split)
+        for statement in proofwiki.read_statements(path, problems, known=self.documents.ids()):
             topic = Topic(statement.id, statement.text)
             yield Example(topic, dict.fromkeys(map(str, statement.premises or ()), 1.0))
 
-    def example_files(self, data: Path, split: str) -> list[Path]:
-        return [self._split_file(data, EXAMPLES)]
+    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
+        return relevant_alike(topic, grades)
 
-    def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
-        texts = {topic.id: topic.text for topic in self.topics(data, split, Problems(lenient=True))}
-        statements = {
-            topic: {
-                "text": texts.get(topic, ""),
-                "premises": [_number(premise) for premise, grade in of_topic.items() if grade > 0],
-            }
-            for topic, of_topic in grades.items()
-        }
-        text = json.dumps(statements, ensure_ascii=False, indent=1) + "\n"
-        return {f"{split}_set.json": lambda file: file.write(text.encode())}
-
-    def is_masked(self, data: Path, split: str) -> bool:
-        if split != "test":
+    def is_masked(self, split: str) -> bool:
+        if split != TEST:
             return False
-        path = self._split_file(data, split)
-        statements = list(proofwiki.read_statements(path, Problems(lenient=True), masked=True))
+        statements = list(proofwiki.read_statements(self._file(split), Problems(lenient=True), masked=True))
         return bool(statements) and all(statement.premises is None for statement in statements)
 
-    def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
-        needed = options.nearest or NEAREST
-        for ranking in run:
+    def _file(self, split: str) -> Path:
+        return self.folder / f"{INFO.require_split(split)}_set.json"
+
+
+class NlpsFormat:
+    """The file of two columns, and the scorer with its cut-off."""
+
+    scorer = NlpsScorer()
+    breakdowns = None
+
+    def files(self, submission: Submission[NlpsCollection]) -> Mapping[str, Writer]:
+        needed = submission.options.nearest or NEAREST
+        for ranking in submission.run:
             distinct = len(set(ranking.document_ids()))
             if distinct < needed:
-                return (
+                raise NoOfficialFile(
                     f"statement {ranking.topic_id} has {distinct} premises, "
                     f"and the official file needs at least {needed} for each: rank deeper with `rank --depth`, or "
                     "choose a smaller cut-off with `export --nearest`"
                 )
-        return None
+        return {INFO.official_file: lambda file: two_column.write_two_column(file, submission.run)}
 
-    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
-        return {self.official_file: lambda file: two_column.write_two_column(file, run)}
-
-    def validate_official(
-        self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
-    ) -> None:
-        if data is None or split is None:
-            raise UsageError(f"say which split {path} answers with --split: {' or '.join(self.splits)}")
-        statements = self._ids(self._split_file(data, split))
-        premises = self._ids(data / KNOWLEDGE_BASE)
+    def validate(self, file: OfficialFile[NlpsCollection], problems: Problems) -> None:
+        path, part = file.path, file.part
+        if part is None:
+            raise UsageError(f"say which split {path} answers with --split: {' or '.join(INFO.splits)}")
+        (split_file,) = part.files
+        statements = _ids(split_file)
+        premises = _ids(part.collection.folder / KNOWLEDGE_BASE)
         seen: dict[str, set[str]] = {}
         for row in two_column.read_rows(path):
             where = f"line {row.line}"
             if row.topic_id not in statements:
                 problems.add(
-                    path.name, "unknown statement", where, f"{row.topic_id} is not in the split {split}"
+                    path.name, "unknown statement", where, f"{row.topic_id} is not in the split {part.split}"
                 )
                 continue
             distinct = seen.setdefault(row.topic_id, set())
@@ -141,7 +138,7 @@ class Nlps(ShippedTask):
                 problems.add(path.name, "repeated premise", where, f"{row.document_id} for {row.topic_id}")
             else:
                 distinct.add(row.document_id)
-        needed = options.nearest or NEAREST
+        needed = file.options.nearest or NEAREST
         for statement in sorted(statements):
             count = len(seen.get(statement, ()))
             if statement not in seen:
@@ -150,16 +147,32 @@ class Nlps(ShippedTask):
                 detail = f"{count} valid premises, at least {needed} are needed"
                 problems.add(path.name, "too few premises", f"statement {statement}", detail)
 
-    def _ids(self, path: Path) -> frozenset[str]:
-        """Every id in one of the task's files, whatever else is wrong with its entry.
+    def gold(self, grades: Grades, part: Part[NlpsCollection]) -> Mapping[str, Writer]:
+        texts = {topic.id: topic.text for topic in part.topics(Problems(lenient=True))}
+        statements = {
+            topic: {
+                "text": texts.get(topic, ""),
+                "premises": [_number(premise) for premise, grade in of_topic.items() if grade > 0],
+            }
+            for topic, of_topic in grades.items()
+        }
+        (path,) = part.files
+        return {path.name: json_writer(statements)}
 
-        Raises:
-            InvalidFiles: the file is missing, or no JSON object.
-        """
-        problems = Problems(lenient=True)
-        ids = frozenset(id_ for id_, _value in json_stream.read_members(path, problems))
-        problems.raise_if_any()
-        return ids
+    def grades(self, files: Sequence[Path], part: Part[NlpsCollection]) -> Grades:
+        return self.scorer.qrels(GoldFiles(files, ScorerOptions(split=part.split)))
+
+
+def _ids(path: Path) -> frozenset[str]:
+    """Every id in one of the task's files, whatever else is wrong with its entry.
+
+    Raises:
+        InvalidFiles: the file is missing, or no JSON object.
+    """
+    problems = Problems(lenient=True)
+    ids = frozenset(id_ for id_, _value in json_stream.read_members(path, problems))
+    problems.raise_if_any()
+    return ids
 
 
 def _number(premise: str) -> int:
@@ -177,4 +190,4 @@ def _number(premise: str) -> int:
         ) from error
 
 
-TASK = Nlps()
+TASK = shipped(INFO, NlpsCollection, NlpsFormat())

@@ -6,30 +6,29 @@ See `own_file` for what it looks like, and docs/own-task.md for how to write one
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from searchapp import resources, tasks
-from searchapp.engines.index_settings import canonical
+from searchapp import resources
+from searchapp.engines.index_settings import NOT_INDEXED, canonical
 from searchapp.errors import DataError, UsageError
-from searchapp.evaluation.base import Scorer, ScorerOptions
+from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.evaluation.graded import GradedScorer
 from searchapp.formats import graded, trec
 from searchapp.formats.graded import GradeLayout, Qrels
 from searchapp.formats.problems import Problems, shown
 from searchapp.formats.texts import read_texts
-from searchapp.model import Document, Example, Run, Topic
+from searchapp.model import Document, Example, Topic
 from searchapp.names import refused
 from searchapp.resources import RecipeBook
-from searchapp.tasks import own_file
-from searchapp.tasks.base import Grades, OneIndex, Task, Writer
+from searchapp.tasks import own_file, templates
+from searchapp.tasks.base import Grades, OfficialFile, Part, Submission, Task, TaskInfo, Writer
+from searchapp.tasks.catalogue import OWN
+from searchapp.tasks.documents import Documents
 from searchapp.tasks.own_file import OwnFile, Topics
 
-RECIPES = "text"
-"""The folder of query templates whose recipes every such task has, as long as it has none of the same name."""
-
-NOT_INDEXED = {"type": "object", "enabled": False}
-"""A field that is kept with the document and not searched."""
+OFFICIAL_FILE = "run.trec"
 
 
 def load(path: Path) -> Task:
@@ -38,156 +37,141 @@ def load(path: Path) -> Task:
     Raises:
         InvalidFiles: the file is missing or has problems.
     """
-    return OwnTask(own_file.read(path))
+    described = own_file.read(path)
+    info = _info(described)
+    solved = None if described.examples is None else described.topics[described.examples].layout.fields
+    return Task(
+        info,
+        partial(OwnCollection, info, described),
+        OwnFormat(info, described),
+        index_mapping=lambda: _mapping(described, described.layout.fields),
+        examples_index_mapping=lambda: None if solved is None else _mapping(described, solved),
+        recipe_book=lambda: _recipe_book(info, described),
+    )
 
 
-class OwnTask(OneIndex):
-    """A task that a TOML file describes."""
+def _info(described: OwnFile) -> TaskInfo:
+    return TaskInfo(
+        name=described.name,
+        title=described.title,
+        about=described.about,
+        mapping=described.mapping,
+        examples_mapping=described.mapping if described.examples else None,
+        splits=tuple(described.topics),
+        topics_are_documents=described.topics_are_documents,
+        default_recipe=described.recipe,
+        search_recipe=described.search_recipe,
+        default_depth=described.depth,
+        judging_depth=described.judging_depth,
+        official_measure=described.measure,
+        official_file=OFFICIAL_FILE,
+        measures=described.measures,
+        grades=described.grades,
+        context=described.context,
+        file=described.path,
+        indexes=(f"{OWN}{described.name}",),
+    )
 
-    official_file = "run.trec"
-    context: tuple[str, str] | None = None
 
-    def __init__(self, described: OwnFile) -> None:
-        self._described = described
-        self.name = described.name
-        self.title = described.title
-        self.about = described.about
-        self.mapping = described.mapping
-        self.examples_mapping = described.mapping if described.examples else None
-        self.splits = tuple(described.topics)
-        self.topics_are_documents = described.topics_are_documents
-        self.default_recipe = described.recipe
-        self.search_recipe = described.search_recipe
-        self.default_depth = described.depth
-        self.judging_depth = described.judging_depth
-        self.official_measure = described.measure
-        self.measures = described.measures
-        self.grades = described.grades
-        self.context = described.context
-        self.scorer: Scorer = GradedScorer(described.measure, self._read_gold)
-        self.file: Path | None = described.path
-
-    @property
-    def index_name(self) -> str:
-        return f"{tasks.OWN}{self.name}"
-
-    @property
-    def reference(self) -> str:
-        return str(self._described.path)
-
-    def index_mapping(self) -> dict[str, Any]:
-        return self._mapping_with(self._described.layout.fields)
-
-    def examples_index_mapping(self) -> dict[str, Any] | None:
-        examples = self._described.examples
-        return (
-            None if examples is None else self._mapping_with(self._described.topics[examples].layout.fields)
-        )
-
-    def _mapping_with(self, fields: Mapping[str, str]) -> dict[str, Any]:
-        """The mapping, and the fields that it does not name kept and not indexed."""
-        if self.mapping.endswith(".json"):
-            path = self._described.path.parent / self.mapping
-            mapping = resources.read_json(path)
-        else:
-            path = self._described.path
-            known = sorted(file.stem for file in resources.folder("index_mappings").glob("*.json"))
-            if self.mapping not in known:
-                raise DataError(
-                    f"{path}: there is no mapping {refused(self.mapping, known)}, or name a .json file"
-                )
-            mapping = resources.index_mapping(self.mapping)
-        try:
-            mapping = canonical(mapping)
-        except DataError as error:
-            raise DataError(f"{path}: the mapping {self.mapping}: {error}") from error
-        described = mapping.get("mappings")
-        properties = described.get("properties") if isinstance(described, dict) else None
-        for name, kind in (("id", "keyword"), ("text", "text")):
-            field = properties.get(name) if isinstance(properties, dict) else None
-            if not isinstance(field, dict) or field.get("type") != kind:
-                raise DataError(
-                    f"{path}: the mapping {self.mapping} must have a property {name} of type {kind}"
-                )
-        assert isinstance(described, dict) and isinstance(properties, dict)
-        kept = {name: NOT_INDEXED for name in fields if name not in properties}
-        described = {"dynamic": "strict", **described, "properties": {**properties, **kept}}
-        return {**mapping, "mappings": described}
-
-    def recipe_book(self) -> RecipeBook:
-        shipped = {
-            name: recipe
-            for name, recipe in resources.recipes(RECIPES).items()
-            if self._described.examples is not None or not resources.learns(recipe)
-        }
-        path = self._described.path
-        return RecipeBook(self.name, path, {**shipped, **self._described.recipes}, self._template)
-
-    def _template(self, name: str) -> dict[str, Any]:
-        if name.endswith(".json"):
-            return resources.read_json(self._described.path.parent / name)
-        shipped = sorted(file.stem for file in (resources.folder("query_templates") / RECIPES).glob("*.json"))
-        if name not in shipped:
+def _mapping(described: OwnFile, fields: Mapping[str, str]) -> dict[str, Any]:
+    """The mapping, and the fields that it does not name kept and not indexed."""
+    if described.mapping.endswith(".json"):
+        path = described.path.parent / described.mapping
+        mapping = resources.read_json(path)
+    else:
+        path = described.path
+        known = sorted(file.stem for file in resources.folder("index_mappings").glob("*.json"))
+        if described.mapping not in known:
             raise DataError(
-                f"{self._described.path}: there is no template {refused(name, shipped)}, or name a "
-                ".json file of your own"
+                f"{path}: there is no mapping {refused(described.mapping, known)}, or name a .json file"
             )
-        body = resources.query_template(RECIPES, name)
-        if self.topics_are_documents:
-            itself = {"term": {"id": "{{topic.id}}"}}
-            body["query"] = {"bool": {"must": [body["query"]], "must_not": [itself]}}
-        return body
+        mapping = resources.index_mapping(described.mapping)
+    try:
+        mapping = canonical(mapping)
+    except DataError as error:
+        raise DataError(f"{path}: the mapping {described.mapping}: {error}") from error
+    found = mapping.get("mappings")
+    properties = found.get("properties") if isinstance(found, dict) else None
+    for name, kind in (("id", "keyword"), ("text", "text")):
+        field = properties.get(name) if isinstance(properties, dict) else None
+        if not isinstance(field, dict) or field.get("type") != kind:
+            raise DataError(
+                f"{path}: the mapping {described.mapping} must have a property {name} of type {kind}"
+            )
+    assert isinstance(found, dict) and isinstance(properties, dict)
+    kept = {name: NOT_INDEXED for name in fields if name not in properties}
+    found = {"dynamic": "strict", **found, "properties": {**properties, **kept}}
+    return {**mapping, "mappings": found}
 
-    def _topics(self, split: str) -> Topics:
-        if split not in self._described.topics:
-            choice = refused(split, self.splits) if self.splits else f"{split!r}: its file names no topics"
-            raise UsageError(f"{self.name} has no split {choice}")
-        return self._described.topics[split]
 
-    def document_files(self, data: Path) -> list[Path]:
-        return [data / file for file in self._described.documents]
+def _recipe_book(info: TaskInfo, described: OwnFile) -> RecipeBook:
+    shipped = {
+        name: recipe
+        for name, recipe in resources.recipes(resources.GENERAL).items()
+        if described.examples is not None or not resources.learns(recipe)
+    }
+    recipes = {**shipped, **described.recipes}
+    return RecipeBook(described.name, described.path, recipes, partial(_template, info, described))
 
-    def split_files(self, data: Path, split: str) -> list[Path]:
-        topics = self._topics(split)
-        return [data / topics.file, *([data / topics.gold.file] if topics.gold else [])]
 
-    def gold_files(self, data: Path, split: str) -> list[Path]:
-        gold = self._topics(split).gold
+def _template(info: TaskInfo, described: OwnFile, name: str) -> dict[str, Any]:
+    if name.endswith(".json"):
+        return resources.read_json(described.path.parent / name)
+    shipped = templates.general_names()
+    if name not in shipped:
+        raise DataError(
+            f"{described.path}: there is no template {refused(name, shipped)}, or name a .json file of your own"
+        )
+    return templates.general(info, name)
+
+
+class OwnCollection:
+    """The files that the task file names, in its folder or in another."""
+
+    def __init__(self, info: TaskInfo, described: OwnFile, folder: Path) -> None:
+        self.folder = folder
+        self._info = info
+        self._described = described
+        files = [folder / file for file in described.documents]
+        self.documents = Documents(lambda: files, self._read, kept=False)
+        self.indexes = {info.index_name: self.documents}
+
+    def index_of(self, split: str) -> str:
+        self._info.require_split(split)
+        return self._info.index_name
+
+    def split_files(self, split: str) -> list[Path]:
+        topics = self._split(split)
+        return [self.folder / topics.file, *([self.folder / topics.gold.file] if topics.gold else [])]
+
+    def gold_files(self, split: str) -> list[Path]:
+        gold = self._split(split).gold
         if gold is None:
             raise UsageError(
-                f"the split {split} of {self.name} has no gold: name its file as gold in [topics.{split}] of "
+                f"the split {split} of {self._info.name} has no gold: name its file as gold in [topics.{split}] of "
                 f"{self._described.path}, or with --gold"
             )
-        return [data / gold.file]
+        return [self.folder / gold.file]
 
-    def judged_gold(
-        self, grades: Mapping[str, Mapping[str, int]], data: Path, split: str
-    ) -> Mapping[str, Writer]:
-        return {f"{split}.qrels": lambda file: trec.write_qrels(file, grades)}
+    def example_files(self, split: str) -> list[Path]:
+        self._info.require_split(split)
+        solved = self._described.examples
+        return [] if solved is None else self.split_files(solved)
 
-    def is_masked(self, data: Path, split: str) -> bool:
-        return False
-
-    def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
-        seen: set[str] = set()
-        for file in self.document_files(data):
-            for one in read_texts(file, self._described.layout, problems, seen, complete=False):
-                yield Document(one.id, one.text, one.fields)
-
-    def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
-        topics = self._topics(split)
-        read = read_texts(data / topics.file, topics.layout, problems, set(), complete=True)
+    def topics(self, split: str, problems: Problems) -> list[Topic]:
+        topics = self._split(split)
+        read = read_texts(self.folder / topics.file, topics.layout, problems, set(), complete=True)
         return [Topic(one.id, one.text, one.fields) for one in read]
 
-    def check_split(self, data: Path, split: str, problems: Problems) -> int:
+    def check_split(self, split: str, problems: Problems) -> int:
         self._check_measures(problems)
-        found = self.topics(data, split, problems)
-        gold = self._topics(split).gold
+        found = self.topics(split, problems)
+        gold = self._split(split).gold
         if gold is not None:
             topics = {topic.id for topic in found}
-            documents = {document.id for document in self.documents(data, Problems(lenient=True))}
-            path = data / gold.file
-            for grade in graded.read_grades(path, gold.layout, problems, len(self.grades) - 1):
+            documents = self.documents.ids()
+            path = self.folder / gold.file
+            for grade in graded.read_grades(path, gold.layout, problems, len(self._info.grades) - 1):
                 where = f"line {grade.line}"
                 if grade.topic not in topics:
                     detail = f"{shown(grade.topic)} is not in the split {split}"
@@ -196,11 +180,36 @@ class OwnTask(OneIndex):
                     problems.add(path, "unknown document", where, shown(grade.document))
         return len(found)
 
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        self._info.require_split(split)
+        solved = self._described.examples
+        if solved is None:
+            return
+        (path,) = self.gold_files(solved)
+        qrels = _read_gold(self._info, self._described, path, solved, problems)
+        for topic in self.topics(solved, problems):
+            example = self.judged_example(topic, qrels.get(topic.id, {}))
+            if example.gold:
+                yield example
+
+    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
+        return Example(topic, {document: float(grade) for document, grade in grades.items() if grade > 0})
+
+    def is_masked(self, split: str) -> bool:
+        self._info.require_split(split)
+        return False
+
+    def _read(self, problems: Problems) -> Iterator[Document]:
+        seen: set[str] = set()
+        for file in self.documents.files:
+            for one in read_texts(file, self._described.layout, problems, seen, complete=False):
+                yield Document(one.id, one.text, one.fields)
+
     def _check_measures(self, problems: Problems) -> None:
         from searchapp.evaluation.measures import measure
 
         told = {problem.detail for problem in problems}
-        for name in (self.official_measure, *self.measures):
+        for name in (self._info.official_measure, *self._info.measures):
             try:
                 measure({}, {}, [name])
             except UsageError as error:
@@ -208,64 +217,61 @@ class OwnTask(OneIndex):
                     path = self._described.path
                     problems.add(path, "unknown measure", detail=str(error), skippable=False)
 
-    def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
-        self._topics(split)
-        solved = self._described.examples
-        if solved is None:
-            return
-        (path,) = self.gold_files(data, solved)
-        qrels = self._read_gold(path, solved, problems)
-        for topic in self.topics(data, solved, problems):
-            grades = qrels.get(topic.id, {})
-            example = self.judged_example(topic, grades, data)
-            if example.gold:
-                yield example
+    def _split(self, split: str) -> Topics:
+        return self._described.topics[self._info.require_split(split)]
 
-    def gold_grades(self, files: Sequence[Path], data: Path, split: str) -> Grades:
-        return self.scorer.qrels(files, ScorerOptions(split=split))
 
-    def judged_example(self, topic: Topic, grades: Mapping[str, float], data: Path) -> Example:
-        return Example(topic, {document: float(grade) for document, grade in grades.items() if grade > 0})
+class OwnFormat:
+    """A TREC run, scored by a measure of the field."""
 
-    def example_files(self, data: Path, split: str) -> list[Path]:
-        solved = self._described.examples
-        return [] if solved is None else self.split_files(data, solved)
+    breakdowns = None
 
-    def _read_gold(self, path: Path, split: str | None, problems: Problems) -> Qrels:
-        return graded.read_qrels(path, self._gold_layout(path, split), problems, len(self.grades) - 1)
+    def __init__(self, info: TaskInfo, described: OwnFile) -> None:
+        self._info = info
+        self.scorer = GradedScorer(described.measure, partial(_read_gold, info, described))
 
-    def _gold_layout(self, path: Path, split: str | None) -> GradeLayout:
-        """What a gold file looks like: of a split's own the task file says it, of another the suffix."""
-        if split is not None and (gold := self._topics(split).gold) is not None:
-            return gold.layout
-        told = graded.format_of(path)
-        if told is None:
-            raise UsageError(f"{path} does not tell its format: name it .txt (TREC), .tsv, .csv or .jsonl")
-        known = (topics.gold.layout for topics in self._described.topics.values() if topics.gold)
-        return next((layout for layout in known if layout.format == told), GradeLayout(told))
+    def files(self, submission: Submission[OwnCollection]) -> Mapping[str, Writer]:
+        return {OFFICIAL_FILE: lambda file: trec.write_run(file, submission.run)}
 
-    def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
-        return None
-
-    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
-        return {self.official_file: lambda file: trec.write_run(file, run)}
-
-    def validate_official(
-        self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
-    ) -> None:
+    def validate(self, file: OfficialFile[OwnCollection], problems: Problems) -> None:
+        path, part = file.path, file.part
         run = trec.read_run(path, problems)
-        if data is None or split is None:
+        if part is None:
             return
         quiet = Problems(lenient=True)
-        topics = {topic.id for topic in self.topics(data, split, quiet)}
-        documents = {document.id for document in self.documents(data, quiet)}
+        topics = {topic.id for topic in part.topics(quiet)}
+        documents = {document.id for document in part.collection.documents.read(quiet)}
         quiet.raise_if_any()
         for line, (topic, _, document, *_rest) in trec.read_lines(path, Problems(lenient=True), trec.RUN):
             where = f"line {line}"
             if topic not in topics:
-                problems.add(path, "unknown topic", where, f"{shown(topic)} is not in the split {split}")
+                problems.add(path, "unknown topic", where, f"{shown(topic)} is not in the split {part.split}")
             if document not in documents:
                 problems.add(path, "unknown document", where, shown(document))
         ranked = {ranking.topic_id for ranking in run}
         for topic in sorted(topics - ranked):
             problems.add(path, "missing topic", f"topic {shown(topic)}", "it has no line")
+
+    def gold(self, grades: Grades, part: Part[OwnCollection]) -> Mapping[str, Writer]:
+        return {f"{part.split}.qrels": lambda file: trec.write_qrels(file, grades)}
+
+    def grades(self, files: Sequence[Path], part: Part[OwnCollection]) -> Grades:
+        return self.scorer.qrels(GoldFiles(files, ScorerOptions(split=part.split)))
+
+
+def _read_gold(
+    info: TaskInfo, described: OwnFile, path: Path, split: str | None, problems: Problems
+) -> Qrels:
+    layout = _gold_layout(info, described, path, split)
+    return graded.read_qrels(path, layout, problems, len(described.grades) - 1)
+
+
+def _gold_layout(info: TaskInfo, described: OwnFile, path: Path, split: str | None) -> GradeLayout:
+    """What a gold file looks like: of a split's own the task file says it, of another the suffix."""
+    if split is not None and (gold := described.topics[info.require_split(split)].gold) is not None:
+        return gold.layout
+    told = graded.format_of(path)
+    if told is None:
+        raise UsageError(f"{path} does not tell its format: name it .txt (TREC), .tsv, .csv or .jsonl")
+    known = (topics.gold.layout for topics in described.topics.values() if topics.gold)
+    return next((layout for layout in known if layout.format == told), GradeLayout(told))

@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from searchapp import tasks
 from searchapp.formats import graded, records
 from searchapp.formats.graded import GradeLayout
 from searchapp.formats.problems import Problems
 from searchapp.formats.texts import TextLayout
 from searchapp.names import refused
+from searchapp.tasks import catalogue
 from searchapp.tasks.base import JUDGING_DEPTH
 from searchapp.tasks.toml_file import TomlFile, TomlTable
 
@@ -92,7 +92,7 @@ def name_problem(name: str) -> str | None:
         )
     if re.search(r"-\d{6}", name):
         return "a - with six digits behind it is how versions of an index are told apart"
-    if name in tasks.names():
+    if name in catalogue.names():
         return "a task that ships with searchapp has it"
     return None
 

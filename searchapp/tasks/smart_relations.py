@@ -7,172 +7,215 @@ the relations that its answer is found by. Only the train file has gold; its spl
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from searchapp.errors import UsageError
-from searchapp.evaluation.base import ScorerOptions
+from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.evaluation.smart_relations import CutOff, RelationScorer
 from searchapp.formats import smart_relations
-from searchapp.formats.json_array import official_ids
+from searchapp.formats.json_array import OfficialId, official_ids
 from searchapp.formats.problems import Problems
 from searchapp.formats.smart_relations import Question
-from searchapp.model import Document, Example, Run, Topic
-from searchapp.names import refused
+from searchapp.model import Document, Example, Topic
 from searchapp.tasks import folds
 from searchapp.tasks.answered import check_answered
-from searchapp.tasks.base import Grades, ShippedTask, Writer
+from searchapp.tasks.base import (
+    Grades,
+    NoOfficialFile,
+    OfficialFile,
+    Part,
+    Submission,
+    Task,
+    TaskInfo,
+    Writer,
+)
+from searchapp.tasks.documents import Documents
+from searchapp.tasks.shipped import json_writer, relevant_alike, shipped
 
 TEST = "test"
 
 CUT_OFF = CutOff(share=0.65, most=3)
 """How much of a ranking is the answer; see docs/smart-relations.md for the choice."""
 
-Vocabulary = Callable[[Path, Problems], Iterator[Document]]
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBase:
+    """What the two tasks differ in.
+
+    `key` is how files and scorer call the knowledge base, `name` how people do. With `slots` the gold has slots of
+    interchangeable relations.
+    """
+
+    key: str
+    name: str
+    read_vocabulary: Callable[[Path, Problems], Iterator[Document]]
+    slots: bool
 
 
-class SmartRelations(ShippedTask):
+def task(base: KnowledgeBase) -> Task:
     """The task for one knowledge base."""
+    scorer = RelationScorer(base.key, CUT_OFF, folds.in_split)
+    info = TaskInfo(
+        name=f"smart-relations-{base.key}",
+        title=f"Relation prediction for questions over {base.name} (SMART 2021)",
+        about=f"For a question, find the relations of {base.name} that lead to its answer.",
+        mapping="relations",
+        examples_mapping="questions",
+        splits=(*folds.NAMES, TEST),
+        default_recipe="neighbours",
+        default_depth=100,
+        official_measure="F1",
+        official_file=f"smart-2021-rl-{base.key}-predictions.json",
+        measures=("AP", "RR", "R@1", "R@2", "R@5", "R@10", "R@50", "R@100"),
+        breakdowns=scorer.breakdowns,
+        grades=("not the relation", "the relation"),
+    )
+    return shipped(info, partial(RelationsCollection, info, base), RelationsFormat(info, base, scorer))
 
-    mapping = "relations"
-    examples_mapping: str | None = "questions"
-    splits = (*folds.NAMES, TEST)
-    topics_are_documents = False
-    default_recipe = "neighbours"
-    search_recipe = "words"
-    default_depth = 100
-    official_measure = "F1"
-    measures = ("AP", "RR", "R@1", "R@2", "R@5", "R@10", "R@50", "R@100")
-    grades = ("not the relation", "the relation")
 
-    def __init__(self, knowledge_base: str, name: str, read_vocabulary: Vocabulary, *, slots: bool) -> None:
-        self.name = f"smart-relations-{knowledge_base}"
-        self.title = f"Relation prediction for questions over {name} (SMART 2021)"
-        self.about = f"For a question, find the relations of {name} that lead to its answer."
-        self.official_file = f"smart-2021-rl-{knowledge_base}-predictions.json"
-        self.scorer = RelationScorer(knowledge_base, CUT_OFF, folds.in_split)
-        self._files = f"smart-2021-rl-{knowledge_base}"
-        self._read_vocabulary = read_vocabulary
-        self._slots = slots
+class RelationsCollection:
+    """A vocabulary, a train file and a test file without gold."""
 
-    def split_files(self, data: Path, split: str) -> list[Path]:
-        return [self._split_file(data, split)]
+    def __init__(self, info: TaskInfo, base: KnowledgeBase, folder: Path) -> None:
+        self.folder = folder
+        self._info = info
+        self._base = base
+        vocabulary = self._named("relation-vocabulary")
+        self.documents = Documents(
+            lambda: [vocabulary], lambda problems: base.read_vocabulary(vocabulary, problems)
+        )
+        self.indexes = {info.index_name: self.documents}
 
-    def gold_files(self, data: Path, split: str) -> list[Path]:
-        return self.split_files(data, split)
+    def index_of(self, split: str) -> str:
+        self._info.require_split(split)
+        return self._info.index_name
 
-    def _split_file(self, data: Path, split: str) -> Path:
-        if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
-        return data / f"{self._files}-{'test-questions' if split == TEST else 'train'}.json"
+    def split_files(self, split: str) -> list[Path]:
+        return [self._file(split)]
 
-    def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
-        return self._read_vocabulary(self._vocabulary_file(data), problems)
+    def gold_files(self, split: str) -> list[Path]:
+        return [self._file(split)]
 
-    def document_files(self, data: Path) -> list[Path]:
-        return [self._vocabulary_file(data)]
+    def example_files(self, split: str) -> list[Path]:
+        self._info.require_split(split)
+        return [self._file(folds.NAMES[0])]
 
-    def _vocabulary_file(self, data: Path) -> Path:
-        return data / f"{self._files}-relation-vocabulary.json"
-
-    def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
+    def topics(self, split: str, problems: Problems) -> list[Topic]:
         questions = smart_relations.read_questions(
-            self._split_file(data, split), problems, slots=self._slots, gold=False
+            self._file(split), problems, slots=self._base.slots, gold=False
         )
         return [_topic(question) for question in questions if folds.in_split(split, question.id)]
 
-    def check_split(self, data: Path, split: str, problems: Problems) -> int:
-        path = self._split_file(data, split)
-        return sum(1 for _ in self._questions(path, data, problems, masked=split == TEST))
+    def check_split(self, split: str, problems: Problems) -> int:
+        return sum(1 for _ in self._questions(self._file(split), problems, masked=split == TEST))
 
-    def _questions(
-        self, path: Path, data: Path, problems: Problems, *, masked: bool = False
-    ) -> Iterator[Question]:
-        own = Problems(lenient=True)  # those of the vocabulary are told by who reads its documents
-        known = frozenset(document.id for document in self.documents(data, own))
-        # Without any relation to compare with, every one would be unknown: one problem is enough.
-        return smart_relations.read_questions(
-            path, problems, slots=self._slots, known=known or None, masked=masked
-        )
-
-    def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
-        (path,) = self.example_files(data, split)
-        for question in self._questions(path, data, problems):
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        (path,) = self.example_files(split)
+        for question in self._questions(path, problems):
             solved = bool(question.slots)
             if solved and (split == TEST or not folds.in_split(split, question.id)):
-                yield Example(_topic(question), _grades(question))
+                yield Example(_topic(question), _votes(question))
 
-    def example_files(self, data: Path, split: str) -> list[Path]:
-        self._split_file(data, split)  # for its error
-        return [self._split_file(data, folds.NAMES[0])]
+    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
+        return relevant_alike(topic, grades)
 
-    def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
-        def relations(of_topic: Mapping[str, int]) -> list[Any]:
-            found = [relation for relation, grade in of_topic.items() if grade > 0]
-            return [[relation] for relation in found] if self._slots else found
-
-        path = self._split_file(data, split)
-        official = official_ids(path)
-        gold = [
-            {"id": official.get(question, question), "relations": relations(of_topic)}
-            for question, of_topic in grades.items()
-        ]
-        text = json.dumps(gold, ensure_ascii=False, indent=1) + "\n"
-        return {path.name: lambda file: file.write(text.encode())}
-
-    def is_masked(self, data: Path, split: str) -> bool:
+    def is_masked(self, split: str) -> bool:
         if split != TEST:
             return False
-        path = self._split_file(data, split)
-        read = smart_relations.read_questions(path, Problems(lenient=True), slots=self._slots, masked=True)
+        read = smart_relations.read_questions(
+            self._file(split), Problems(lenient=True), slots=self._base.slots, masked=True
+        )
         questions = list(read)
         return bool(questions) and all(question.slots is None for question in questions)
 
-    def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
-        for ranking in run:
+    def _questions(self, path: Path, problems: Problems, *, masked: bool = False) -> Iterator[Question]:
+        # Without any relation to compare with, every one would be unknown: one problem is enough.
+        known = self.documents.ids() or None
+        return smart_relations.read_questions(
+            path, problems, slots=self._base.slots, known=known, masked=masked
+        )
+
+    def _file(self, split: str) -> Path:
+        return self._named("test-questions" if self._info.require_split(split) == TEST else "train")
+
+    def _named(self, what: str) -> Path:
+        return self.folder / f"smart-2021-rl-{self._base.key}-{what}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RelationsFormat:
+    """A list of relations for each question."""
+
+    info: TaskInfo
+    base: KnowledgeBase
+    scorer: RelationScorer
+
+    @property
+    def breakdowns(self) -> RelationScorer:
+        return self.scorer
+
+    def files(self, submission: Submission[RelationsCollection]) -> Mapping[str, Writer]:
+        for ranking in submission.run:
             if not ranking.hits:
-                return (
+                raise NoOfficialFile(
                     f"question {ranking.topic_id} has no relation, and the official file needs one for each: "
                     "choose another recipe"
                 )
-        return None
-
-    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
-        official = official_ids(self._split_file(data, split))
+        official = _official_ids(submission.part)
         answers = [
             (official.get(ranking.topic_id, ranking.topic_id), CUT_OFF.answer(ranking.hits))
-            for ranking in run
+            for ranking in submission.run
         ]
-        return {self.official_file: lambda file: smart_relations.write_predictions(file, answers)}
+        return {self.info.official_file: lambda file: smart_relations.write_predictions(file, answers)}
 
-    def validate_official(
-        self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
-    ) -> None:
-        if data is None or split is None:
+    def validate(self, file: OfficialFile[RelationsCollection], problems: Problems) -> None:
+        path, part = file.path, file.part
+        if part is None:
             if not list(smart_relations.read_predictions(path, problems)) and not len(problems):
                 problems.add(path, "no prediction", detail="the list is empty", skippable=False)
             return
         needed = Problems(lenient=True)
-        topics = {topic.id for topic in self.topics(data, split, needed)}
-        vocabulary = frozenset(document.id for document in self.documents(data, needed))
+        topics = {topic.id for topic in part.topics(needed)}
+        vocabulary = frozenset(document.id for document in part.collection.documents.read(needed))
         needed.raise_if_any()
-        official = official_ids(self._split_file(data, split))
-        questions = {text: id_ for text, id_ in official.items() if folds.in_split(split, text)}
+        official = _official_ids(part)
+        questions = {text: id_ for text, id_ in official.items() if folds.in_split(part.split, text)}
         given = smart_relations.read_predictions(path, problems, vocabulary)
         lack = "it has no good prediction and would score 0"
-        check_answered(path, given, questions, topics, split, problems, lack)
+        check_answered(path, given, questions, topics, part.split, problems, lack)
+
+    def gold(self, grades: Grades, part: Part[RelationsCollection]) -> Mapping[str, Writer]:
+        def relations(of_topic: Mapping[str, int]) -> Sequence[str | list[str]]:
+            found = [relation for relation, grade in of_topic.items() if grade > 0]
+            return [[relation] for relation in found] if self.base.slots else found
+
+        official = _official_ids(part)
+        gold = [
+            {"id": official.get(question, question), "relations": relations(of_topic)}
+            for question, of_topic in grades.items()
+        ]
+        (path,) = part.files
+        return {path.name: json_writer(gold)}
+
+    def grades(self, files: Sequence[Path], part: Part[RelationsCollection]) -> Grades:
+        return self.scorer.qrels(GoldFiles(files, ScorerOptions(split=part.split)))
+
+
+def _official_ids(part: Part[RelationsCollection]) -> Mapping[str, OfficialId]:
+    (path,) = part.files
+    return official_ids(path)
 
 
 def _topic(question: Question) -> Topic:
     return Topic(question.id, question.text)
 
 
-def _grades(question: Question) -> dict[str, float]:
+def _votes(question: Question) -> dict[str, float]:
     """The votes of a solved question: one for each slot, shared by the relations that may fill it."""
-    grades: dict[str, float] = {}
+    votes: dict[str, float] = {}
     for slot in question.slots or ():
         for relation in slot:
-            grades[relation] = grades.get(relation, 0.0) + 1 / len(slot)
-    return grades
+            votes[relation] = votes.get(relation, 0.0) + 1 / len(slot)
+    return votes

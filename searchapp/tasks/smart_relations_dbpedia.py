@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from searchapp.formats.smart_relations import read_dbpedia_vocabulary
-from searchapp.tasks.smart_relations import SmartRelations
+from searchapp.tasks.smart_relations import KnowledgeBase, task
 
-TASK = SmartRelations("dbpedia", "DBpedia", read_dbpedia_vocabulary, slots=True)
+TASK = task(KnowledgeBase("dbpedia", "DBpedia", read_dbpedia_vocabulary, slots=True))

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from searchapp.formats.smart_relations import read_wikidata_vocabulary
-from searchapp.tasks.smart_relations import SmartRelations
+from searchapp.tasks.smart_relations import KnowledgeBase, task
 
-TASK = SmartRelations("wikidata", "Wikidata", read_wikidata_vocabulary, slots=False)
+TASK = task(KnowledgeBase("wikidata", "Wikidata", read_wikidata_vocabulary, slots=False))

@@ -8,25 +8,35 @@ folds of `tasks.folds`, each ranked with the questions of the other four as solv
 
 from __future__ import annotations
 
-import json
-from abc import abstractmethod
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-from searchapp.errors import UsageError
 from searchapp.evaluation import smart_types as answers
-from searchapp.evaluation.base import Scorer, ScorerOptions
+from searchapp.evaluation.base import BreakdownScorer, GoldFiles, Scorer, ScorerOptions
 from searchapp.files import first_there
 from searchapp.formats import smart_types
 from searchapp.formats.json_array import OfficialId, official_ids
 from searchapp.formats.problems import Problems
 from searchapp.formats.smart_types import RESOURCE, Question
 from searchapp.inputs import read_bytes
-from searchapp.model import Document, Example, Run, Topic
-from searchapp.names import refused
+from searchapp.model import Document, Example, Topic
 from searchapp.tasks import folds
 from searchapp.tasks.answered import check_answered
-from searchapp.tasks.base import Grades, ShippedTask, Writer
+from searchapp.tasks.base import (
+    Grades,
+    NoOfficialFile,
+    OfficialFile,
+    Part,
+    Submission,
+    Task,
+    TaskInfo,
+    Writer,
+)
+from searchapp.tasks.documents import Documents
+from searchapp.tasks.shipped import json_writer, shipped
 
 TRAIN, TEST = "train", "test"
 
@@ -73,60 +83,173 @@ RESOURCE_OPENINGS = {
 """How questions open that ask for a resource type of this name."""
 
 
-class SmartTypes(ShippedTask):
-    """The task for one knowledge base.
+class TypesScorer(Scorer[answers.Predictions], BreakdownScorer[answers.Predictions], Protocol):
+    """The official scorer of one of the two tasks."""
 
-    `files` are the organisers' names, over the years, of the train file and of the test file: the first that is there
-    is read. A byte-order mark may stand in the files with `bom`.
-    """
 
-    mapping = "types"
-    examples_mapping: str | None = "questions"
-    splits = (*folds.NAMES, TEST)
-    topics_are_documents = False
-    default_recipe = "neighbours"
-    search_recipe = "words"
-    default_depth = 100
-    measures = ("AP", "RR", "P@1", "R@5", "R@10", "nDCG@10")
-    grades = ("not the type", "the type")
-    official_measure: str
-    scorer: Scorer
+class Types(Protocol):
+    """The types of a knowledge base, as the files in one folder have them."""
 
-    def __init__(
-        self, knowledge_base: str, name: str, files: Mapping[str, tuple[str, ...]], *, bom: bool
-    ) -> None:
-        self.name = f"smart-types-{knowledge_base}"
-        self.title = f"Answer type prediction for questions over {name} (SMART)"
-        self.about = f"For a question, predict the category of its answer and rank the types of {name}."
-        self.official_file = f"task1_{knowledge_base}_predictions.json"
-        self._files = files
-        self._bom = bom
+    @property
+    def files(self) -> list[Path]:
+        """The files that they are read from."""
 
-    @abstractmethod
-    def resource_types(self, data: Path, problems: Problems) -> Iterator[Document]:
-        """The types of the knowledge base as documents."""
+    def resource_types(self, problems: Problems) -> Iterator[Document]:
+        """The types as documents."""
 
-    @abstractmethod
-    def known_types(self, data: Path) -> Container[str] | None:
+    def known(self) -> Container[str] | None:
         """The types that a question's resource may have; None if any may be there."""
 
-    @abstractmethod
-    def grades_of(self, data: Path, question: Question) -> Mapping[str, float]:
+    def votes(self, question: Question) -> Mapping[str, float]:
         """The votes of a solved question, by document."""
 
-    def split_files(self, data: Path, split: str) -> list[Path]:
-        return [self.split_file(data, split)]
+    @property
+    def gold_files(self) -> list[Path]:
+        """The files that the official scorer takes besides the questions."""
 
-    def gold_files(self, data: Path, split: str) -> list[Path]:
-        return self.split_files(data, split)
 
-    def split_file(self, data: Path, split: str) -> Path:
+@dataclass(frozen=True, slots=True)
+class KnowledgeBase:
+    """What the two tasks differ in.
+
+    `key` is how files call the knowledge base, `name` how people do. `files` are the organisers' names, over the years,
+    of the train file and of the test file: the first that is there is read. A byte-order mark may stand in the files
+    with `bom`. `types` opens the types in a folder, given what reads the train file.
+    """
+
+    key: str
+    name: str
+    files: Mapping[str, tuple[str, ...]]
+    bom: bool
+    measure: str
+    scorer: TypesScorer
+    types: Callable[[TrainFile], Types]
+
+    def questions(
+        self,
+        path: Path,
+        problems: Problems,
+        *,
+        known: Container[str] | None = None,
+        gold: bool = True,
+        masked: bool = False,
+    ) -> Iterator[Question]:
+        """The questions of a file."""
+        return smart_types.read_questions(path, problems, bom=self.bom, known=known, gold=gold, masked=masked)
+
+    def file(self, folder: Path, name: str) -> Path:
+        """The train or test file in a folder."""
+        return first_there(folder, self.files[name])
+
+
+@dataclass(frozen=True, slots=True)
+class TrainFile:
+    """The train file in a folder, of which a knowledge base without a list takes its types."""
+
+    base: KnowledgeBase
+    folder: Path
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.base.file(self.folder, TRAIN)
+
+    def questions(self, problems: Problems, known: Container[str] | None = None) -> Iterator[Question]:
+        """Its questions with their gold."""
+        return self.base.questions(self.path, problems, known=known)
+
+
+def info_of(base: KnowledgeBase) -> TaskInfo:
+    """Data about the task for one knowledge base."""
+    return TaskInfo(
+        name=f"smart-types-{base.key}",
+        title=f"Answer type prediction for questions over {base.name} (SMART)",
+        about=f"For a question, predict the category of its answer and rank the types of {base.name}.",
+        mapping="types",
+        examples_mapping="questions",
+        splits=(*folds.NAMES, TEST),
+        default_recipe="neighbours",
+        default_depth=100,
+        official_measure=base.measure,
+        official_file=f"task1_{base.key}_predictions.json",
+        measures=("AP", "RR", "P@1", "R@5", "R@10", "nDCG@10"),
+        breakdowns=base.scorer.breakdowns,
+        grades=("not the type", "the type"),
+    )
+
+
+Check = Callable[[Path, "Part[TypesCollection]", Problems], None]
+"""Finds what is wrong with an official file that answers a part."""
+
+
+def task(base: KnowledgeBase, check: Check | None = None) -> Task:
+    """The task for one knowledge base; `check` finds what else its scorer stops at in an official file."""
+    info = info_of(base)
+    return shipped(info, partial(TypesCollection, info, base), TypesFormat(info, base, check))
+
+
+class TypesCollection:
+    """The types of a knowledge base, a train file and a test file, in some years without gold."""
+
+    def __init__(self, info: TaskInfo, base: KnowledgeBase, folder: Path) -> None:
+        self.folder = folder
+        self._info = info
+        self._base = base
+        self._train = TrainFile(base, folder)
+        self.types = base.types(self._train)
+        self.documents = Documents(lambda: self.types.files, self._read_documents)
+        self.indexes = {info.index_name: self.documents}
+
+    def index_of(self, split: str) -> str:
+        self._info.require_split(split)
+        return self._info.index_name
+
+    def split_files(self, split: str) -> list[Path]:
+        return [self.file(split)]
+
+    def gold_files(self, split: str) -> list[Path]:
+        return [self.file(split), *self.types.gold_files]
+
+    def example_files(self, split: str) -> list[Path]:
+        self._info.require_split(split)
+        return [self._train.path]
+
+    def file(self, split: str) -> Path:
         """The file of a split; the folds are in the train file."""
-        if split not in self.splits:
-            raise UsageError(f"{self.name} has no split {refused(split, self.splits)}")
-        return first_there(data, self._files[TEST if split == TEST else TRAIN])
+        return self._base.file(self.folder, TEST if self._info.require_split(split) == TEST else TRAIN)
 
-    def documents(self, data: Path, problems: Problems) -> Iterator[Document]:
+    def topics(self, split: str, problems: Problems) -> list[Topic]:
+        questions = self._base.questions(self.file(split), problems, gold=False)
+        return [_topic(question) for question in questions if folds.in_split(split, question.id)]
+
+    def check_split(self, split: str, problems: Problems) -> int:
+        questions = self._base.questions(
+            self.file(split), problems, known=self.types.known(), masked=split == TEST
+        )
+        return sum(1 for _ in questions)
+
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        self._info.require_split(split)
+        for question in self._train.questions(problems, self.types.known()):
+            solved = question.category is not None
+            if solved and (split == TEST or not folds.in_split(split, question.id)):
+                yield Example(_topic(question), self.types.votes(question))
+
+    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
+        category, types = _answer(grades)
+        return Example(topic, self.types.votes(Question(topic.id, topic.text, category, types)))
+
+    def is_masked(self, split: str) -> bool:
+        if split != TEST:
+            return False
+        questions = list(self._base.questions(self.file(split), Problems(lenient=True), masked=True))
+        return bool(questions) and all(question.category is None for question in questions)
+
+    def official_ids(self, split: str) -> Mapping[str, OfficialId]:
+        """The ids of a split's file as they stand there: the scorer tells 7 from "7"."""
+        return official_ids(self.file(split), bom=self._base.bom)
+
+    def _read_documents(self, problems: Problems) -> Iterator[Document]:
         for document, meaning in MEANINGS.items():
             category, type_ = answers.category_and_type(document)
             # An alternative spelling of the same word would only make the name longer.
@@ -137,15 +260,65 @@ class SmartTypes(ShippedTask):
                 "asked": list(OPENINGS[document]),
             }
             yield Document(document, type_, fields)
-        yield from self.resource_types(data, problems)
+        yield from self.types.resource_types(problems)
 
-    def topics(self, data: Path, split: str, problems: Problems) -> list[Topic]:
-        questions = self._questions(self.split_file(data, split), problems, gold=False)
-        return [_topic(question) for question in questions if folds.in_split(split, question.id)]
 
-    def judged_gold(self, grades: Grades, data: Path, split: str) -> Mapping[str, Writer]:
-        texts = {topic.id: topic.text for topic in self.topics(data, split, Problems(lenient=True))}
-        official = self._official_ids(data, split)
+@dataclass(frozen=True, slots=True)
+class TypesFormat:
+    """A category and a list of types for each question."""
+
+    info: TaskInfo
+    base: KnowledgeBase
+    check: Check | None
+
+    @property
+    def scorer(self) -> TypesScorer:
+        return self.base.scorer
+
+    @property
+    def breakdowns(self) -> TypesScorer:
+        return self.base.scorer
+
+    def files(self, submission: Submission[TypesCollection]) -> Mapping[str, Writer]:
+        for ranking in submission.run:
+            if not ranking.hits:
+                raise NoOfficialFile(
+                    f"question {ranking.topic_id} has no type, and the official file needs one for each: "
+                    "choose another recipe"
+                )
+        official = submission.part.collection.official_ids(submission.part.split)
+        rows = [
+            (official.get(ranking.topic_id, ranking.topic_id), *answers.prediction(ranking.hits))
+            for ranking in submission.run
+        ]
+        return {self.info.official_file: lambda file: smart_types.write_predictions(file, rows)}
+
+    def validate(self, file: OfficialFile[TypesCollection], problems: Problems) -> None:
+        path, part = file.path, file.part
+        if part is None:
+            if not list(smart_types.read_predictions(path, problems, bom=self.base.bom)) and not len(
+                problems
+            ):
+                problems.add(path, "no prediction", detail="the list is empty", skippable=False)
+            return
+        collection = part.collection
+        needed = Problems(lenient=True)
+        topics = {topic.id for topic in part.topics(needed)}
+        for _document in collection.documents.read(needed):
+            pass
+        needed.raise_if_any()
+        official = collection.official_ids(part.split)
+        questions = {text: id_ for text, id_ in official.items() if folds.in_split(part.split, text)}
+        given = smart_types.read_predictions(
+            path, problems, bom=self.base.bom, known=collection.types.known()
+        )
+        check_answered(path, given, questions, topics, part.split, problems, "it has no good prediction")
+        if self.check is not None:
+            self.check(path, part, problems)
+
+    def gold(self, grades: Grades, part: Part[TypesCollection]) -> Mapping[str, Writer]:
+        texts = {topic.id: topic.text for topic in part.topics(Problems(lenient=True))}
+        official = part.collection.official_ids(part.split)
         gold = [
             {
                 "id": official.get(question, question),
@@ -155,96 +328,15 @@ class SmartTypes(ShippedTask):
             }
             for question, (category, types) in ((one, _answer(of_topic)) for one, of_topic in grades.items())
         ]
-        text = json.dumps(gold, ensure_ascii=False, indent=1) + "\n"
-        own = self.split_file(data, split)
+        own = part.collection.file(part.split)
         # The scorer's other gold files, such as a hierarchy, are what they are, whoever judges.
-        others = (path for path in self.gold_files(data, split) if path != own)
-        return {
-            own.name: lambda file: file.write(text.encode()),
-            **{path.name: _copied(path) for path in others},
-        }
+        others = part.collection.types.gold_files
+        return {own.name: json_writer(gold), **{path.name: _copied(path) for path in others}}
 
-    def check_split(self, data: Path, split: str, problems: Problems) -> int:
-        questions = self._questions(
-            self.split_file(data, split), problems, known=self.known_types(data), masked=split == TEST
-        )
-        return sum(1 for _ in questions)
-
-    def _questions(
-        self,
-        path: Path,
-        problems: Problems,
-        *,
-        known: Container[str] | None = None,
-        gold: bool = True,
-        masked: bool = False,
-    ) -> Iterator[Question]:
-        return smart_types.read_questions(
-            path, problems, bom=self._bom, known=known, gold=gold, masked=masked
-        )
-
-    def _official_ids(self, data: Path, split: str) -> Mapping[str, OfficialId]:
-        """The ids of a split's file as they stand there: the scorer tells 7 from "7"."""
-        return official_ids(self.split_file(data, split), bom=self._bom)
-
-    def train_questions(self, data: Path, problems: Problems) -> Iterator[Question]:
-        """The questions of the train file with their gold."""
-        return self._questions(self.split_file(data, folds.NAMES[0]), problems, known=self.known_types(data))
-
-    def examples(self, data: Path, split: str, problems: Problems) -> Iterator[Example]:
-        self.split_file(data, split)  # for its error
-        for question in self.train_questions(data, problems):
-            solved = question.category is not None
-            if solved and (split == TEST or not folds.in_split(split, question.id)):
-                yield Example(_topic(question), self.grades_of(data, question))
-
-    def judged_example(self, topic: Topic, grades: Mapping[str, float], data: Path) -> Example:
-        category, types = _answer(grades)
-        return Example(topic, self.grades_of(data, Question(topic.id, topic.text, category, types)))
-
-    def example_files(self, data: Path, split: str) -> list[Path]:
-        return [self.split_file(data, folds.NAMES[0])]
-
-    def is_masked(self, data: Path, split: str) -> bool:
-        if split != TEST:
-            return False
-        questions = list(self._questions(self.split_file(data, split), Problems(lenient=True), masked=True))
-        return bool(questions) and all(question.category is None for question in questions)
-
-    def official_shortfall(self, run: Run, options: ScorerOptions) -> str | None:
-        for ranking in run:
-            if not ranking.hits:
-                return (
-                    f"question {ranking.topic_id} has no type, and the official file needs one for each: "
-                    "choose another recipe"
-                )
-        return None
-
-    def official_files(self, run: Run, data: Path, split: str) -> Mapping[str, Writer]:
-        official = self._official_ids(data, split)
-        rows = [
-            (official.get(ranking.topic_id, ranking.topic_id), *answers.prediction(ranking.hits))
-            for ranking in run
-        ]
-        return {self.official_file: lambda file: smart_types.write_predictions(file, rows)}
-
-    def validate_official(
-        self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
-    ) -> None:
-        if data is None or split is None:
-            if not list(smart_types.read_predictions(path, problems, bom=self._bom)) and not len(problems):
-                problems.add(path, "no prediction", detail="the list is empty", skippable=False)
-            return
-        needed = Problems(lenient=True)
-        topics = {topic.id for topic in self.topics(data, split, needed)}
-        for _document in self.documents(data, needed):
-            pass
-        needed.raise_if_any()
-        questions = {
-            text: id_ for text, id_ in self._official_ids(data, split).items() if folds.in_split(split, text)
-        }
-        given = smart_types.read_predictions(path, problems, bom=self._bom, known=self.known_types(data))
-        check_answered(path, given, questions, topics, split, problems, "it has no good prediction")
+    def grades(self, files: Sequence[Path], part: Part[TypesCollection]) -> Grades:
+        # The scorer leaves out types that the hierarchy lacks; the one in the data is as good as one beside the gold.
+        gold = files if len(files) > 1 else [*files, *part.collection.types.gold_files]
+        return self.scorer.qrels(GoldFiles(gold, ScorerOptions(split=part.split)))
 
 
 def resource_document(type_: str, words: str, ancestors: list[str]) -> Document:

@@ -11,14 +11,14 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 from searchapp.evaluation import smart_types as answers
-from searchapp.evaluation.base import Scorer, ScorerOptions
 from searchapp.evaluation.smart_types_wikidata import MEASURE, SmartTypesWikidataScorer
 from searchapp.formats import smart_types
 from searchapp.formats.problems import Problems
 from searchapp.formats.smart_types import RESOURCE, Question
 from searchapp.model import Document
 from searchapp.tasks import folds
-from searchapp.tasks.smart_types import SmartTypes, resource_document
+from searchapp.tasks.base import Part
+from searchapp.tasks.smart_types import KnowledgeBase, TrainFile, TypesCollection, resource_document, task
 
 FILES = {
     "train": ("task1_wikidata_train.json", "lcquad2_anstype_wikidata_train.json"),
@@ -33,48 +33,34 @@ FILES = {
 SINGLE = 0.5
 """The vote of a solved question for a literal or for boolean; its votes for resource types are scattered."""
 
-
 _SCORER = SmartTypesWikidataScorer(folds.in_split)
 
 
-class SmartTypesWikidata(SmartTypes):
-    """The task for Wikidata."""
+class WikidataTypes:
+    """The labels that occur in the train file."""
 
-    official_measure = MEASURE
-    scorer: Scorer = _SCORER
+    def __init__(self, train: TrainFile) -> None:
+        self._train = train
+        self.gold_files: list[Path] = []
 
-    def __init__(self) -> None:
-        super().__init__("wikidata", "Wikidata", FILES, bom=True)
+    @property
+    def files(self) -> list[Path]:
+        return [self._train.path]
 
-    def validate_official(
-        self, path: Path, data: Path | None, split: str | None, options: ScorerOptions, problems: Problems
-    ) -> None:
-        super().validate_official(path, data, split, options, problems)
-        if data is None or split is None or problems.stopped or self.is_masked(data, split):
-            return
-        given = list(smart_types.read_predictions(path, Problems(lenient=True), bom=True))
-        for prediction, error in _SCORER.stops(given, self.split_file(data, split), split):
-            detail = f"{error.problem}; the official scorer stops at it ({error.official})"
-            problems.add(path, "part of a label", f"line {prediction.line}", detail)
-
-    def document_files(self, data: Path) -> list[Path]:
-        return [self.split_file(data, folds.NAMES[0])]
-
-    def resource_types(self, data: Path, problems: Problems) -> Iterator[Document]:
-        # The problems of the train file's gold are told by who checks the splits, but for a file that is missing.
-        path = self.split_file(data, folds.NAMES[0])
-        own = Problems(lenient=True) if path.is_file() else problems
+    def resource_types(self, problems: Problems) -> Iterator[Document]:
+        # The problems of the train file's gold are reported by the check of the splits, except that it is missing.
+        own = Problems(lenient=True) if self._train.path.is_file() else problems
         labels: dict[str, None] = {}
-        for question in self.train_questions(data, own):
+        for question in self._train.questions(own):
             if question.category == RESOURCE:
                 labels.update(dict.fromkeys(question.types))
         for label in sorted(labels):
             yield resource_document(label, label, [])
 
-    def known_types(self, data: Path) -> Container[str] | None:
+    def known(self) -> Container[str] | None:
         return None
 
-    def grades_of(self, data: Path, question: Question) -> Mapping[str, float]:
+    def votes(self, question: Question) -> Mapping[str, float]:
         """1 / sqrt(place) for the types of a resource, in the order of the gold, which the scorer goes by."""
         if question.category != RESOURCE:
             return {answers.document_id(str(question.category), type_): SINGLE for type_ in question.types}
@@ -83,4 +69,25 @@ class SmartTypesWikidata(SmartTypes):
         }
 
 
-TASK = SmartTypesWikidata()
+def _check(path: Path, part: Part[TypesCollection], problems: Problems) -> None:
+    """Find the predictions with a type at which the official scorer stops."""
+    if problems.stopped or part.collection.is_masked(part.split):
+        return
+    given = list(smart_types.read_predictions(path, Problems(lenient=True), bom=True))
+    for prediction, error in _SCORER.stops(given, part.collection.file(part.split), part.split):
+        detail = f"{error.problem}; the official scorer stops at it ({error.official})"
+        problems.add(path, "part of a label", f"line {prediction.line}", detail)
+
+
+TASK = task(
+    KnowledgeBase(
+        "wikidata",
+        "Wikidata",
+        FILES,
+        bom=True,
+        measure=MEASURE,
+        scorer=_SCORER,
+        types=WikidataTypes,
+    ),
+    _check,
+)

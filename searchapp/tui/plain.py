@@ -56,7 +56,7 @@ class Prompts(Conversation):
         ask: Ask = input,
         out: TextIO | None = None,
     ) -> None:
-        super().__init__(desk.session, material.task.grades, title, ask, out)
+        super().__init__(desk.session, material.task.info.grades, title, ask, out)
         self.desk = desk
         self.material = material
         self._sought: list[str] = []

@@ -88,21 +88,21 @@ def test_an_index_of_other_solved_topics_is_never_taken_for_ones_own(
             others -= 1
             with closing(ElasticsearchEngine.connect(settings)) as other:
                 monkeypatch.setattr(ElasticsearchEngine, "open", really)
-                index_examples(task, other, SAMPLE, "dev", Silent(), judged[2])
+                index_examples(task, other, task.collection(SAMPLE), "dev", Silent(), judged[2])
                 monkeypatch.setattr(ElasticsearchEngine, "open", meanwhile)
         return really(engine, name)
 
     monkeypatch.setattr(ElasticsearchEngine, "open", meanwhile)
     with closing(ElasticsearchEngine.connect(settings)) as engine:
         others = 2
-        index, examples = index_examples(task, engine, SAMPLE, "dev", Silent(), judged[1])
+        index, examples = index_examples(task, engine, task.collection(SAMPLE), "dev", Silent(), judged[1])
         assert index.info.documents == len(examples)
         others = 100
         with pytest.raises(EngineRefused, match="others rank with other solved topics at the same time"):
-            index_examples(task, engine, SAMPLE, "dev", Silent(), judged[1])
+            index_examples(task, engine, task.collection(SAMPLE), "dev", Silent(), judged[1])
 
 
 def index_examples_of(settings: Settings) -> list[Example]:
     """The solved topics of the sample."""
     with closing(ElasticsearchEngine.connect(settings)) as engine:
-        return index_examples(load("nlps"), engine, SAMPLE, "dev", Silent())[1]
+        return index_examples(load("nlps"), engine, load("nlps").collection(SAMPLE), "dev", Silent())[1]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import searchapp
+from searchapp.tasks.base import Part
 from searchapp.visible import visible
 from tests.cli.conftest import Cli
 
@@ -205,7 +206,7 @@ def test_an_index_made_before_holds_other_lines_and_is_refused(offline: Cli, tmp
     from searchapp.tasks.checkthat import TASK
 
     seen = DocumentsDigest()
-    documents = list(seen.watch(TASK.documents(SAMPLE, Problems())))
+    documents = list(seen.watch(TASK.collection(SAMPLE).documents.read(Problems())))
     mapping = TASK.index_mapping()
     digest = digest_json({"format": 1, "mapping": mapping, "documents": seen.hexdigest()})
     with closing(open_engine(Settings(home=tmp_path / "home"))) as engine:
@@ -435,7 +436,7 @@ def test_no_judged_gold_is_lost(debates: Cli, tmp_path: Path) -> None:
     from searchapp.tasks.checkthat import TASK
 
     grades: dict[str, Any] = {"farm_speech": {"farm_speech:2": 1, "farm_speech:3": 0}}
-    (name, write), *others = TASK.judged_gold(grades, SAMPLE, "training").items()
+    (name, write), *others = TASK.official.gold(grades, Part(TASK.collection(SAMPLE), "training")).items()
     with (tmp_path / name).open("wb") as file:
         write(file)
     labels = [line[-1] for line in (tmp_path / name).read_text().splitlines()]

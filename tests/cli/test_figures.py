@@ -8,9 +8,9 @@ import re
 import pytest
 from rich.console import Console
 
+from searchapp.app.evaluate import Evaluation
 from searchapp.cli.figures import Column, blocks, headings, print_columns
 from searchapp.evaluation.base import OfficialScore
-from searchapp.evaluation.evaluate import Evaluation
 from searchapp.evaluation.measures import Measures
 
 GROUP = Column(

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from searchapp import tasks
+from searchapp.app.evaluate import GoldSource, evaluate
 from searchapp.demo import OPTIONS, Sample, samples
-from searchapp.evaluation.evaluate import GoldSource, evaluate
 from searchapp.judging.events import Author
 from searchapp.judging.fold import View, judged
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Place, Session
 from searchapp.runs import directory
+from searchapp.tasks.base import Part
 from tests.cli.conftest import Cli
 
 SAMPLES = {sample.task.name: sample for sample in samples()}
@@ -30,7 +31,8 @@ def judge(sample: Sample, run: Path, log: Path) -> int:
     """Grade every document of the run, and every one of the gold, as the gold does; returns how many topics."""
     task = sample.task
     stored = directory.read(run)
-    gold = task.gold_grades(task.gold_files(sample.data, sample.split), sample.data, sample.split)
+    part = Part(sample.collection, sample.split)
+    gold = task.official.grades(sample.collection.gold_files(sample.split), part)
     count = 0
     with JudgmentLog(log) as opened:
         session = Session(opened, task.name, Author("ann"))
@@ -84,8 +86,8 @@ def test_official_gold_of_judgments_is_read_as_the_same_judgments(
     offline: Cli, name: str, tmp_path: Path
 ) -> None:
     sample, log, again, out = SAMPLES[name], tmp_path / "log", tmp_path / "again", tmp_path / "out"
-    gold = sample.task.gold_grades(
-        sample.task.gold_files(sample.data, sample.split), sample.data, sample.split
+    gold = sample.task.official.grades(
+        sample.collection.gold_files(sample.split), Part(sample.collection, sample.split)
     )
     with JudgmentLog(log) as opened:
         session = Session(opened, name, Author("ann"))

@@ -18,7 +18,6 @@ import pytest
 
 import searchapp
 from searchapp import tasks
-from searchapp.evaluation.base import ScorerOptions
 from searchapp.runs import directory
 from tests.cli.conftest import Cli, Result
 from tests.cli.mutations import mutations
@@ -205,7 +204,9 @@ def test_a_damaged_input_is_told_with_its_place(offline: Cli, task: str, name: s
 
 
 def _split(task: str) -> str:
-    return next(split for split in ("dev", "fold0", "test_annotated") if split in tasks.load(task).splits)
+    return next(
+        split for split in ("dev", "fold0", "test_annotated") if split in tasks.load(task).info.splits
+    )
 
 
 @pytest.mark.parametrize("task", tasks.names())
@@ -216,8 +217,8 @@ def test_damaged_topics_and_examples_are_told_when_they_are_ranked(
     assert offline("index", task, "--data", data).code == 0
     loaded, split, found = tasks.load(task), _split(task), []
     out = ["--out", tmp_path / "run", "--overwrite", "--depth", 5, "--quiet"]
-    files = {*loaded.split_files(data, split), *loaded.example_files(data, split)}
-    for path in sorted(files - set(loaded.document_files(data)))[:2]:
+    files = {*loaded.collection(data).split_files(split), *loaded.collection(data).example_files(split)}
+    for path in sorted(files - set(loaded.collection(data).documents.files))[:2]:
         good = path.read_bytes()
         for mutation, damaged in mutations(path, good):
             if sampled(mutation, 6):
@@ -257,9 +258,10 @@ def test_a_damaged_official_file_is_not_valid_and_never_breaks_the_scorer(
     assert offline("rank", task, "--data", data, "--split", split, "--recipe", "bm25", "--out", run).code == 0
     loaded = tasks.load(task)
     # The sample of nlps is smaller than the official cut-off.
-    nearest = ["--nearest", 50] if loaded.official_shortfall(directory.read(run).run, ScorerOptions()) else []
+    is_short = task == "nlps" and not (run / loaded.info.official_file).exists()
+    nearest = ["--nearest", 50] if is_short else []
     if nearest:
-        assert offline("export", run, "--out", run / loaded.official_file, *nearest).code == 0
+        assert offline("export", run, "--out", run / loaded.info.official_file, *nearest).code == 0
     files = sorted(
         file for file in run.iterdir() if file.name not in (directory.MANIFEST, directory.RANKINGS)
     )

@@ -16,6 +16,7 @@ import pytest
 
 from searchapp.fetching import sources
 from searchapp.tasks import load, names
+from searchapp.tasks.base import Part
 from tests.cli import official_shapes as shapes
 from tests.cli.conftest import Cli
 from tests.fetching.server import FileServer
@@ -130,7 +131,7 @@ def test_the_files_of_the_later_year_are_read_where_both_are(offline: Cli, tmp_p
     both = {**shapes.types_dbpedia_2020(gold=True), **shapes.files_of("smart-types-dbpedia")}
     data = shapes.put(both, tmp_path / "data")
     task = load("smart-types-dbpedia")
-    assert [task.split_files(data, split)[0].name for split in ("fold0", "test")] == [
+    assert [task.collection(data).split_files(split)[0].name for split in ("fold0", "test")] == [
         "task1_dbpedia_train.json",
         "task1_dbpedia_test.json",
     ]
@@ -194,7 +195,9 @@ def judged_gold(task: str, data: Path, folder: Path) -> dict[str, Path]:
     loaded = load(task)
     topic, document = "3", "dbo:Person"
     written = {}
-    for name, write in loaded.judged_gold({topic: {document: 1}}, data, "fold1").items():
+    for name, write in loaded.official.gold(
+        {topic: {document: 1}}, Part(loaded.collection(data), "fold1")
+    ).items():
         written[name] = folder / f"judged-{name}"
         with written[name].open("wb") as file:
             write(file)

@@ -43,8 +43,8 @@ def fewer(smart_data: Path, tmp_path: Path) -> Path:
 def test_the_official_files_have_no_problem(smart_data: Path, task: object, questions: int) -> None:
     assert isinstance(task, type(DBPEDIA) | type(WIKIDATA))
     problems = Problems()
-    documents = list(task.documents(smart_data, problems))
-    assert task.check_split(smart_data, "fold0", problems) == questions
+    documents = list(task.collection(smart_data).documents.read(problems))
+    assert task.collection(smart_data).check_split("fold0", problems) == questions
     problems.raise_if_any()
     assert len(documents) == len({document.id for document in documents}) > 700
 

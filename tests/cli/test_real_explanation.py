@@ -33,8 +33,8 @@ def data(task: str) -> Path:
 
 def test_the_real_files_are_read_without_a_problem(task: str, data: Path) -> None:
     loaded, problems = tasks.load(task), Problems()
-    facts = sum(1 for _ in loaded.documents(data, problems))
-    questions = [loaded.check_split(data, split, problems) for split in ("train", "dev")]
+    facts = sum(1 for _ in loaded.collection(data).documents.read(problems))
+    questions = [loaded.collection(data).check_split(split, problems) for split in ("train", "dev")]
     expected = {"explanation-2019": (4_947, [616, 121]), "explanation-2021": (9_720, [965, 210])}
     assert (facts, questions) == expected[task]
     assert not list(problems)

@@ -11,7 +11,7 @@ import pytest
 
 from searchapp import tasks
 from searchapp.formats import trec
-from searchapp.tasks.base import Grades
+from searchapp.tasks.base import Grades, Part
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.data
@@ -46,7 +46,9 @@ def folder_of(task: str) -> Path:
 
 def gold_of(task: str) -> Grades:
     loaded, data, split = tasks.load(task), folder_of(task), SPLITS[task][1]
-    return loaded.gold_grades(loaded.gold_files(data, split), data, split)
+    return loaded.official.grades(
+        loaded.collection(data).gold_files(split), Part(loaded.collection(data), split)
+    )
 
 
 def ranked(run: Cli, task: str, recipe: str, out: Path, *more: object) -> Path:

@@ -37,6 +37,18 @@ def ranked(cli: Cli, task: str, data: Path, out: Path, *options: object) -> Path
     return out
 
 
+def test_named_gold_is_broken_down_over_the_questions_that_are_scored(
+    offline: Cli, task: str, data: Path, tmp_path: Path
+) -> None:
+    run = ranked(offline, task, data, tmp_path / "run", "--split", "fold2", "--recipe", "bm25")
+    gold = next(data.glob("*-train.json"))
+    found = offline("evaluate", run, "--gold", gold, "--by", "first-word", "--json").json
+    of_split = offline("evaluate", run, "--by", "first-word", "--json").json
+    for one in (found, of_split):
+        assert sum(row["questions"] for row in one["breakdowns"]["first-word"]["rows"]) == one["topics"]
+    assert found["topics"] > of_split["topics"]
+
+
 @pytest.mark.parametrize("recipe", ["bm25", "neighbours"])
 def test_ranking_exporting_validating_and_evaluating_agree(
     cli: Cli, task: str, data: Path, recipe: str, tmp_path: Path
@@ -44,7 +56,7 @@ def test_ranking_exporting_validating_and_evaluating_agree(
     run = ranked(cli, task, data, tmp_path / "run", "--split", "fold2", "--recipe", recipe)
     out = tmp_path / "answers.json"
     assert cli("export", run, "--out", out).code == 0
-    assert out.read_bytes() == (run / load(task).official_file).read_bytes()
+    assert out.read_bytes() == (run / load(task).info.official_file).read_bytes()
     options = ["--task", task, "--data", data, "--split", "fold2"]
     assert cli("validate", out, *options).code == 0
     assert cli("validate", out, "--task", task).code == 0
@@ -84,13 +96,13 @@ def test_both_engines_give_the_same_bytes(server: Cli, task: str, data: Path, tm
             runs.append(tmp_path / f"{recipe}-{engine}")
             assert server("rank", task, "--data", data, "--out", runs[-1], *options).code == 0
         assert (runs[0] / "run.trec").read_bytes() == (runs[1] / "run.trec").read_bytes()
-        official = load(task).official_file
+        official = load(task).info.official_file
         assert (runs[0] / official).read_bytes() == (runs[1] / official).read_bytes()
 
 
 def test_the_test_split_is_ranked_and_has_no_gold(cli: Cli, task: str, data: Path, tmp_path: Path) -> None:
     run = ranked(cli, task, data, tmp_path / "run", "--split", "test")
-    answers = json.loads((run / load(task).official_file).read_text())
+    answers = json.loads((run / load(task).info.official_file).read_text())
     assert [answer["id"].rpartition("-")[2] for answer in answers] == ["1", "2", "3"]
     assert answers[0]["relations"][0] in ("dbo:author", "P50")
     result = cli("evaluate", run)
@@ -136,7 +148,7 @@ def test_missing_examples_are_told(cli: Cli, task: str, data: Path, tmp_path: Pa
 def test_everything_wrong_with_an_official_file_is_found(
     offline: Cli, task: str, data: Path, tmp_path: Path
 ) -> None:
-    good = ranked(offline, task, data, tmp_path / "run", "--split", "test") / load(task).official_file
+    good = ranked(offline, task, data, tmp_path / "run", "--split", "test") / load(task).info.official_file
     entries: list[Any] = json.loads(good.read_text())
     entries[0]["relations"] = ["dbo:nothing"]
     entries[1]["id"] = "nobody"

@@ -49,7 +49,7 @@ def test_ranking_exporting_validating_and_evaluating_agree(
     run = ranked(cli, task, data, tmp_path / "run", "--split", split, "--recipe", recipe)
     out = tmp_path / "answers.json"
     assert cli("export", run, "--out", out).code == 0
-    assert out.read_bytes() == (run / load(task).official_file).read_bytes()
+    assert out.read_bytes() == (run / load(task).info.official_file).read_bytes()
     options = ["--task", task, "--data", data, "--split", split]
     validated = cli("validate", out, *options)
     assert validated.code == 0, validated.stderr
@@ -96,7 +96,7 @@ def test_everything_wrong_with_an_official_file_is_found(
     offline: Cli, task: str, data: Path, tmp_path: Path
 ) -> None:
     run = ranked(offline, task, data, tmp_path / "run", "--split", "test")
-    answers = json.loads((run / load(task).official_file).read_text())
+    answers = json.loads((run / load(task).info.official_file).read_text())
     answers[0]["type"] = ["date"] if answers[0]["category"] == "resource" else ["dbo:City"]
     answers[1]["category"] = "place"
     answers[2]["type"] = answers[2]["type"] * 2
@@ -184,7 +184,7 @@ def test_train_files_are_checked_once_and_with_lines(
 
 
 def test_missing_files_are_told_once(offline: Cli, task: str, data: Path) -> None:
-    (needed,) = load(task).document_files(data)
+    (needed,) = load(task).collection(data).documents.files
     needed.unlink()
     result = offline("index", task, "--data", data)
     assert result.code == 4
@@ -196,7 +196,7 @@ def test_masked_gold_is_not_scored(offline: Cli, task: str, data: Path, tmp_path
     questions = [{"id": one["id"], "question": one["question"]} for one in json.loads(path.read_text())]
     path.write_text(json.dumps(questions))
     run = ranked(offline, task, data, tmp_path / "run", "--split", "test")
-    assert (run / load(task).official_file).is_file()
+    assert (run / load(task).info.official_file).is_file()
     result = offline("evaluate", run)
     assert result.code == 4 and "masked" in result.stderr
 

@@ -16,13 +16,15 @@ SAMPLES = Path(searchapp.__file__).parent / "samples"
 
 
 def _split(task: str) -> str:
-    return next(split for split in ("dev", "fold0", "test_annotated") if split in tasks.load(task).splits)
+    return next(
+        split for split in ("dev", "fold0", "test_annotated") if split in tasks.load(task).info.splits
+    )
 
 
 @pytest.mark.parametrize("task", tasks.names())
 def test_compressed_files_are_to_be_unpacked(offline: Cli, task: str, tmp_path: Path) -> None:
     data = Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
-    path = tasks.load(task).split_files(data, _split(task))[0]
+    path = tasks.load(task).collection(data).split_files(_split(task))[0]
     options = ["--task", task, "--data", data, "--split", _split(task)]
     official = tmp_path / f"{path.stem}.tsv"  # CheckThat's checker knows a debate by its name
     official.write_bytes(gzip.compress(b"4465\t102\n" * 9))
@@ -41,7 +43,7 @@ def test_compressed_files_are_to_be_unpacked(offline: Cli, task: str, tmp_path: 
 def test_an_empty_official_file_is_told_once_by_its_name(offline: Cli, task: str, tmp_path: Path) -> None:
     split = _split(task)
     if task == "checkthat":
-        split = tasks.load(task).split_files(SAMPLES / task, split)[0].stem
+        split = tasks.load(task).collection(SAMPLES / task).split_files(split)[0].stem
     path = tmp_path / "predictions.tsv"
     path.touch()
     for command in ("validate", "evaluate"):

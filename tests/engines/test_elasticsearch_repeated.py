@@ -39,7 +39,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def documents() -> list[Document]:
-    return list(load("nlps").documents(SAMPLE, Problems()))
+    return list(load("nlps").collection(SAMPLE).documents.read(Problems()))
 
 
 def ranked(
@@ -48,7 +48,7 @@ def ranked(
     """What the dev topics of nlps retrieve, with scores."""
     task = load("nlps")
     recipe = recipes.load(task.recipe_book(), "bm25", {})
-    chosen = task.topics(data, "dev", Problems(lenient=True))[:topics]
+    chosen = task.collection(data).topics("dev", Problems(lenient=True))[:topics]
     return list(Ranker(recipe, Inputs(engine.open(name))).rank(chosen, 500, "run").rankings)
 
 
@@ -173,11 +173,11 @@ def test_the_real_collection_ranks_the_same_when_answers_are_lost(
     nlps_data: Path,
 ) -> None:
     """What made 1,000 deleted copies before, which changed the scores of every dev topic."""
-    index_task(load("nlps"), engine, nlps_data, Silent())
+    index_task(load("nlps"), engine, load("nlps").collection(nlps_data), Silent())
     undisturbed = ranked(engine, "nlps", nlps_data, REAL_TOPICS)
     for fault in FAULTS.values():
         fault(fault_proxy)
-    index_task(load("nlps"), behind_proxy, nlps_data, Silent(), rebuild=True)
+    index_task(load("nlps"), behind_proxy, load("nlps").collection(nlps_data), Silent(), rebuild=True)
     assert fault_proxy.count(path=BULK) > 10
     assert deleted(elasticsearch_url, f"{index_prefix}-nlps") == 0
     assert ranked(engine, "nlps", nlps_data, REAL_TOPICS) == undisturbed

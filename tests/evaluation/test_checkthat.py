@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from searchapp.errors import NotScorable
-from searchapp.evaluation.base import Scored, ScorerOptions
+from searchapp.evaluation.base import GoldFiles, Scored, ScorerOptions
 from searchapp.evaluation.checkthat import CUTOFFS, CheckThatScorer, figures, means, ranking
 from searchapp.formats.line_scores import failures
 from searchapp.model import Hits, Ranking, Run
@@ -30,7 +30,7 @@ def close(values: Any) -> Any:
 
 def scored(predictions: list[Path], gold: list[Path], *, lenient: bool = False) -> Scored:
     scorer = CheckThatScorer()
-    return scorer.score(scorer.read(predictions), gold, ScorerOptions(lenient=lenient))
+    return scorer.score(scorer.read(predictions), GoldFiles(gold, ScorerOptions(lenient=lenient)))
 
 
 def debate(folder: Path, name: str, lines: int, relevant: set[int]) -> tuple[Path, Path]:
@@ -107,9 +107,7 @@ def test_a_run_is_scored_as_its_official_files_would_be(tmp_path: Path) -> None:
     hits = Hits([f"d:{line}" for line in (10, 9, *range(1, 9), *range(11, 61))], [2.0, 2.0] + [1.0] * 58)
     scorer = CheckThatScorer()
     _prediction, gold = debate(tmp_path, "d", 60, {9})
-    of_run = scorer.score(
-        scorer.predictions(Run("t", (Ranking("d", hits),))), [gold], ScorerOptions()
-    ).official
+    of_run = scorer.score(scorer.predictions(Run("t", (Ranking("d", hits),))), GoldFiles([gold])).official
     assert of_run.values["RR"] == 1.0
     assert list(of_run.per_topic) == ["d.tsv"]
 
@@ -150,7 +148,7 @@ def test_breakdowns(tmp_path: Path) -> None:
     )
     by = {
         one.name: one
-        for one in scorer.breakdown(predictions, [gold], tmp_path, "training", scorer.breakdowns)
+        for one in scorer.breakdown(predictions, GoldFiles([gold], folder=tmp_path), scorer.breakdowns)
     }
     (row,) = by["debate"].rows
     assert (row.group, row.count, row.values["AP"]) == ("d", 60, close((1 + 2 / 4) / 2))

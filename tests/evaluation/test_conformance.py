@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from searchapp.errors import NotScorable
-from searchapp.evaluation.base import Scorer, ScorerOptions
+from searchapp.evaluation.base import GoldFiles, Scorer, ScorerOptions
 from searchapp.evaluation.explanation_2019 import Explanation2019Scorer
 from searchapp.evaluation.explanation_2021 import Explanation2021Scorer
 from searchapp.evaluation.nlps import NlpsScorer
@@ -21,7 +22,7 @@ def every(_split: str | None, _id: object) -> bool:
     return True
 
 
-SCORERS: dict[str, Callable[[], Scorer]] = {
+SCORERS: dict[str, Callable[[], Scorer[Any]]] = {
     "nlps": NlpsScorer,
     "explanation-2019": lambda: Explanation2019Scorer(lambda _text: frozenset()),
     "explanation-2021": lambda: Explanation2021Scorer(lambda _text: frozenset()),
@@ -41,7 +42,7 @@ def test_a_scorer_agrees_with_the_official_one(case: Case) -> None:
         hierarchy=case.hierarchy,
     )
     try:
-        official = scorer.score(scorer.read([case.predictions]), [case.gold], options).official
+        official = scorer.score(scorer.read([case.predictions]), GoldFiles([case.gold], options)).official
     except NotScorable as error:
         assert error.official == expected.get("error")
         assert error.exit_code == 4

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.errors import InvalidFiles
-from searchapp.evaluation.base import ScorerOptions
+from searchapp.evaluation.base import GoldFiles
 from searchapp.evaluation.graded import GradedScorer
 from searchapp.formats.problems import Problems
 from searchapp.model import Hit, Hits, Ranking, Run
@@ -31,7 +31,7 @@ def run(**rankings: list[str]) -> Run:
 
 def test_the_measure_is_the_official_figure_over_all_topics_of_the_gold() -> None:
     one = scorer()
-    scored = one.score(one.predictions(run(q1=["d2", "d1"], q9=["d1"])), [Path("gold")], ScorerOptions())
+    scored = one.score(one.predictions(run(q1=["d2", "d1"], q9=["d1"])), GoldFiles([Path("gold")]))
     of_q1 = (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
     assert scored.official.measure == "nDCG@10"
     assert scored.official.per_topic == {"q1": pytest.approx(of_q1), "q2": 0, "q3": 0}
@@ -41,7 +41,7 @@ def test_the_measure_is_the_official_figure_over_all_topics_of_the_gold() -> Non
 
 def test_what_the_mean_hides_is_told() -> None:
     one = scorer()
-    scored = one.score(one.predictions(run(q1=["d1"], q9=["d1"])), [Path("gold")], ScorerOptions())
+    scored = one.score(one.predictions(run(q1=["d1"], q9=["d1"])), GoldFiles([Path("gold")]))
     assert scored.official.warnings == (
         "2 of the 3 topics of the gold have no ranking and count as 0",
         "1 of the 3 topics of the gold have no relevant document and count as 0",

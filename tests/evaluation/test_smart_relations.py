@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.evaluation.base import Scored, ScorerOptions
+from searchapp.evaluation.base import GoldFiles, Scored, ScorerOptions
 from searchapp.evaluation.smart_relations import CutOff, RelationScorer
 from searchapp.model import Hit, Hits, Ranking, Run
 
@@ -48,7 +48,7 @@ def score(tmp_path: Path) -> Any:
             listed = [{"id": id_, "relations": relations} for id_, relations in entries.items()]
             files[-1].write_text(json.dumps(listed))
         scorer = RelationScorer(base, CUT_OFF, lambda split, id_: split in (None, id_))
-        return scorer.score(scorer.read([files[1]]), [files[0]], ScorerOptions(**options))
+        return scorer.score(scorer.read([files[1]]), GoldFiles([files[0]], ScorerOptions(**options)))
 
     return make
 
@@ -120,7 +120,7 @@ def test_a_run_is_scored_by_its_cut_answers_and_measured_by_its_whole_ranking(tm
     gold.write_text('[{"id": "1", "question": "Who?", "relations": [["a"], ["c", "d"]]}]')
     scorer = RelationScorer("dbpedia", CUT_OFF, lambda _split, _id: True)
     run = Run("tag", (Ranking("1", hits(a=2.0, b=1.5, c=0.1)),))
-    scored = scorer.score(scorer.predictions(run), [gold], ScorerOptions())
+    scored = scorer.score(scorer.predictions(run), GoldFiles([gold]))
     assert scored.official.per_topic["1"] == {"Precision": 0.5, "Recall": 0.5, "F1": 0.5}
     assert scored.rankings == {"1": ("a", "b", "c")}
     assert scored.qrels == {"1": {"a": 1, "c": 1, "d": 1}}
@@ -177,7 +177,9 @@ def test_figures_are_broken_down(tmp_path: Path) -> None:
     scorer = RelationScorer("dbpedia", CUT_OFF, lambda _split, _id: True)
     found = {
         each.name: {row.group: (row.count, row.values["Recall"]) for row in each.rows}
-        for each in scorer.breakdown(scorer.read([predictions]), [path], tmp_path, "x", scorer.breakdowns)
+        for each in scorer.breakdown(
+            scorer.read([predictions]), GoldFiles([path], folder=tmp_path), scorer.breakdowns
+        )
     }
     assert found == {
         "relations": {"1": (3, pytest.approx(1 / 3)), "2": (1, 0.5)},

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.errors import NotScorable, UsageError
-from searchapp.evaluation.base import Scored, ScorerOptions
+from searchapp.evaluation.base import GoldFiles, Scored, ScorerOptions
 from searchapp.evaluation.smart_types import Predictions, category_and_type, document_id, prediction
 from searchapp.evaluation.smart_types_breakdowns import first_word
 from searchapp.evaluation.smart_types_dbpedia import SmartTypesDbpediaScorer
@@ -33,13 +33,13 @@ def dbpedia(folder: Path, gold: list[Any], predictions: list[Any]) -> Scored:
     scorer = SmartTypesDbpediaScorer(lambda _split, _id: True)
     read = scorer.read([put(folder / "predictions.json", predictions)])
     options = ScorerOptions(hierarchy=folder / "types.tsv")
-    return scorer.score(read, [put(folder / "gold.json", gold)], options)
+    return scorer.score(read, GoldFiles([put(folder / "gold.json", gold)], options))
 
 
 def wikidata(folder: Path, gold: list[Any], predictions: list[Any], **options: Any) -> Scored:
     scorer = SmartTypesWikidataScorer(lambda _split, _id: True)
     read = scorer.read([put(folder / "predictions.json", predictions)])
-    return scorer.score(read, [put(folder / "gold.json", gold)], ScorerOptions(**options))
+    return scorer.score(read, GoldFiles([put(folder / "gold.json", gold)], ScorerOptions(**options)))
 
 
 @given(st.sampled_from(["resource", "literal", "boolean"]), st.text(min_size=1))
@@ -67,7 +67,7 @@ def test_a_run_scores_as_its_file_whatever_the_type_of_the_ids(tmp_path: Path) -
     scorer = SmartTypesWikidataScorer(lambda _split, _id: True)
     run = Run("tag", (Ranking("7", Hits.of()), Ranking("7", Hits(["person"], [1.0]))))
     file = put(tmp_path / "gold.json", gold)
-    of_run = scorer.score(scorer.predictions(run), [file], ScorerOptions())
+    of_run = scorer.score(scorer.predictions(run), GoldFiles([file]))
     of_file = wikidata(tmp_path, gold, [{"id": 7, "category": "resource", "type": ["person"]}])
     assert of_run == of_file
     assert of_run.official.values == {"accuracy": 1.0, "MRR": 0.5}
@@ -100,7 +100,7 @@ def test_rankings_and_qrels_have_documents(tmp_path: Path) -> None:
 def test_without_a_hierarchy_nothing_of_dbpedia_is_scored(tmp_path: Path) -> None:
     scorer = SmartTypesDbpediaScorer(lambda _split, _id: True)
     with pytest.raises(UsageError, match="name the file with --hierarchy"):
-        scorer.score(Predictions([]), [put(tmp_path / "gold.json", [PERSON])], ScorerOptions())
+        scorer.score(Predictions([]), GoldFiles([put(tmp_path / "gold.json", [PERSON])], ScorerOptions()))
 
 
 def test_types_that_are_no_list_stop_the_official_scorer(tmp_path: Path) -> None:
@@ -148,7 +148,9 @@ def test_breakdowns_are_means_of_groups(tmp_path: Path) -> None:
     scorer = SmartTypesDbpediaScorer(lambda _split, _id: True)
     read = scorer.read([put(tmp_path / "predictions.json", answers)])
     gold = put(tmp_path / "gold.json", [PERSON, {**PERSON, "id": "q3", "type": []}, NUMBER])
-    by_category, by_types, by_word = scorer.breakdown(read, [gold], tmp_path, "fold0", scorer.breakdowns)
+    by_category, by_types, by_word = scorer.breakdown(
+        read, GoldFiles([gold], folder=tmp_path), scorer.breakdowns
+    )
     assert [(row.group, row.count, row.values["Accuracy"]) for row in by_category.rows] == [
         ("literal", 1, 0.0),
         ("resource", 2, 0.5),

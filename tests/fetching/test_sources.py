@@ -55,9 +55,9 @@ def test_what_is_fetched_has_the_names_that_the_task_reads(name: str, tmp_path: 
     for file in source.files:
         (tmp_path / file.path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file.path).touch()
-    asked = list(task.document_files(tmp_path))
-    for split in task.splits:
-        asked += task.split_files(tmp_path, split)
+    asked = list(task.collection(tmp_path).documents.files)
+    for split in task.info.splits:
+        asked += task.collection(tmp_path).split_files(split)
     assert asked
     for path in asked:
         place = path.relative_to(tmp_path).as_posix()

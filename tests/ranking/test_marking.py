@@ -207,10 +207,10 @@ def test_the_same_words_are_marked_whichever_documents_are_looked_at(opened: Ope
 def test_a_small_part_of_a_premise_is_marked(tmp_path: Path, nlps_data: Path) -> None:
     """Statements of the dev split and their best premises: it was 53 % of a premise's words before."""
     task = load("nlps")
-    recipe = recipes.load(task.recipe_book(), task.default_recipe)
-    topics = task.topics(nlps_data, "dev", Problems())[:20]
+    recipe = recipes.load(task.recipe_book(), task.info.default_recipe)
+    topics = task.collection(nlps_data).topics("dev", Problems())[:20]
     with closing(EmbeddedEngine(tmp_path, "test")) as engine:
-        index_task(task, engine, nlps_data, Silent())
+        index_task(task, engine, task.collection(nlps_data), Silent())
         index = open_index(task, engine)
         pages = Pages(task, index, {topic.id: topic for topic in topics}, recipe)
         shares = []

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.base import Advance, Explanation, Found, no_progress
+from searchapp.engines.base import Explanation, Found
 from searchapp.errors import DataError
 from searchapp.model import Document, Hit, Hits, Topic, float32
+from searchapp.progress import Advance, no_progress
 from searchapp.ranking import recipes
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe

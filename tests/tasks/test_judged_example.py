@@ -18,7 +18,7 @@ SAMPLES = {sample.task.name: sample for sample in samples()}
 
 def solved(sample: Sample) -> list[Example]:
     problems = Problems()
-    found = list(sample.task.examples(sample.data, sample.split, problems))
+    found = list(sample.collection.examples(sample.split, problems))
     problems.raise_if_any()
     return found
 
@@ -44,15 +44,15 @@ def test_a_judged_topic_is_a_solved_topic(name: str) -> None:
     assert examples
     for example in examples:
         grades = {"nobody asked for it": 0, **as_people_grade(sample.task, example)}
-        assert sample.task.judged_example(example.topic, grades, sample.data) == example, example.topic.id
+        assert sample.collection.judged_example(example.topic, grades) == example, example.topic.id
 
 
 def test_what_people_say_of_a_solved_topic_goes_before_its_gold_and_nothing_found_teaches_nothing() -> None:
     sample = SAMPLES["nlps"]
     first, second, *others = solved(sample)
     judged = [
-        sample.task.judged_example(first.topic, dict.fromkeys(first.gold, 0), sample.data),
-        sample.task.judged_example(second.topic, {"7": 1}, sample.data),
+        sample.collection.judged_example(first.topic, dict.fromkeys(first.gold, 0)),
+        sample.collection.judged_example(second.topic, {"7": 1}),
     ]
-    found = read_examples(sample.task, sample.data, sample.split, Silent(), judged)
+    found = read_examples(sample.task, sample.collection, sample.split, Silent(), judged)
     assert found == [Example(second.topic, {"7": 1.0}), *others]

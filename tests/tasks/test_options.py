@@ -19,7 +19,7 @@ TASKS = ["explanation-2019", "explanation-2021"]
 
 
 def topics(task: str, data: Path) -> list[Topic]:
-    return load(task).topics(data, "dev", Problems())
+    return load(task).collection(data).topics("dev", Problems())
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -40,7 +40,7 @@ def test_no_template_and_no_index_has_the_options(task: str) -> None:
     for topic in topics(task, SAMPLES / task):
         assert topic.variables() == replace(topic, options=()).variables()
         assert topic.variables().keys() == {"id", "text", "question", "answer"}
-    for example in load(task).examples(SAMPLES / task, "dev", Problems()):
+    for example in load(task).collection(SAMPLES / task).examples("dev", Problems()):
         assert example.topic.fields.keys() == {"question", "answer"}
 
 

@@ -9,10 +9,10 @@ import pytest
 import searchapp
 from searchapp import resources, tasks
 from searchapp.errors import DataError, InvalidFiles, UsageError
-from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
 from searchapp.ranking import recipes
-from searchapp.tasks.base import Task
+from searchapp.tasks.base import OfficialFile, Part, Task
+from searchapp.tasks.folders import data_folder
 
 SAMPLE = Path(searchapp.__file__).parent / "samples" / "own"
 
@@ -33,7 +33,7 @@ def problems_of(folder: Path, text: str) -> list[str]:
 
 def checked(task: Task, data: Path, split: str) -> list[str]:
     problems = Problems()
-    task.check_split(data, split, problems)
+    task.collection(data).check_split(split, problems)
     return [f"{Path(one.file).name}: {one.where}: {one.kind}: {one.detail}" for one in problems]
 
 
@@ -43,14 +43,18 @@ def sample() -> Task:
 
 
 def test_the_sample_is_read_as_it_says(sample: Task) -> None:
-    assert (sample.name, sample.index_name, sample.splits) == ("cooking", "own-cooking", ("dev", "solved"))
-    assert sample.grades == ("not relevant", "fits with changes", "answers the question")
+    assert (sample.name, sample.info.index_name, sample.info.splits) == (
+        "cooking",
+        "own-cooking",
+        ("dev", "solved"),
+    )
+    assert sample.info.grades == ("not relevant", "fits with changes", "answers the question")
     problems = Problems()
-    documents = list(sample.documents(SAMPLE, problems))
+    documents = list(sample.collection(SAMPLE).documents.read(problems))
     assert (len(documents), documents[0].id) == (42, "r01")
     assert documents[0].text.startswith("Red lentil soup\nSimmer red lentils")
     assert documents[0].fields == {"title": "Red lentil soup", "kind": "soup", "minutes": 30}
-    topics = sample.topics(SAMPLE, "dev", problems)
+    topics = sample.collection(SAMPLE).topics("dev", problems)
     assert topics[0].variables() == {"id": "q1", "text": "soup with lentils", "level": "easy"}
     assert checked(sample, SAMPLE, "dev") == checked(sample, SAMPLE, "solved") == []
     assert not list(problems)
@@ -58,7 +62,7 @@ def test_the_sample_is_read_as_it_says(sample: Task) -> None:
 
 def test_solved_topics_bring_their_relevant_documents(sample: Task) -> None:
     problems = Problems()
-    examples = list(sample.examples(SAMPLE, "dev", problems))
+    examples = list(sample.collection(SAMPLE).examples("dev", problems))
     assert len(examples) == 6
     assert examples[0].gold == {"r02": 2.0, "r04": 2.0, "r05": 1.0}
 
@@ -118,7 +122,7 @@ def test_a_task_has_the_shipped_recipes_and_its_own(sample: Task, tmp_path: Path
     assert half.parameters == {"half": 0.5}
     plain = task_of(tmp_path, LEAST)
     assert recipes.names(plain.recipe_book()) == ["bm25", "words"]  # it has no solved topics to learn from
-    assert recipes.load(plain.recipe_book(), plain.default_recipe).query.template.name == "mine/bm25"
+    assert recipes.load(plain.recipe_book(), plain.info.default_recipe).query.template.name == "mine/bm25"
 
 
 @pytest.mark.parametrize(
@@ -239,9 +243,9 @@ def test_a_missing_task_file_is_told(tmp_path: Path) -> None:
 
 def test_paths_lead_from_the_task_file(tmp_path: Path) -> None:
     task = task_of(tmp_path, LEAST.replace("docs.jsonl", "../there/docs.csv"))
-    data = tasks.data_folder(task, Path("home"))
+    data = data_folder(task, Path("home"))
     assert data == tmp_path
-    (file,) = task.document_files(data)
+    (file,) = task.collection(data).documents.files
     assert file.resolve() == (tmp_path.parent / "there" / "docs.csv").resolve()
 
 
@@ -262,30 +266,33 @@ def test_gold_is_checked_against_topics_documents_and_grades(tmp_path: Path) -> 
 
 def test_a_split_without_gold_has_none_to_score_against(tmp_path: Path) -> None:
     task = task_of(tmp_path, LEAST + '[topics.test]\nfile = "t.tsv"\n')
-    assert not task.is_masked(tmp_path, "test")
+    assert not task.collection(tmp_path).is_masked("test")
     with pytest.raises(
         UsageError, match=r"the split test of mine has no gold: name its file as gold in \[topics.test\]"
     ):
-        task.gold_files(tmp_path, "test")
+        task.collection(tmp_path).gold_files("test")
     with pytest.raises(UsageError, match=r"mine has no split 'dev': choose test"):
-        task.topics(tmp_path, "dev", Problems())
+        task.collection(tmp_path).topics("dev", Problems())
 
 
 def test_everything_wrong_with_a_run_file_is_found(sample: Task, tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     path.write_text("q1 Q0 r01 1 2 t\nq1 Q0 r99 2 1 t\nqx Q0 r01 1 1 t\nq2 Q0 r01 2 1 t\n")
     problems = Problems()
-    sample.validate_official(path, SAMPLE, "dev", ScorerOptions(), problems)
+    part = Part(sample.collection(SAMPLE), "dev")
+    sample.official.validate(OfficialFile(path, part), problems)
     told = [f"{one.where}: {one.kind}" for one in problems]
     assert told[:3] == ["line 4: ranks out of order", "line 2: unknown document", "line 3: unknown topic"]
     assert told[3:] == [f"topic q{number}: missing topic" for number in range(3, 9)]
     alone = Problems()
-    sample.validate_official(path, None, None, ScorerOptions(), alone)
+    sample.official.validate(OfficialFile(path, None), alone)
     assert [one.kind for one in alone] == ["ranks out of order"]
 
 
 def test_grades_of_people_are_written_as_qrels(sample: Task, tmp_path: Path) -> None:
-    ((name, write),) = sample.judged_gold({"q1": {"r01": 2}}, SAMPLE, "dev").items()
+    ((name, write),) = sample.official.gold(
+        {"q1": {"r01": 2}}, Part(sample.collection(SAMPLE), "dev")
+    ).items()
     with (tmp_path / name).open("wb") as file:
         write(file)
     assert (name, (tmp_path / name).read_text()) == ("dev.qrels", "q1 0 r01 2\n")

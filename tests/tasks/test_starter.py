@@ -9,13 +9,14 @@ from searchapp import tasks
 from searchapp.errors import InvalidFiles, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.tasks import starter
+from searchapp.tasks.base import Part
 
 
 def test_what_is_written_without_any_file_is_a_task(tmp_path: Path) -> None:
     path = tmp_path / "task.toml"
     path.write_text(starter.text_of(path, "mine"))
     task = tasks.load(str(path))
-    assert (task.name, task.splits) == ("mine", ())
+    assert (task.name, task.info.splits) == ("mine", ())
 
 
 def test_every_line_that_is_commented_out_can_be_used(tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ def test_columns_are_filled_in(tmp_path: Path) -> None:
     assert '# columns: "doc_id", "title", "body", "Year"' in path.read_text()
     assert '# fields = ["title"]' in path.read_text()  # `Year` can't be a field's name
     problems = Problems()
-    assert tasks.load(str(path)).check_split(tmp_path, "dev", problems) == 1
+    assert tasks.load(str(path)).collection(tmp_path).check_split("dev", problems) == 1
     assert not list(problems)
 
 
@@ -103,11 +104,17 @@ def test_a_table_without_a_header_line_keeps_its_first_line(tmp_path: Path, name
     path.write_text(starter.text_of(path, "mine", seen[:1], seen[1], seen[2]))
     task = tasks.load(str(path))
     problems = Problems()
-    assert [one.id for one in task.documents(tmp_path, problems)] == ["d1", "d2"]
-    assert [one.text for one in task.topics(tmp_path, "dev", problems)] == ["what, first?", "second thoughts"]
-    assert task.check_split(tmp_path, "dev", problems) == 2
-    assert task.gold_grades([gold], tmp_path, "dev") == {"1": {"d1": 1}, "2": {"d2": 2}}
-    assert task.grades == ("not relevant", "relevant, grade 1", "relevant, grade 2")
+    assert [one.id for one in task.collection(tmp_path).documents.read(problems)] == ["d1", "d2"]
+    assert [one.text for one in task.collection(tmp_path).topics("dev", problems)] == [
+        "what, first?",
+        "second thoughts",
+    ]
+    assert task.collection(tmp_path).check_split("dev", problems) == 2
+    assert task.official.grades([gold], Part(task.collection(tmp_path), "dev")) == {
+        "1": {"d1": 1},
+        "2": {"d2": 2},
+    }
+    assert task.info.grades == ("not relevant", "relevant, grade 1", "relevant, grade 2")
     assert not list(problems)
 
 
@@ -141,7 +148,9 @@ def test_gold_without_a_header_line_is_understood_by_its_columns(
     documents, topics = starter.look_at(tmp_path / "d.jsonl"), starter.look_at(tmp_path / "t.jsonl")
     gold = starter.look_at(tmp_path / "g.tsv", gold=True)
     path.write_text(starter.text_of(path, "mine", [documents], topics, gold))
-    assert tasks.load(str(path)).gold_grades([tmp_path / "g.tsv"], tmp_path, "dev") == expected
+    task = tasks.load(str(path))
+    part = Part(task.collection(tmp_path), "dev")
+    assert task.official.grades([tmp_path / "g.tsv"], part) == expected
 
 
 def test_the_format_is_written_where_the_name_does_not_tell_it(tmp_path: Path) -> None:
@@ -157,7 +166,7 @@ def test_the_format_is_written_where_the_name_does_not_tell_it(tmp_path: Path) -
     assert held["topics"]["dev"]["format"] == "jsonl"
     assert held["topics"]["dev"]["gold"] == {"file": "g.dat", "format": "trec"}
     problems = Problems()
-    assert tasks.load(str(path)).check_split(tmp_path, "dev", problems) == 1
+    assert tasks.load(str(path)).collection(tmp_path).check_split("dev", problems) == 1
     assert not list(problems)
 
 

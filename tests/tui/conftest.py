@@ -108,7 +108,7 @@ class Judging:
             seed,
             see_others=see_others,
         )
-        settings = keys.load(self.home, loaded.grades)
+        settings = keys.load(self.home, loaded.info.grades)
         return JudgeApp(self.desk, material, settings, f"{task} {SPLITS[task]} · ann", start, presence)
 
     def adjudicating(self, between: tuple[str, ...] | None = None) -> AdjudicateApp:
@@ -131,7 +131,7 @@ class Judging:
         self.session("eve").cant_tell(Place(first[0], first[1][0]), "needs the whole page")
         session = Session(self.log, "nlps", Author("kim"), (Action.adjudicate,))
         self.adjudication = Adjudication(session, between)
-        settings = keys.load(self.home, load("nlps").grades)
+        settings = keys.load(self.home, load("nlps").info.grades)
         return AdjudicateApp(self.adjudication, self.material, settings, "nlps · kim decides")
 
     def begin(self, document: str) -> str:

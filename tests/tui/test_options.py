@@ -58,7 +58,7 @@ def test_who_decides_sees_them_too(judging: Judging, task: str) -> None:
     async def steps(pilot: P, screen: AdjudicateScreen) -> None:
         assert all(option in text_of(app) for option in SHOWN)
 
-    settings = keys.load(judging.home, load(task).grades)
+    settings = keys.load(judging.home, load(task).info.grades)
     app = AdjudicateApp(adjudication, judging.material, settings, "title")
     drive(app, steps)
     out = io.StringIO()

@@ -232,5 +232,5 @@ def test_the_adjudicating_screen_shows_what_a_fresh_one_does(judging: Judging, s
     from searchapp.tasks import load
     from searchapp.tui.keys import load as load_keys
 
-    keys = load_keys(judging.home, load("nlps").grades).keys
+    keys = load_keys(judging.home, load("nlps").info.grades).keys
     drive(app, steps, size=SIZES[seed % 2])

@@ -126,7 +126,7 @@ def register(group: typer.Typer) -> None:
                     from searchapp.tui import keys
                     from searchapp.tui.adjudicate.app import AdjudicateApp
 
-                    own = keys.load(settings.home, loaded.grades)
+                    own = keys.load(settings.home, loaded.info.grades)
                     screen = AdjudicateApp(adjudication, pages, own, title, presence)
                     screen.run()
                     if screen.return_code:
@@ -151,8 +151,8 @@ def _decide(
 
     if topic is None or document is None:
         raise UsageError("--grade decides on one document: name it with --topic and --document")
-    if grade >= len(task.grades):
-        raise UsageError(f"{task.name} has the grades 0 to {len(task.grades) - 1}, not {grade}")
+    if grade >= len(task.info.grades):
+        raise UsageError(f"{task.name} has the grades 0 to {len(task.info.grades) - 1}, not {grade}")
     if not session.view.opinions(topic, document):
         raise UsageError(f"nobody has judged document {document} of topic {topic}: check both ids")
     outcome = session.adjudicate(Place(topic, document), grade, reason)
@@ -169,7 +169,7 @@ def _pages(
     from searchapp.runs.documents import AtHand
     from searchapp.runs.material import Material
     from searchapp.runs.pages import Pages, topics_of
-    from searchapp.tasks import data_folder
+    from searchapp.tasks.folders import data_folder
 
     with closing(AtHand(settings, for_person(settings), warn, copy=settings.shared)) as documents:
         if run is not None:
@@ -179,7 +179,7 @@ def _pages(
         topics: dict[str, Topic] = {}
         try:
             folder = data_folder(task, settings.home, data)
-            topics = topics_of(task, folder, wanted)
+            topics = topics_of(task, task.collection(folder), wanted)
         except DataError as error:
             warn(str(error))
         if not topics:

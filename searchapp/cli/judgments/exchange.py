@@ -28,7 +28,7 @@ from searchapp.settings import Settings
 
 if TYPE_CHECKING:
     from searchapp.judging.exchange import Incoming
-    from searchapp.tasks.base import Grades, Task
+    from searchapp.tasks.base import Collection, Grades, Task
 
 
 class Format(StrEnum):
@@ -83,7 +83,9 @@ def register(group: typer.Typer) -> None:
         from searchapp.formats.problems import Problems
         from searchapp.judging import exchange
         from searchapp.judging.fold import Folding, judged
-        from searchapp.tasks import data_folder, load
+        from searchapp.tasks import load
+        from searchapp.tasks.base import Part
+        from searchapp.tasks.folders import data_folder
 
         loaded = load(task)
         task = loaded.name
@@ -104,10 +106,10 @@ def register(group: typer.Typer) -> None:
         if format_ is Format.official:
             if split is None:
                 raise UsageError("say which split the judged topics are of with --split")
-            folder = data_folder(loaded, settings.home, data)
-            own = {topic.id for topic in loaded.topics(folder, split, Problems(lenient=True))}
+            part = Part(loaded.collection(data_folder(loaded, settings.home, data)), split)
+            own = {topic.id for topic in part.topics(Problems(lenient=True))}
             of_split = {topic: given for topic, given in grades.items() if topic in own}
-            write_files(out, loaded.judged_gold(of_split, folder, split), replace=overwrite)
+            write_files(out, loaded.official.gold(of_split, part), replace=overwrite)
             say(settings, f"the gold of {len(of_split):,} topics is written to {out}")
             return
         with whole_file(out, replace=overwrite) as file:
@@ -171,7 +173,8 @@ def register(group: typer.Typer) -> None:
         the files, `judgments retract` takes one back, and to import it again brings it back.
         """
         from searchapp.judging import exchange
-        from searchapp.tasks import data_folder, load
+        from searchapp.tasks import load
+        from searchapp.tasks.folders import data_folder
 
         if format_ is Format.trec:
             raise UsageError("the format trec can only be written: import jsonl, qrels or official")
@@ -183,20 +186,20 @@ def register(group: typer.Typer) -> None:
             )
             raise UsageError(f"{needs} --annotator")
         loaded = load(task)
-        highest = len(loaded.grades) - 1
-        folder = data_folder(loaded, settings.home, data)
+        highest = len(loaded.info.grades) - 1
+        collection = loaded.collection(data_folder(loaded, settings.home, data))
         with open_log(settings, log, loaded.name, must_exist=False) as opened:
             if annotator is None:
                 incoming = exchange.incoming_events(opened, file, loaded.name, highest)
             else:
                 if format_ is Format.official:
-                    grades = _of_gold(loaded, file, folder, split)
+                    grades = _of_gold(loaded, file, collection, split)
                 else:
                     grades = exchange.read_grades(file)
                 now = datetime.now(UTC).isoformat(timespec="microseconds")
                 template = exchange.template(annotator, kind, loaded.name, now)
                 incoming = exchange.incoming_grades(opened, grades, template, file, format_.value, highest)
-            _check_ids(settings, loaded, incoming, folder, split, lenient=lenient)
+            _check_ids(settings, loaded, incoming, collection, split, lenient=lenient)
             made = exchange.take_in(opened, loaded.name, incoming)
         if as_json:
             print_json(
@@ -226,7 +229,13 @@ def register(group: typer.Typer) -> None:
 
 
 def _check_ids(
-    settings: Settings, task: Task, incoming: Incoming, folder: Path, split: str | None, *, lenient: bool
+    settings: Settings,
+    task: Task,
+    incoming: Incoming,
+    collection: Collection,
+    split: str | None,
+    *,
+    lenient: bool,
 ) -> None:
     """Look up the topics and documents that a file brings.
 
@@ -244,11 +253,10 @@ def _check_ids(
         return
     with ExitStack() as stack:
         found = [
-            look_up_topics(task, folder, split, dict.fromkeys(event.topic_id for event in incoming.new)),
+            look_up_topics(task, collection, split, dict.fromkeys(event.topic_id for event in incoming.new)),
             look_up_documents(
-                task,
                 lambda: open_index(task, stack.enter_context(closing(open_engine(settings)))),
-                folder,
+                collection,
                 dict.fromkeys(event.document_id for event in incoming.new),
             ),
         ]
@@ -266,7 +274,7 @@ def _check_ids(
         warn(f"{incoming.path}: {unknown}")
 
 
-def _of_gold(task: Task, file: Path, data: Path, split: str | None) -> Grades:
+def _of_gold(task: Task, file: Path, collection: Collection, split: str | None) -> Grades:
     """The grades of a gold file, or of those in a folder that go by the names of the split's.
 
     Raises:
@@ -275,17 +283,19 @@ def _of_gold(task: Task, file: Path, data: Path, split: str | None) -> Grades:
     """
     from searchapp.errors import DataError
     from searchapp.formats.problems import Problems, shown
+    from searchapp.tasks.base import Part
 
     if split is None:
         raise UsageError("say which split the judged topics are of with --split")
+    part = Part(collection, split)
     files = [file]
     if file.is_dir():
-        names = [path.name for path in task.gold_files(data, split)]
+        names = [path.name for path in collection.gold_files(split)]
         files = [path for name in names if (path := file / name).is_file()]
         if not files:
             raise DataError(f"{file} has no gold file of {task.name} {split}, such as {names[0]}")
-    grades = task.gold_grades(files, data, split)
-    known = {topic.id for topic in task.topics(data, split, Problems(lenient=True))}
+    grades = task.official.grades(files, part)
+    known = {topic.id for topic in part.topics(Problems(lenient=True))}
     for topic in grades:
         if topic not in known:
             raise DataError(f"{file}: {task.name} {split} has no topic {shown(topic)}: name another --split")

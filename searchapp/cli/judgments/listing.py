@@ -76,8 +76,10 @@ def register(group: typer.Typer) -> None:
 
         loaded = load(task)
         for one in grade or ():
-            if one >= len(loaded.grades):
-                raise UsageError(f"{loaded.name} has the grades 0 to {len(loaded.grades) - 1}, not {one}")
+            if one >= len(loaded.info.grades):
+                raise UsageError(
+                    f"{loaded.name} has the grades 0 to {len(loaded.info.grades) - 1}, not {one}"
+                )
         with open_log(settings, log, loaded.name) as opened:
             _, view = of_task(opened, loaded.name)
             require_known(annotator, view, loaded.name)
@@ -86,7 +88,7 @@ def register(group: typer.Typer) -> None:
         if as_json:
             print_json({"task": loaded.name, "judgments": [asdict(one) for one in found]})
         elif found:
-            _print(found, loaded.grades)
+            _print(found, loaded.info.grades)
         say(settings, f"{len(found):,} listed")
 
 

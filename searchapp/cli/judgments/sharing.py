@@ -109,12 +109,13 @@ def register(group: typer.Typer) -> None:
         from searchapp.formats.problems import Problems
         from searchapp.judging.assignment import Assigned, write
         from searchapp.judging.assignment import assign as shared_out
-        from searchapp.tasks import data_folder, load
+        from searchapp.tasks import load
+        from searchapp.tasks.folders import data_folder
 
         quotas = _quotas(quota)
         problems = Problems()
         loaded = load(task)
-        topics = loaded.topics(data_folder(loaded, settings.home, data), split, problems)
+        topics = loaded.collection(data_folder(loaded, settings.home, data)).topics(split, problems)
         problems.raise_if_any()
         found = shared_out(
             [topic.id for topic in topics], quotas, overlap if len(quotas) > 1 else 0, per_topic, seed

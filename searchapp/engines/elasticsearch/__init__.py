@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from searchapp.engines.base import Advance, EngineInfo, IndexInfo, IndexSpec, StoredVersion, no_progress
+from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, StoredVersion
 from searchapp.engines.elasticsearch.connection import REQUEST_TIMEOUT_SECONDS, Connection
 from searchapp.engines.elasticsearch.copies import flaw, require_sound
 from searchapp.engines.elasticsearch.indexing import build
@@ -31,7 +31,7 @@ from searchapp.engines.elasticsearch.stored import all_stored
 from searchapp.engines.elasticsearch.versions import Versions
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
-from searchapp.progress import Notify, no_notice
+from searchapp.progress import Advance, Notify, no_notice, no_progress
 from searchapp.settings import Settings
 
 __all__ = ["ElasticsearchEngine", "Repair"]

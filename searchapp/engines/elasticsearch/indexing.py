@@ -10,7 +10,7 @@ from typing import Any
 
 from elasticsearch import ApiError
 
-from searchapp.engines.base import Advance, IndexInfo, IndexSpec
+from searchapp.engines.base import IndexInfo, IndexSpec
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.copies import (
     LostShard,
@@ -28,6 +28,7 @@ from searchapp.engines.elasticsearch.versions import Version, Versions, building
 from searchapp.engines.index_settings import canonical
 from searchapp.errors import EngineError, EngineRefused, EngineUnreachable
 from searchapp.model import Document
+from searchapp.progress import Advance
 
 LONGEST_HIGHLIGHTED = 2**31 - 1
 """In characters: by default a longer text than a million would let every search that finds it fail."""

@@ -8,13 +8,11 @@ from typing import Any, TypeVar
 
 from searchapp.engines.base import (
     BEYOND_FLOAT32,
-    Advance,
     Body,
     Explanation,
     Found,
     IndexInfo,
     Terms,
-    no_progress,
 )
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.copies import require_sound
@@ -22,6 +20,7 @@ from searchapp.engines.elasticsearch.failures import NotYet, may_pass, reason
 from searchapp.engines.elasticsearch.versions import Versions
 from searchapp.errors import EngineError, EngineRefused, EngineUnreachable, QueryRefused
 from searchapp.model import AnalysisStep, Hit, Hits, Token, float32
+from searchapp.progress import Advance, no_progress
 
 BATCH_BODIES = 64
 BATCH_BYTES = 1024 * 1024

@@ -8,12 +8,12 @@ from typing import Any
 
 from elasticsearch.helpers import streaming_bulk
 
-from searchapp.engines.base import Advance
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.copies import Watch
 from searchapp.engines.elasticsearch.failures import NotYet, may_pass, reason
 from searchapp.errors import EngineError, EngineRefused
 from searchapp.model import Document
+from searchapp.progress import Advance
 
 BATCH_DOCUMENTS = 1000
 BATCH_BYTES = 5 * 1024 * 1024

@@ -11,13 +11,11 @@ from typing import Any, TypeVar
 from searchapp import __version__
 from searchapp.digests import digest_json
 from searchapp.engines.base import (
-    Advance,
     EngineInfo,
     IndexInfo,
     IndexSpec,
     State,
     StoredVersion,
-    no_progress,
 )
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.refusals import unsupported
@@ -30,7 +28,7 @@ from searchapp.engines.embedded.storage.writer import IndexWriter
 from searchapp.errors import DataError, EngineRefused, SearchappError
 from searchapp.files import reason
 from searchapp.model import Document
-from searchapp.progress import Progress
+from searchapp.progress import Advance, Progress, no_progress
 from searchapp.settings import INDEXES, Settings
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from searchapp.engines.base import Advance, Body, Found, IndexInfo, Terms, no_progress
+from searchapp.engines.base import Body, Found, IndexInfo, Terms
 from searchapp.engines.embedded import topk, workers
 from searchapp.engines.embedded.body import BodyReader, Request
 from searchapp.engines.embedded.explain import Explainer
@@ -24,6 +24,7 @@ from searchapp.engines.embedded.storage import verified
 from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
 from searchapp.errors import EngineRefused, QueryRefused
 from searchapp.model import AnalysisStep, Hits
+from searchapp.progress import Advance, no_progress
 
 BATCH_BODIES = 64
 """Topics whose terms are gathered together."""

@@ -14,7 +14,7 @@ from searchapp.engines.embedded import names
 from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.similarity import BM25, DEFAULT_B, DEFAULT_K1
-from searchapp.engines.index_settings import canonical
+from searchapp.engines.index_settings import NOT_INDEXED, canonical
 from searchapp.errors import DataError
 from searchapp.model import AnalysisStep, Token
 
@@ -26,9 +26,6 @@ FLOATS = ("double", "float")
 
 _WITHOUT_EFFECT = ("number_of_replicas", "auto_expand_replicas", "refresh_interval")
 """Settings of a server's indexes that no ranking depends on."""
-
-NOT_INDEXED = {"type": "object", "enabled": False}
-"""A property whose value, whatever it is, is kept with the document and never looked at."""
 
 MOST_META, LONGEST_META_KEY, LONGEST_META_VALUE = 5, 20, 50
 """What Elasticsearch keeps of the `meta` of a field, in entries and in characters."""

@@ -17,7 +17,8 @@ from searchapp.errors import QueryRefused
 from searchapp.model import Document, Example, Hits, Topic, float32
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import Advance, Body, Index
+    from searchapp.engines.base import Body, Index
+    from searchapp.progress import Advance
     from searchapp.ranking.tables import Table
     from searchapp.ranking.templates import TopicQuery
 

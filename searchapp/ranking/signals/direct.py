@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Scorer, Signal, searched
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import Advance, Explanation, Index
+    from searchapp.engines.base import Explanation, Index
+    from searchapp.progress import Advance
     from searchapp.ranking.tables import Table
     from searchapp.ranking.templates import TopicQuery
 

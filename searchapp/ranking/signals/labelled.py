@@ -18,7 +18,8 @@ from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Need, 
 from searchapp.ranking.signals.voting import Voting
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import Advance, Index
+    from searchapp.engines.base import Index
+    from searchapp.progress import Advance
 
 
 @dataclass(frozen=True, slots=True)

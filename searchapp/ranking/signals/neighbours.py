@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from searchapp.engines.base import Explanation, no_progress
+from searchapp.engines.base import Explanation
 from searchapp.model import Hits
+from searchapp.progress import no_progress
 from searchapp.ranking.signals.base import (
     Answer,
     Asked,
@@ -21,7 +22,7 @@ from searchapp.ranking.signals.base import (
 from searchapp.ranking.signals.voting import Voting
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import Advance
+    from searchapp.progress import Advance
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from searchapp.engines.base import Advance
+    from searchapp.progress import Advance
     from searchapp.ranking.tables import Table
     from searchapp.ranking.templates import TopicQuery
 

@@ -42,7 +42,7 @@ class Prompts(Conversation):
         ask: Ask = input,
         out: TextIO | None = None,
     ) -> None:
-        super().__init__(adjudication.session, material.task.grades, title, ask, out)
+        super().__init__(adjudication.session, material.task.info.grades, title, ask, out)
         self.adjudication = adjudication
         self.material = material
         self._place = -1

@@ -63,7 +63,7 @@ class AdjudicateScreen(WorkScreen):
         title: str,
         presence: Presence | None = None,
     ) -> None:
-        own, labels = keys.only(OTHER, *SAME), material.task.grades
+        own, labels = keys.only(OTHER, *SAME), material.task.info.grades
         super().__init__(adjudication.session, material, own, labels, title, COLUMNS, ("disputes",), presence)
         self.adjudication = adjudication
         self.material = material

@@ -57,7 +57,7 @@ class Reading(Vertical):
             return
         others, words = self._desk.others(topic, document), self._desk.said_in_words(topic, document)
         match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
-        labels = self._material.task.grades
+        labels = self._material.task.info.grades
         text = pages.document_page(page, others, words, labels, self.maths, match, finder.words)
         pane.show(text, anew=anew)
 

@@ -57,7 +57,7 @@ class JudgeScreen(WorkScreen):
         title: str,
         presence: Presence | None = None,
     ) -> None:
-        labels = material.task.grades
+        labels = material.task.info.grades
         super().__init__(
             desk.session, material, keys, labels, title, COLUMNS, ("ranking", "topics"), presence
         )

@@ -35,10 +35,10 @@ def test_all_dev_topics_of_nlps_rank_the_same_at_depth_500(
     nlps_data: Path, elasticsearch_url: str, index_prefix: str, tmp_path: Path, recipe_name: str
 ) -> None:
     settings = Settings(home=tmp_path, url=elasticsearch_url, index_prefix=index_prefix)
-    documents = list(TASK.documents(nlps_data, Problems()))
-    topics: list[Topic] = TASK.topics(nlps_data, "dev", Problems())
+    documents = list(TASK.collection(nlps_data).documents.read(Problems()))
+    topics: list[Topic] = TASK.collection(nlps_data).topics("dev", Problems())
     recipe = recipes.load("nlps", recipe_name)
-    spec = spec_of(documents, resources.index_mapping(TASK.mapping))
+    spec = spec_of(documents, resources.index_mapping(TASK.info.mapping))
     with (
         closing(EmbeddedEngine.at(settings)) as embedded,
         closing(ElasticsearchEngine.connect(settings)) as server,

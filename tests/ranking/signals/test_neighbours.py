@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.base import Advance
 from searchapp.errors import QueryRefused
 from searchapp.model import Hit, Hits, Topic
+from searchapp.progress import Advance
 from searchapp.ranking.recipes import load
 from searchapp.ranking.signals.base import Asked, Inputs, Scale, Solved
 from searchapp.ranking.signals.neighbours import votes

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from searchapp.digests import digest_json
-from searchapp.engines.base import Advance, IndexInfo, no_progress
+from searchapp.engines.base import IndexInfo
 from searchapp.errors import DataError, EngineRefused, SearchappError
 from searchapp.files import reason
+from searchapp.progress import Advance, no_progress
 
 FORMAT = 2
 """Raised when files of the same name mean something else."""

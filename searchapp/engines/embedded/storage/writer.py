@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from searchapp.digests import digest_file
-from searchapp.engines.base import Advance, IndexInfo
+from searchapp.engines.base import IndexInfo
 from searchapp.engines.embedded import workers
 from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import FLOATS, Analyzers, Field, Schema
@@ -29,6 +29,7 @@ from searchapp.engines.embedded.storage.merger import merge
 from searchapp.engines.embedded.storage.terms import TermsWriter
 from searchapp.engines.embedded.values import flat, indexed_text, number
 from searchapp.model import Document
+from searchapp.progress import Advance
 
 SCRATCH = "scratch"
 BATCH_DOCUMENTS = 128

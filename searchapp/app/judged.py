@@ -11,20 +11,20 @@ judged, says how much there is to doubt.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from searchapp.app.evaluate import Evaluation, GoldSource, task_of
 from searchapp.errors import DataError, NotScorable, UsageError
-from searchapp.evaluation.base import OfficialScore, ScorerOptions
-from searchapp.evaluation.evaluate import Evaluation, GoldSource, task_of
+from searchapp.evaluation.base import GoldFiles, OfficialScore, Scored, Scorer, ScorerOptions
 from searchapp.evaluation.measures import Measures, measure
 from searchapp.judging.treatment import Unjudged
 from searchapp.model import Ranking, Run
 from searchapp.runs import given, learned
 from searchapp.runs.directory import StoredRun
 from searchapp.runs.given import GivenRun
-from searchapp.tasks.base import Grades, Task
+from searchapp.tasks.base import Grades, P, Part, Task
 
 JUDGED = ("Judged@10", "Judged@100")
 ALSO = ("AP", "nDCG@10")
@@ -98,8 +98,8 @@ def evaluate_judged(subject: Subject, judgments: Judgments, source: GoldSource) 
         names = source.measures or (*OF_NO_TASK, *JUDGED)
         best = max((grade for grades in known.values() for grade in grades.values()), default=1)
     else:
-        names = source.measures or tuple(dict.fromkeys((*task.measures, *ALSO, *JUDGED)))
-        best = len(task.grades) - 1
+        names = source.measures or tuple(dict.fromkeys((*task.info.measures, *ALSO, *JUDGED)))
+        best = len(task.info.grades) - 1
     measures = _measured(rankings, known, judgments.unjudged, names, best)
     try:
         official, warnings = _official(subject, rankings, known, judgments.unjudged, source.options, names)
@@ -199,7 +199,7 @@ def _official(
     task = subject.task
     if task is None:
         return OfficialScore(names[0], {}), ()
-    none = OfficialScore(task.official_measure, {})
+    none = OfficialScore(task.info.official_measure, {})
     if unjudged is not Unjudged.nonrelevant:
         return none, (f"there is no official figure: unjudged documents are taken as {unjudged.value}",)
     if subject.data is None or subject.split is None:
@@ -209,8 +209,9 @@ def _official(
     run = Run(subject.given.run.tag, tuple(rankings))
     with tempfile.TemporaryDirectory(prefix="searchapp-gold-") as folder:
         try:
-            gold = task.judged_gold(grades, subject.data, subject.split)
-            predictions = task.scorer.predictions(run)
+            part = Part(task.collection(subject.data), subject.split)
+            gold = task.official.gold(grades, part)
+            score = _scoring(task.official.scorer, run)
         except (
             ValueError
         ) as error:  # an id that is no number, where the task's are: of another task, or of none
@@ -223,8 +224,14 @@ def _official(
             files.append(Path(folder) / name)
             with files[-1].open("wb") as file:
                 write(file)
-        scored = task.scorer.score(predictions, files, options)
+        scored = score(GoldFiles(files, options))
     return scored.official, scored.official.warnings
+
+
+def _scoring(scorer: Scorer[P], run: Run) -> Callable[[GoldFiles], Scored]:
+    """What scores a run against gold; that its ids are of the task is known once this is there."""
+    predictions = scorer.predictions(run)
+    return lambda gold: scorer.score(predictions, gold)
 
 
 def _described(rankings: Sequence[Ranking], grades: Grades, unjudged: Unjudged) -> dict[str, object]:

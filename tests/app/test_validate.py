@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 import searchapp
+from searchapp.app.validate import ValidateRequest, validate
 from searchapp.errors import DataError
 from searchapp.evaluation.base import ScorerOptions
-from searchapp.evaluation.validate import validate
 from searchapp.tasks import load, names
+from searchapp.tasks.base import Part
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 RECORDED = Path(__file__).parents[1] / "fixtures" / "conformance"
@@ -121,7 +122,12 @@ def problems_of(task: str, case_folder: Path, case: Any, folder: Path) -> list[s
         if task != "checkthat":
             split = FOLDERS[task](folder, case_folder, inputs)
             path = case_folder / inputs["predictions"]
-            return [one.kind for one in validate(loaded, path, folder, split, options)]
+            return [
+                one.kind
+                for one in validate(
+                    ValidateRequest(loaded, path, Part(loaded.collection(folder), split), options)
+                )
+            ]
         found = []
         for number, (gold, given) in enumerate(zip(inputs["gold"], inputs["predictions"], strict=True)):
             debate = folder / "test_annotated" / f"debate_{number}.tsv"
@@ -129,7 +135,8 @@ def problems_of(task: str, case_folder: Path, case: Any, folder: Path) -> list[s
             shutil.copy(case_folder / gold, debate)
             predicted = folder / debate.name
             shutil.copy(case_folder / given, predicted)
-            found += [one.kind for one in validate(loaded, predicted, folder, debate.stem, options)]
+            part = Part(loaded.collection(folder), debate.stem)
+            found += [one.kind for one in validate(ValidateRequest(loaded, predicted, part, options))]
         return found
     except DataError as error:
         return [type(error).__name__]

@@ -10,12 +10,13 @@ from typing import Any
 from searchapp import tasks
 from searchapp.digests import data_name, digest_file
 from searchapp.errors import DataError, NotScorable, UsageError
-from searchapp.evaluation.base import Breakdown, OfficialScore, ScorerOptions
+from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, ScorerOptions
 from searchapp.evaluation.measures import Measures, measure
 from searchapp.names import refused
 from searchapp.runs import directory, learned
 from searchapp.runs.directory import StoredRun
-from searchapp.tasks.base import Task
+from searchapp.tasks.base import Collection, OfficialFormat, P, Task
+from searchapp.tasks.folders import data_folder
 
 ALL = "all"
 """The name that stands for every breakdown of a task."""
@@ -45,9 +46,9 @@ class GoldSource:
 
     def folder(self, task: Task) -> Path | None:
         """The folder with the task's files, if it is known."""
-        if self.data is not None or (self.home is None and task.file is None):
+        if self.data is not None or (self.home is None and task.info.file is None):
             return self.data
-        folder = tasks.data_folder(task, self.home)
+        folder = data_folder(task, self.home)
         return folder if folder.is_dir() else None
 
 
@@ -128,8 +129,10 @@ def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
             f"{files[0]} is a file: name its task with --task, and its gold with --split or --gold"
         )
     task = tasks.load(gold.task)
-    submissions = [files] if task.scorer.files_make_one else [[file] for file in files]
-    return evaluations + [_evaluate_files(task, submission, gold) for submission in submissions]
+    submissions = [files] if task.official.scorer.files_make_one else [[file] for file in files]
+    return evaluations + [
+        _evaluate_files(task, task.official, submission, gold) for submission in submissions
+    ]
 
 
 def _files_in(folder: Path, gold: GoldSource) -> list[Path]:
@@ -145,7 +148,7 @@ def _files_in(folder: Path, gold: GoldSource) -> list[Path]:
         )
     task = tasks.load(gold.task)
     found = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    if task.scorer.files_make_one:
+    if task.official.scorer.files_make_one:
         wanted = [file.name for file in _gold_files(task, gold)]
         kinds = {Path(name).suffix for name in wanted}
         found = [path for path in found if path.suffix in kinds]
@@ -160,11 +163,13 @@ def _files_in(folder: Path, gold: GoldSource) -> list[Path]:
     return found
 
 
-def _evaluate_files(task: Task, files: Sequence[Path], gold: GoldSource) -> Evaluation:
+def _evaluate_files(
+    task: Task, official: OfficialFormat[P, Collection], files: Sequence[Path], gold: GoldSource
+) -> Evaluation:
     gold_files = _gold_files(task, gold)
-    predictions = task.scorer.read(files)  # whose errors name the file themselves
+    predictions = official.scorer.read(files)  # whose errors name the file themselves
     try:
-        scored = _scored(", ".join(map(str, files)), task, gold, gold_files, predictions)
+        scored = _scored(", ".join(map(str, files)), task, gold, gold_files, official, predictions)
     except NotScorable as error:
         raise error.of(str(files[0]) if len(files) == 1 else f"{len(files)} files") from error
     return replace(scored, files=tuple(map(str, files)))
@@ -179,8 +184,8 @@ def _evaluate_run(path: Path, given: GoldSource) -> Evaluation:
     )
     gold_files = _gold_files(task, gold)
     warnings = []
-    if task.file and manifest.task_file and digest_file(task.file) != manifest.task_file["digest"]:
-        warnings.append(f"{task.file} has changed since the run {path} was made with it")
+    if task.info.file and manifest.task_file and digest_file(task.info.file) != manifest.task_file["digest"]:
+        warnings.append(f"{task.info.file} has changed since the run {path} was made with it")
     for file in gold_files:
         digest = manifest.data_digests.get(data_name(gold.data or Path(), file))
         if digest and file.is_file() and digest_file(file) != digest:
@@ -188,15 +193,13 @@ def _evaluate_run(path: Path, given: GoldSource) -> Evaluation:
     if digest_file(path / directory.RANKINGS) != manifest.files.get(directory.RANKINGS):
         warnings.append(f"{path / directory.RANKINGS} has changed since the run was written")
     try:
-        found = _scored(
-            str(path), task, gold, gold_files, task.scorer.predictions(stored.run), tuple(warnings)
-        )
+        found = _scored_run(stored, task, task.official, gold, gold_files, tuple(warnings))
     except NotScorable as error:
         raise error.of(str(path)) from error
     notes = []
     ranked = [ranking.topic_id for ranking in stored.run]
     left = len(ranked) - found.topics
-    if left > 0 and task.file is None:  # the scorer of a task of one's own says it
+    if left > 0 and task.info.file is None:  # the scorer of a task of one's own says it
         notes.append(
             f"{len(ranked):,} topics are ranked and {found.topics:,} scored: the gold has nothing on the other {left:,}"
         )
@@ -223,7 +226,7 @@ def task_of(stored: StoredRun, given: str | None = None) -> Task:
             )
         return tasks.load(described or manifest.task)
     task = tasks.load(given)
-    if (task.name, task.file is None) != (manifest.task, not described):
+    if (task.name, task.info.file is None) != (manifest.task, not described):
         raise UsageError(f"{stored.path} is a run of {manifest.task}, not of {given}: leave out --task")
     return task
 
@@ -234,27 +237,42 @@ def _gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
     if gold.split is None:
         raise UsageError(f"say which gold to score {task.reference} against: --split with --data, or --gold")
     folder = gold.folder(task) or Path()
-    if task.is_masked(folder, gold.split):
-        files = ", ".join(map(str, task.split_files(folder, gold.split)))
+    collection = task.collection(folder)
+    if collection.is_masked(gold.split):
+        files = ", ".join(map(str, collection.split_files(gold.split)))
         raise DataError(
             f"{files}: the gold is masked, so nothing can be scored: choose another split, or name gold with --gold"
         )
-    return task.gold_files(folder, gold.split)
+    return collection.gold_files(gold.split)
+
+
+def _scored_run(
+    stored: StoredRun,
+    task: Task,
+    official: OfficialFormat[P, Collection],
+    gold: GoldSource,
+    gold_files: Sequence[Path],
+    warnings: tuple[str, ...],
+) -> Evaluation:
+    predictions = official.scorer.predictions(stored.run)
+    return _scored(str(stored.path), task, gold, gold_files, official, predictions, warnings)
 
 
 def _scored(
     source: str,
     task: Task,
     gold: GoldSource,
-    gold_files: Sequence[Path],
-    predictions: Any,
+    files: Sequence[Path],
+    official: OfficialFormat[P, Collection],
+    predictions: P,
     warnings: tuple[str, ...] = (),
 ) -> Evaluation:
     # Gold files that somebody names are scored whole, as the organisers' script does.
     options = gold.options if gold.gold else replace(gold.options, split=gold.split)
-    scored = task.scorer.score(predictions, gold_files, options)
-    measures = measure(scored.rankings, scored.qrels, gold.measures or task.measures)
-    breakdowns = _breakdowns(task, gold, gold_files, predictions)
+    gold_files = GoldFiles(files, options)
+    scored = official.scorer.score(predictions, gold_files)
+    measures = measure(scored.rankings, scored.qrels, gold.measures or task.info.measures)
+    breakdowns = _breakdowns(task, gold, gold_files, official, predictions)
     return Evaluation(
         source=source,
         task=task.name,
@@ -274,11 +292,15 @@ def _measured(breakdown: Breakdown, measures: Measures) -> Breakdown:
 
 
 def _breakdowns(
-    task: Task, gold: GoldSource, gold_files: Sequence[Path], predictions: Any
+    task: Task,
+    gold: GoldSource,
+    gold_files: GoldFiles,
+    official: OfficialFormat[P, Collection],
+    predictions: P,
 ) -> tuple[Breakdown, ...]:
     if not gold.by:
         return ()
-    known = task.scorer.breakdowns
+    known = () if official.breakdowns is None else official.breakdowns.breakdowns
     for name in gold.by:
         if name not in (*known, ALL):
             choice = refused(name, (*known, ALL)) if known else f"{name!r}: this task has none"
@@ -289,4 +311,6 @@ def _breakdowns(
         raise UsageError(
             f"a breakdown of {task.reference} needs its other files: name them with --data and --split"
         )
-    return tuple(task.scorer.breakdown(predictions, gold_files, folder, gold.split, wanted))
+    if official.breakdowns is None:  # `all` of none
+        return ()
+    return tuple(official.breakdowns.breakdown(predictions, replace(gold_files, folder=folder), wanted))

@@ -1,0 +1,120 @@
+"""What a collection keeps is read once in a command, and everybody who asks is told its problems."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp import tasks
+from searchapp.demo import SAMPLES
+from searchapp.engines import open_engine
+from searchapp.formats import proofwiki, worldtree
+from searchapp.formats.problems import Problems
+from searchapp.indexing import index_task
+from searchapp.model import Document
+from searchapp.progress import Silent
+from searchapp.ranking import recipes
+from searchapp.runs.make import RunRequest, make_run
+from searchapp.settings import Settings
+from searchapp.tasks import own
+from searchapp.tasks.documents import Documents, Once
+
+
+class Reader:
+    """Two documents and a problem, and how often they were read."""
+
+    def __init__(self) -> None:
+        self.readings = 0
+
+    def __call__(self, problems: Problems) -> Iterator[Document]:
+        self.readings += 1
+        yield Document("1", "one")
+        problems.add("file", "odd", "line 2")
+        yield Document("3", "three")
+
+
+def ids(documents: Documents, problems: Problems) -> list[str]:
+    return [document.id for document in documents.read(problems)]
+
+
+@pytest.mark.parametrize(("kept", "readings"), [(True, 1), (False, 3)])
+def test_documents_come_with_their_problems_however_often_they_are_asked_for(
+    kept: bool, readings: int
+) -> None:
+    reader = Reader()
+    documents = Documents(lambda: [Path("file")], reader, kept=kept)
+    for _time in range(2):
+        problems = Problems()
+        assert ids(documents, problems) == ["1", "3"]
+        assert [problem.kind for problem in problems] == ["odd"]
+    assert documents.ids() == documents.ids() == {"1", "3"}
+    assert reader.readings == readings
+
+
+def test_what_was_read_in_part_is_read_again() -> None:
+    reader, problems = Reader(), Problems()
+    documents = Documents(list, reader)
+    assert next(documents.read(problems)).id == "1"
+    assert ids(documents, problems) == ["1", "3"]
+    assert (len(problems), reader.readings) == (1, 2)
+
+
+def test_who_knows_a_problem_is_not_told_it_again() -> None:
+    problems = Problems()
+
+    def read_file(own: Problems) -> list[str]:
+        own.add("file", "odd", "line 1")
+        own.add("file", "worse", skippable=False)
+        return ["read"]
+
+    read = Once(read_file)
+    assert read(problems) is read(problems)
+    assert [problem.kind for problem in problems] == ["odd", "worse"]
+    assert problems.stopped
+
+
+@pytest.fixture
+def readings(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often the documents of a file are read."""
+    counts: Counter[str] = Counter()
+
+    def counted(module: Any, name: str) -> None:
+        read: Callable[..., Any] = getattr(module, name)
+
+        def counting(path: Path, *arguments: Any, **options: Any) -> Any:
+            counts[path.name] += 1
+            return read(path, *arguments, **options)
+
+        monkeypatch.setattr(module, name, counting)
+
+    counted(proofwiki, "read_knowledge_base")
+    counted(worldtree, "read_facts")
+    counted(own, "read_texts")
+    return counts
+
+
+@pytest.mark.parametrize(("name", "file"), [("nlps", "knowledge_base.json"), ("explanation-2021", "tables")])
+def test_a_command_reads_the_documents_of_a_shared_task_once(
+    readings: Counter[str], name: str, file: str, tmp_path: Path
+) -> None:
+    task = tasks.load(name)
+    with closing(open_engine(Settings(home=tmp_path))) as engine:
+        index_task(task, engine, task.collection(SAMPLES / name), Silent())
+        assert readings[file] == 1
+        recipe = recipes.load(task.recipe_book(), "neighbours")
+        request = RunRequest(task.collection(SAMPLES / name), "dev", recipe, 10, "t")
+        make_run(task, engine, request, tmp_path / "run", Silent())
+        assert readings[file] == 2
+
+
+def test_the_documents_of_an_own_task_are_never_all_in_memory(readings: Counter[str], tmp_path: Path) -> None:
+    task = tasks.load(str(SAMPLES / "own" / "cooking.toml"))
+    with closing(open_engine(Settings(home=tmp_path))) as engine:
+        index_task(task, engine, task.collection(SAMPLES / "own"), Silent())
+    # For their problems, once for their ids although two splits have gold, and for the engine.
+    assert readings["recipes.jsonl"] == 3

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from searchapp import resources
+from searchapp.errors import DataError
+from searchapp.tasks import nlps
+from searchapp.tasks.base import Task
+from searchapp.tasks.shipped import shipped
+
+
+@pytest.fixture
+def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
+    """A task with a template of its own, beside the general ones."""
+    query: dict[str, object] = {"match_all": {}}
+    for place in ("text/bm25", "text/words", "mine/words"):
+        (tmp_path / f"{place}.json").parent.mkdir(exist_ok=True)
+        (tmp_path / f"{place}.json").write_text(json.dumps({"query": query, "of": place}))
+    (tmp_path / "mine" / "recipes.toml").write_text('[bm25]\ntemplate = "bm25"\n')
+    monkeypatch.setattr(resources, "folder", lambda _name: tmp_path)
+    return shipped(replace(nlps.INFO, name="mine"), nlps.NlpsCollection, nlps.NlpsFormat())
+
+
+def test_a_template_that_a_task_lacks_is_the_general_one(task: Task) -> None:
+    book = task.recipe_book()
+    assert list(book.recipes) == ["bm25"]
+    assert book.template("words")["of"] == "mine/words"
+    assert book.template("bm25")["of"] == "text/bm25"
+    with pytest.raises(DataError, match="mine/none.json"):
+        book.template("none")
+
+
+def test_a_general_template_leaves_the_topic_out_where_it_is_a_document(task: Task) -> None:
+    body = task.recipe_book().template("bm25")
+    assert body["query"]["bool"]["must_not"] == [{"term": {"id": "{{topic.id}}"}}]
+    others = shipped(replace(task.info, topics_are_documents=False), nlps.NlpsCollection, nlps.NlpsFormat())
+    assert others.recipe_book().template("bm25")["query"] == {"match_all": {}}
