@@ -39,11 +39,15 @@ $(STAMP): $(RUNS) requirements-dev.txt
 demo: $(RUNS) ## Run the demonstration: no server, no network
 	$(BIN)/searchapp demo
 
+# How many processes run the tests; pytest by itself runs them in one.
+WORKERS ?= auto
+TESTS := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
 test: $(STAMP) ## Run all tests
-	SEARCHAPP_TEST_PROFILE=short $(BIN)/python -m pytest
+	SEARCHAPP_TEST_PROFILE=short $(TESTS)
 
 test-full: $(STAMP) ## Run all tests, with the long search for counterexamples
-	SEARCHAPP_TEST_PROFILE=full $(BIN)/python -m pytest
+	SEARCHAPP_TEST_PROFILE=full $(TESTS)
 
 check: $(STAMP) ## Check format, lint, types and the direction of imports
 	$(BIN)/ruff format --check .
