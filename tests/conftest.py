@@ -43,7 +43,7 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, lambda *_: None)
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # noqa: ARG001  # the hook's own signature
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # the hook's own signature
     """One process more than there are processors: much of a test waits for a server, a terminal or a lock."""
     return (os.cpu_count() or 1) + 1
 
