@@ -48,8 +48,8 @@ def register(app: typer.Typer) -> None:
         """Show each step from a text to the terms that are indexed."""
         from dataclasses import asdict
 
+        from searchapp.app.index import open_index
         from searchapp.engines import open_engine
-        from searchapp.indexing import open_index
         from searchapp.ranking.search import text_fields
         from searchapp.tasks import load
 

@@ -17,9 +17,9 @@ from searchapp.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from searchapp.app.demo import Sample
     from searchapp.app.evaluate import Evaluation
     from searchapp.cli.output import Console
-    from searchapp.demo import Sample
     from searchapp.engines.base import Engine
 
 FIRST = "nlps"
@@ -72,7 +72,7 @@ class _Story:
     """Tells the story, and removes the indexes that it made."""
 
     def __init__(self, engine: Engine, folder: Path) -> None:
-        from searchapp import demo
+        from searchapp.app import demo
 
         self._engine = engine
         self._folder = folder
@@ -81,7 +81,7 @@ class _Story:
         self._console: Console = stdout_console()
 
     def tell(self) -> None:
-        from searchapp.indexing import examples_name
+        from searchapp.app.index import examples_name
 
         try:
             self._index()
@@ -98,7 +98,7 @@ class _Story:
         self._console.print(NEXT.strip("\n"))
 
     def _index(self) -> None:
-        from searchapp import demo
+        from searchapp.app import demo
 
         info = self._engine.info()
         self._heading(
@@ -111,7 +111,7 @@ class _Story:
             )
 
     def _search(self) -> None:
-        from searchapp import demo
+        from searchapp.app import demo
         from searchapp.cli.search import print_results
 
         self._heading(f"2. Search: {WORDS}")
@@ -120,7 +120,7 @@ class _Story:
     def _rank(self, samples: Sequence[Sample]) -> None:
         from rich.table import Table
 
-        from searchapp import demo
+        from searchapp.app import demo
 
         self._heading("3. Rank the documents for every topic, and score the rankings as the organisers do")
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -140,7 +140,7 @@ class _Story:
             self._console.print(FEW.format(direct=demo.DIRECT).rstrip("\n"))
 
     def _judge(self) -> None:
-        from searchapp import demo
+        from searchapp.app import demo
 
         self._heading(f"4. Judge half of the topics of {FIRST}, and rank the other half again")
         learned = demo.learned(self._first, self._engine, self._folder)

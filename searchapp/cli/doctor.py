@@ -18,8 +18,8 @@ def register(app: typer.Typer) -> None:
         """Check versions, folder, disk, engine, the files of indexes, and that both engines agree where a server is."""
         from rich.text import Text
 
+        from searchapp.app.doctor import Verdict, examine
         from searchapp.cli.progress import for_person
-        from searchapp.doctor import Verdict, examine
 
         marks = {
             Verdict.ok: ("ok", "green"),

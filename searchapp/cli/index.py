@@ -17,8 +17,8 @@ from searchapp.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from searchapp.app.index import IndexOutcome
     from searchapp.engines.base import IndexInfo
-    from searchapp.indexing import IndexOutcome
     from searchapp.tasks.base import Collection, Task
 
 
@@ -51,9 +51,9 @@ def register(app: typer.Typer) -> None:
         Nothing happens when the index already holds exactly these documents under this mapping. Otherwise a
         new version is built beside the one that serves, which is replaced only when the new one is complete.
         """
+        from searchapp.app.index import index_task
         from searchapp.cli.progress import for_person
         from searchapp.engines import open_engine
-        from searchapp.indexing import index_task
         from searchapp.tasks import load
 
         loaded = load(task)

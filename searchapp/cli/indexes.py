@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
         One version of an index serves. Beside it there may be one that is being built, and leftovers of builds that
         were killed, which the next build removes.
         """
-        from searchapp import indexes
+        from searchapp.app import indexes
         from searchapp.engines import open_engine
 
         with closing(open_engine(settings)) as engine:
@@ -68,7 +68,7 @@ def register(app: typer.Typer) -> None:
 
         Only what searchapp has made with this SEARCHAPP_INDEX_PREFIX is removed.
         """
-        from searchapp import indexes
+        from searchapp.app import indexes
         from searchapp.engines import open_engine
 
         with closing(open_engine(settings)) as engine:
@@ -98,7 +98,7 @@ def register(app: typer.Typer) -> None:
         Builders of an earlier searchapp could leave an alias on two versions, and then every command refuses. Of those
         the newest one stays that holds what it was built from. What else is wrong with an index is reported.
         """
-        from searchapp import indexes
+        from searchapp.app import indexes
 
         if settings.engine != "elasticsearch":
             raise UsageError(
@@ -147,7 +147,7 @@ def _content(versions: Iterable[StoredVersion]) -> str:
 
 
 def _described(version: StoredVersion) -> dict[str, object]:
-    from searchapp.indexes import task_of
+    from searchapp.app.indexes import task_of
 
     info = version.info
     return {
@@ -166,8 +166,8 @@ def _described(version: StoredVersion) -> dict[str, object]:
 
 def _repaired(engine: ElasticsearchEngine, versions: Sequence[StoredVersion]) -> Repair:
     """Repair the index of some versions; what can't be repaired is the result's problem, with what to do."""
+    from searchapp.app.indexes import remedy
     from searchapp.engines.elasticsearch import Repair
-    from searchapp.indexes import remedy
 
     name = versions[0].name
     owner = next((one.info.owner for one in versions if one.info is not None), "")
@@ -192,8 +192,8 @@ def _described_repair(repair: Repair) -> dict[str, object]:
 def _print(found: Sequence[StoredVersion]) -> None:
     from rich.filesize import decimal
 
+    from searchapp.app.indexes import task_of
     from searchapp.cli.figures import Column, print_columns
-    from searchapp.indexes import task_of
 
     def texts(heading: str, cells: Iterable[str]) -> Column:
         return Column(heading, list(cells), is_text=True)

@@ -99,6 +99,8 @@ def register(app: typer.Typer) -> None:
         shared: SharedOption = None,
     ) -> None:
         """Judge the documents of a run, topic by topic; every key that is pressed is saved at once."""
+        from searchapp.app.documents import AtHand
+        from searchapp.app.material import Material, require_topic
         from searchapp.judging import assignment as assignments
         from searchapp.judging.desk import Desk, own_seed
         from searchapp.judging.events import Author, Channel
@@ -106,8 +108,6 @@ def register(app: typer.Typer) -> None:
         from searchapp.judging.presence import Presence
         from searchapp.judging.session import Session
         from searchapp.judging.summary import summary
-        from searchapp.runs.documents import AtHand
-        from searchapp.runs.material import Material, require_topic
         from searchapp.tasks import load
         from searchapp.tui import keys
         from searchapp.tui.telling import summed_up

@@ -80,11 +80,11 @@ def register(app: typer.Typer) -> None:
         as_json: JsonOption = False,
     ) -> None:
         """Rank the documents for every topic of a split and write a run directory."""
+        from searchapp.app.rank import RunRequest, make_run
         from searchapp.cli.progress import for_person
         from searchapp.engines import open_engine
         from searchapp.ranking import recipes
         from searchapp.runs import directory
-        from searchapp.runs.make import RunRequest, make_run
         from searchapp.tasks import load
 
         loaded = load(task)

@@ -53,8 +53,8 @@ def register(app: typer.Typer) -> None:
         With --recipe the words are ranked exactly as the text of a topic is with that recipe; recipes that need more
         than a text, such as solved topics, are for `rank` alone.
         """
+        from searchapp.app.index import open_index
         from searchapp.engines import open_engine
-        from searchapp.indexing import open_index
         from searchapp.ranking import recipes, shards
         from searchapp.ranking.search import search as find
         from searchapp.tasks import load

@@ -18,7 +18,7 @@ from searchapp.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from searchapp.indexes import OwnTask
+    from searchapp.app.indexes import OwnTask
     from searchapp.tasks.base import Task
 
 
@@ -171,7 +171,7 @@ def _warn_of_what_is_remembered(settings: Settings) -> None:
 
 def _indexed(settings: Settings, tasks: Sequence[Task]) -> tuple[dict[str, int], list[OwnTask]]:
     """The number of indexed documents of each task, and the user's own tasks; nothing without an engine to ask."""
-    from searchapp import indexes
+    from searchapp.app import indexes
     from searchapp.engines import open_engine
 
     try:

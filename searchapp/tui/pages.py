@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from searchapp.app.pages import Page
 from searchapp.judging.events import Kind
 from searchapp.judging.fold import Opinion
 from searchapp.judging.scores import CUT_OFF, Scores
 from searchapp.judging.words import said_of
 from searchapp.model import Topic
 from searchapp.ranking.search import Span
-from searchapp.runs.pages import Page
 from searchapp.tui.content import Content
 from searchapp.tui.maths import unicode_maths
 from searchapp.visible import visible_spans

@@ -9,13 +9,13 @@ import re
 from collections.abc import Callable
 from typing import TextIO
 
+from searchapp.app.material import Material
 from searchapp.errors import UsageError
 from searchapp.judging.desk import Desk
 from searchapp.judging.events import Action
 from searchapp.judging.scores import CUT_OFF, Scores
 from searchapp.judging.session import Outcome
 from searchapp.judging.words import graded
-from searchapp.runs.material import Material
 from searchapp.tui.conversation import Ask, Conversation
 from searchapp.tui.pages import field_text, readable, said, topic_lines
 from searchapp.tui.saving import leave_by_prompts

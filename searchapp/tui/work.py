@@ -18,12 +18,12 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
+from searchapp.app.pages import Pages
 from searchapp.console import HarmlessConsole
 from searchapp.errors import SearchappError
 from searchapp.judging.events import Event
 from searchapp.judging.presence import Presence
 from searchapp.judging.session import Session
-from searchapp.runs.pages import Pages
 from searchapp.tui.bars import Entry, KeyLine
 from searchapp.tui.clipboard import copy_with_program
 from searchapp.tui.dialogs import Choose, Help, Words

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp import indexing
+from searchapp.app import index as indexing
 from tests.cli.conftest import SAMPLE, Cli
 
 SLOW_BUILDER = """

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from searchapp.app.index import index_examples
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.errors import EngineRefused
-from searchapp.indexing import index_examples
 from searchapp.model import Example
 from searchapp.progress import Silent
 from searchapp.settings import Settings

@@ -225,9 +225,9 @@ def test_an_index_made_before_holds_other_lines_and_is_refused(offline: Cli, tmp
 def test_the_lines_of_every_debate_can_be_judged(offline: Cli, tmp_path: Path) -> None:
     from contextlib import closing
 
+    from searchapp.app.documents import OfEngine
+    from searchapp.app.material import Material
     from searchapp.engines import open_engine
-    from searchapp.runs.documents import OfEngine
-    from searchapp.runs.material import Material
     from searchapp.settings import Settings
     from searchapp.tasks import load
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from searchapp import tasks
+from searchapp.app.demo import OPTIONS, Sample, samples
 from searchapp.app.evaluate import GoldSource, evaluate
-from searchapp.demo import OPTIONS, Sample, samples
 from searchapp.judging.events import Author
 from searchapp.judging.fold import View, judged
 from searchapp.judging.log import JudgmentLog

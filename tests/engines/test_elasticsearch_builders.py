@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import pytest
 
+from searchapp.app.indexes import versions
 from searchapp.engines.base import State
 from searchapp.engines.elasticsearch import ElasticsearchEngine, locks
 from searchapp.engines.elasticsearch.builder import Builder
@@ -24,7 +25,6 @@ from searchapp.engines.elasticsearch.copies import Copies, Copy
 from searchapp.engines.elasticsearch.locks import Locks, Overtaken
 from searchapp.engines.elasticsearch.versions import Split
 from searchapp.errors import EngineRefused
-from searchapp.indexes import versions
 from searchapp.model import Document
 from searchapp.settings import Settings
 from tests.conftest import PROFILE

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import searchapp
+from searchapp.app.index import index_task
 from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, sending
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.errors import EngineError, EngineRefused
 from searchapp.formats.problems import Problems
-from searchapp.indexing import index_task
 from searchapp.model import Document, Ranking
 from searchapp.progress import Silent
 from searchapp.ranking import recipes

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
+from searchapp.app.index import index_task, open_index
+from searchapp.app.pages import Page, Pages
 from searchapp.engines.base import Engine, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused
 from searchapp.formats.problems import Problems
-from searchapp.indexing import index_task, open_index
 from searchapp.model import Document
 from searchapp.progress import Silent
 from searchapp.ranking import marking, recipes
 from searchapp.ranking.search import seen_by
-from searchapp.runs.pages import Page, Pages
 from searchapp.settings import Settings
 from searchapp.tasks import load
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from searchapp import tasks
-from searchapp.demo import SAMPLES
+from searchapp.app.demo import SAMPLES
+from searchapp.app.index import index_task
+from searchapp.app.rank import RunRequest, make_run
 from searchapp.engines import open_engine
 from searchapp.formats import proofwiki, worldtree
 from searchapp.formats.problems import Problems
-from searchapp.indexing import index_task
 from searchapp.model import Document
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
-from searchapp.runs.make import RunRequest, make_run
 from searchapp.settings import Settings
 from searchapp.tasks import own
 from searchapp.tasks.documents import Documents, Once

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from searchapp.demo import Sample, samples
+from searchapp.app.demo import Sample, samples
+from searchapp.app.index import read_examples
 from searchapp.formats.problems import Problems
-from searchapp.indexing import read_examples
 from searchapp.model import Example
 from searchapp.progress import Silent
 from searchapp.tasks.base import Task

@@ -15,6 +15,8 @@ from textual.pilot import Pilot
 from typer.testing import CliRunner
 
 import searchapp
+from searchapp.app.documents import OfEngine
+from searchapp.app.material import Material
 from searchapp.cli import app as command_line
 from searchapp.engines import open_engine
 from searchapp.judging.desk import Desk
@@ -23,8 +25,6 @@ from searchapp.judging.events import Action, Author, Event, Kind
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.presence import Presence
 from searchapp.judging.session import Place, Session
-from searchapp.runs.documents import OfEngine
-from searchapp.runs.material import Material
 from searchapp.settings import Settings
 from searchapp.tasks import load
 from searchapp.tui import keys

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from searchapp.app.pages import Pages
 from searchapp.judging.disputes import disputes
 from searchapp.judging.events import Action
 from searchapp.judging.fold import Folding, judged
 from searchapp.judging.log import JudgmentLog, NotSaved
 from searchapp.judging.session import Place
-from searchapp.runs.pages import Pages
 from searchapp.tui.adjudicate.prompts import Prompts
 from searchapp.tui.adjudicate.screen import OTHER, SAME, AdjudicateScreen
 from searchapp.tui.keys import DOINGS

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from searchapp.app.material import Material
+from searchapp.app.pages import Pages
 from searchapp.errors import EngineUnreachable
 from searchapp.judging import events, presence
 from searchapp.judging.presence import Presence
 from searchapp.judging.session import Place
-from searchapp.runs.material import Material
-from searchapp.runs.pages import Pages
 from searchapp.tui import work
 from searchapp.tui.adjudicate.prompts import Prompts as Deciding
 from searchapp.tui.adjudicate.screen import AdjudicateScreen

@@ -20,9 +20,9 @@ from searchapp.errors import DataError, EngineError, UsageError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
+    from searchapp.app.pages import Pages
     from searchapp.judging.session import Session
     from searchapp.model import Topic
-    from searchapp.runs.pages import Pages
     from searchapp.tasks.base import Task
 
 
@@ -166,9 +166,9 @@ def _pages(
     settings: Settings, task: Task, run: Path | None, data: Path | None, wanted: Collection[str]
 ) -> Iterator[Pages]:
     """Topics and documents: of a run, or of the task's files and index; ids alone, where there are none."""
-    from searchapp.runs.documents import AtHand
-    from searchapp.runs.material import Material
-    from searchapp.runs.pages import Pages, topics_of
+    from searchapp.app.documents import AtHand
+    from searchapp.app.material import Material
+    from searchapp.app.pages import Pages, topics_of
     from searchapp.tasks.folders import data_folder
 
     with closing(AtHand(settings, for_person(settings), warn, copy=settings.shared)) as documents:

@@ -244,9 +244,9 @@ def _check_ids(
     """
     from contextlib import ExitStack, closing
 
+    from searchapp.app.index import open_index
     from searchapp.engines import open_engine
     from searchapp.errors import DataError
-    from searchapp.indexing import open_index
     from searchapp.runs.known import look_up_documents, look_up_topics
 
     if not incoming.new:

@@ -49,8 +49,8 @@ def register(group: typer.Typer) -> None:
         Documents come in the order of the best rank that a run gives them. TREC runs are ordered by score, as trec_eval
         does.
         """
+        from searchapp.app.pool import scope_of, write_pool
         from searchapp.engines import open_engine
-        from searchapp.runs.pooling import scope_of, write_pool
         from searchapp.tasks import load
 
         if (task is None) != (split is None):

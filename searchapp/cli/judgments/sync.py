@@ -8,7 +8,6 @@ import typer
 
 from searchapp.cli.common import JsonOption, command
 from searchapp.cli.judgments.options import LogOption
-from searchapp.cli.judgments.team import exchange
 from searchapp.cli.output import print_json, say, warn
 from searchapp.settings import Settings
 
@@ -22,6 +21,7 @@ def register(group: typer.Typer) -> None:
 
         What the server does not have is sent, what the log does not have is fetched; to do it again changes nothing.
         """
+        from searchapp.app.exchange import exchange
         from searchapp.engines import judgments_address
         from searchapp.judging.log import JudgmentLog
 

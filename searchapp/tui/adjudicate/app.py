@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from searchapp.app.pages import Pages
 from searchapp.judging.disputes import Adjudication
 from searchapp.judging.presence import Presence
-from searchapp.runs.pages import Pages
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.keys import JudgeSettings
 from searchapp.tui.work import LOOKS, WorkApp

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import ClassVar
 
+from searchapp.app.pages import Pages
 from searchapp.judging.disputes import Adjudication, Dispute
 from searchapp.judging.events import Action, Event, Kind
 from searchapp.judging.fold import Opinion
 from searchapp.judging.words import graded
-from searchapp.runs.pages import Pages
 from searchapp.tui.content import Content
 from searchapp.tui.pages import FAINT
 from searchapp.tui.rows import Part, Rows, fitted, one_line

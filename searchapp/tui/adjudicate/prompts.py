@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 from typing import TextIO
 
+from searchapp.app.pages import Pages
 from searchapp.errors import UsageError
 from searchapp.judging.disputes import Adjudication, Dispute
 from searchapp.judging.events import Kind
 from searchapp.judging.fold import Key
 from searchapp.judging.session import Outcome
 from searchapp.judging.words import graded
-from searchapp.runs.pages import Pages
 from searchapp.tui.conversation import Ask, Conversation
 from searchapp.tui.pages import readable, said, topic_lines
 from searchapp.tui.saving import leave_by_prompts

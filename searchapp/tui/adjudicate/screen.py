@@ -9,6 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 
+from searchapp.app.pages import Pages
 from searchapp.errors import SearchappError
 from searchapp.judging.disputes import Adjudication, Dispute
 from searchapp.judging.events import Event
@@ -16,7 +17,6 @@ from searchapp.judging.fold import Key
 from searchapp.judging.presence import Presence
 from searchapp.judging.session import Outcome
 from searchapp.judging.words import graded
-from searchapp.runs.pages import Pages
 from searchapp.tui import pages
 from searchapp.tui.adjudicate.lists import DisputeRows, opinions_page
 from searchapp.tui.bars import KeyLine

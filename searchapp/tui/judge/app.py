@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from searchapp.app.material import Material
 from searchapp.judging.desk import Desk
 from searchapp.judging.presence import Presence
-from searchapp.runs.material import Material
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.keys import JudgeSettings
 from searchapp.tui.work import LOOKS, WorkApp

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from textual.screen import Screen
 
-from searchapp.runs.material import Material
+from searchapp.app.material import Material
 from searchapp.tui.head import Head
 from searchapp.tui.judge.lists import RankingRows
 from searchapp.tui.keys import KeyMap

@@ -11,11 +11,11 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from searchapp.app.material import Material
 from searchapp.judging.events import Action
 from searchapp.judging.listing import Filter, Said, listed
 from searchapp.judging.session import Session
 from searchapp.judging.words import graded
-from searchapp.runs.material import Material
 from searchapp.tui.content import Content, Plain
 from searchapp.tui.judge.lists import CANT_TELL, NOTED, SKIPPED
 from searchapp.tui.judge.snippets import Fetching, Snippets

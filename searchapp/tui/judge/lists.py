@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
+from searchapp.app.material import Material
 from searchapp.errors import SearchappError
 from searchapp.judging.desk import Desk
 from searchapp.judging.events import Action
 from searchapp.judging.fold import Opinion
-from searchapp.runs.material import Material
 from searchapp.tui.rows import Part, Rows, fitted, one_line
 
 UNJUDGED, SKIPPED, CANT_TELL, NOTED = "·", "»", "?", "✎"

@@ -7,9 +7,9 @@ import os
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
+from searchapp.app.material import Material
 from searchapp.errors import SearchappError
 from searchapp.judging.desk import Desk
-from searchapp.runs.material import Material
 from searchapp.tui import pages
 from searchapp.tui.content import Content, Plain, entitle
 from searchapp.tui.judge.finding import Finder

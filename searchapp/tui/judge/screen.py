@@ -12,13 +12,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from searchapp.app.material import Material
 from searchapp.errors import SearchappError
 from searchapp.judging.desk import Desk
 from searchapp.judging.events import Event
 from searchapp.judging.fold import Opinion
 from searchapp.judging.listing import Said
 from searchapp.judging.presence import Presence
-from searchapp.runs.material import Material
 from searchapp.tui.bars import KeyLine
 from searchapp.tui.content import entitle
 from searchapp.tui.dialogs import Words

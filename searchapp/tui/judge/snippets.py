@@ -7,7 +7,7 @@ from typing import Any
 
 from textual.screen import Screen
 
-from searchapp.runs.material import Material
+from searchapp.app.material import Material
 from searchapp.tui.judge.lists import RankingRows
 from searchapp.tui.rows import one_line
 

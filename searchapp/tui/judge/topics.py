@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from searchapp.app.material import Material
 from searchapp.judging.desk import Desk
-from searchapp.runs.material import Material
 from searchapp.tui.content import entitle
 from searchapp.tui.judge.lists import TopicRows
 

@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from searchapp.app.index import index_task, open_index
 from searchapp.engines import open_engine
 from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable, SearchappError
-from searchapp.indexing import index_task, open_index
 from searchapp.progress import Progress
 from searchapp.settings import Settings
 from searchapp.tasks.base import Task

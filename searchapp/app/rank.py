@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import searchapp
+from searchapp.app.index import index_examples, lenient_advice, open_index, read_examples, require_documents
 from searchapp.digests import data_digests, digest_file
 from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import Problems
-from searchapp.indexing import index_examples, lenient_advice, open_index, read_examples, require_documents
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
 from searchapp.ranking import shards

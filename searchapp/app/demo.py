@@ -10,21 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import searchapp
 from searchapp import tasks
 from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
+from searchapp.app.index import index_task, open_index, read_examples
+from searchapp.app.rank import RunRequest, make_run
 from searchapp.engines.base import Engine
 from searchapp.evaluation import nlps
 from searchapp.evaluation.base import ScorerOptions
 from searchapp.formats.problems import Problems
-from searchapp.indexing import index_task, open_index, read_examples
 from searchapp.model import Example, Topic
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
 from searchapp.ranking.search import SearchResult, search
-from searchapp.runs.make import RunRequest, make_run
 from searchapp.tasks.base import Collection, Task
 
-SAMPLES = Path(__file__).parent / "samples"
+SAMPLES = Path(searchapp.__file__).parent / "samples"
 
 PLAIN = "bm25"
 """The recipe that every task has, which uses the engine alone."""

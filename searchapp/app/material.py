@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from searchapp.app.documents import Documents
+from searchapp.app.pages import Pages, topics_of
+from searchapp.app.pool import TAG as POOL
 from searchapp.engines.base import Index
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.formats.problems import Problems
@@ -14,10 +17,7 @@ from searchapp.ranking import recipes
 from searchapp.ranking.recipe import Recipe
 from searchapp.runs import given
 from searchapp.runs.directory import Manifest, read_manifest
-from searchapp.runs.documents import Documents
 from searchapp.runs.known import look_up_documents
-from searchapp.runs.pages import Pages, topics_of
-from searchapp.runs.pooling import TAG as POOL
 from searchapp.runs.rankings import RunRankings
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.folders import data_folder

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from searchapp.app.index import EXAMPLES
 from searchapp.engines.base import Engine, State, StoredVersion
 from searchapp.errors import UsageError
-from searchapp.indexing import EXAMPLES
 from searchapp.names import meant
 from searchapp.tasks import catalogue
 

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import searchapp
+from searchapp.app.index import open_index
 from searchapp.digests import data_digests, digest_file
 from searchapp.engines.base import Engine
 from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import Problems
-from searchapp.indexing import open_index
 from searchapp.judging.pool import pool
 from searchapp.model import Hits, Ranking, Run
 from searchapp.runs import directory, given

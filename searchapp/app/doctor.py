@@ -17,14 +17,14 @@ from pathlib import Path
 
 import searchapp
 from searchapp import tasks
+from searchapp.app.index import index_task
+from searchapp.app.indexes import remedy, versions
 from searchapp.engines import open_engine
 from searchapp.engines.base import Engine, State
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.storage.layout import Damaged
 from searchapp.errors import EngineError, SearchappError
 from searchapp.formats.problems import Problems
-from searchapp.indexes import remedy, versions
-from searchapp.indexing import index_task
 from searchapp.model import Ranking
 from searchapp.progress import Progress, Silent
 from searchapp.ranking import recipes
@@ -35,7 +35,7 @@ from searchapp.tasks.base import Task
 
 SILENT = Silent()
 LEAST_FREE_BYTES = 1 << 30
-SAMPLES = Path(__file__).parent / "samples"
+SAMPLES = Path(searchapp.__file__).parent / "samples"
 LIBRARIES = ("elasticsearch", "ijson", "ir-measures", "numpy", "regex", "rich", "typer")
 
 
