@@ -41,7 +41,7 @@ demo: $(RUNS) ## Run the demonstration: no server, no network
 
 # How many processes run the tests; pytest by itself runs them in one.
 WORKERS ?= auto
-TESTS := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+TESTS := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test: $(STAMP) ## Run all tests
 	SEARCHAPP_TEST_PROFILE=short $(TESTS)

@@ -82,9 +82,6 @@ class QueryRefused(EngineRefused):
         self.place = place
         super().__init__(message)
 
-    def __reduce__(self) -> tuple[type[QueryRefused], tuple[str, int]]:
-        return type(self), (str(self), self.place)  # also from another process
-
 
 class BeingBuilt(EngineRefused):
     """Another process builds the same index at this moment; `builder` is its number, if it is known."""

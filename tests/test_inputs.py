@@ -146,7 +146,7 @@ OWN_FILES = {
     "analysis/unicode_tables.py": "ships with searchapp",
     "cli/__init__.py": "nothing to write to",
     "engines/embedded/storage": "an index, which has checksums",
-    "evaluation/judged.py": "written there",
+    "app/judged.py": "written there",
     "fetching/archive.py": "written there",
     "fetching/part.py": "searchapp's own, below a folder of its own",
     "files.py": "written there",

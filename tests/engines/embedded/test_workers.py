@@ -19,6 +19,21 @@ from searchapp.errors import EngineRefused, SearchappError
 
 pytestmark = pytest.mark.timeout(120)
 
+BEFORE: set[psutil.Process] = set()
+"""The processes of other tests, such as servers."""
+
+
+@pytest.fixture(autouse=True)
+def _before() -> None:
+    BEFORE.clear()
+    BEFORE.update(psutil.Process().children())
+
+
+def left_over() -> set[psutil.Process]:
+    """The processes that the test has started and that are still there."""
+    return {*psutil.Process().children()} - BEFORE
+
+
 ROUNDS = 100 if hypothesis.settings().max_examples > 100 else 6
 """How often a fault is tried that depends on what the processes are at when it strikes."""
 
@@ -53,7 +68,7 @@ def test_items_are_drawn_as_needed() -> None:
     assert next(results) == 0
     assert len(drawn) <= 2 * workers.IN_FLIGHT + workers.WORTH_IT
     results.close()  # type: ignore[attr-defined]
-    assert not psutil.Process().children()
+    assert not left_over()
 
 
 def test_a_refusal_in_a_process_arrives() -> None:
@@ -64,7 +79,7 @@ def test_a_refusal_in_a_process_arrives() -> None:
 
     with pytest.raises(EngineRefused, match="seven is refused"):
         list(workers.spread(refuse, range(50), processes=2))
-    assert not psutil.Process().children()
+    assert not left_over()
 
 
 def test_the_work_of_a_killed_process_is_done_all_the_same() -> None:
@@ -108,7 +123,7 @@ def test_whatever_a_process_raises_ends_the_work(
         with pytest.raises(arrives) as raised:
             list(workers.spread(of(kind), (bytes([number] * size) for number in range(40)), processes=2))
         assert str(kind()) in str(raised.value)
-        assert not psutil.Process().children()
+        assert not left_over()
 
 
 def test_a_result_that_cannot_be_sent_ends_the_work() -> None:
@@ -132,7 +147,7 @@ def test_the_work_of_processes_that_are_ended_again_and_again_is_done(name: str,
         for _ in range(ROUNDS):
             items = [bytes([number] * size) for number in range(40)]
             assert list(workers.spread(work, items, processes=3)) == items
-            assert not psutil.Process().children()
+            assert not left_over()
     finally:
         signal.signal(signal.SIGTERM, handled)
 
@@ -151,7 +166,7 @@ def test_a_process_that_crashes_is_reported_and_its_work_not_tried_here() -> Non
     with pytest.raises(SearchappError, match=r"crashed \(SIGBUS\): .* `searchapp doctor`") as raised:
         list(workers.spread(work, range(60), processes=2))
     assert raised.value.exit_code == 1
-    assert not psutil.Process().children()
+    assert not left_over()
 
 
 def test_memory_that_a_process_lacks_for_an_item_is_looked_for_here() -> None:
@@ -187,7 +202,7 @@ def test_where_no_process_can_be_made_the_work_is_done_here(
 
     monkeypatch.setattr(os, "fork", second_fails)
     assert set(workers.spread(lambda _: os.getpid(), range(20), processes=3)) == {os.getpid()}
-    assert made and not psutil.Process().children()
+    assert made and not left_over()
 
 
 def test_no_descriptor_stays_open() -> None:

@@ -8,7 +8,6 @@ name of the version stands its CRC-32: a turned bit must not let a leftover serv
 from __future__ import annotations
 
 import fcntl
-import itertools
 import os
 import re
 import shutil
@@ -65,12 +64,16 @@ class Versions:
         """A new, empty folder to build a version in; it serves once the block ends without an error.
 
         Raises:
-            BeingBuilt: another process is building this index.
+            BeingBuilt: another process is building this index, or has built it while this one waited for the lock:
+                what it has built may be what is asked for.
             EngineRefused: the folder holds something else.
         """
         self._refuse_foreign()
         self.folder.mkdir(parents=True, exist_ok=True)
-        with self._locked():
+        before = self._current_name()
+        with self._locked() as waited_for:
+            if self._current_name() != before:
+                raise BeingBuilt(f"the index in {self.folder}", waited_for)
             self._remove_leftovers()
             version = self.folder / f"{max([0, *map(int, self._names())]) + 1:06d}"
             try:
@@ -127,27 +130,31 @@ class Versions:
         synchronize(self.folder)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[str]:
+        """Hold the lock of the index; who held it before is given, if this process had to wait."""
         # The lock belongs to the open file: the system gives it back however the process ends.
         with (self.folder / LOCK).open("a+", encoding="ascii") as lock:
-            self._acquire(lock)
+            before = self._acquire(lock)
             lock.truncate(0)
             lock.write(str(os.getpid()))
             lock.flush()
-            yield
+            yield before
 
-    def _acquire(self, lock: TextIO) -> None:
+    def _acquire(self, lock: TextIO) -> str:
+        """Take the lock; returns the number of the process that was waited for, "" if none was."""
+        builder, waited = "", False
         until = time.monotonic() + LAST_BREATH_SECONDS
-        for attempt in itertools.count():
+        while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
+                return builder
             except BlockingIOError:
                 lock.seek(0)
                 builder = lock.read().strip()
             # Once is no proof: somebody may have looked whether there is a builder at this very moment.
-            if attempt and (_is_alive(builder) or time.monotonic() > until):
+            if waited and (_is_alive(builder) or time.monotonic() > until):
                 raise BeingBuilt(f"the index in {self.folder}", builder)
+            waited = True
             time.sleep(0.02)
 
     def _remove_leftovers(self) -> None:
