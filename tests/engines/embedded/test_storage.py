@@ -7,12 +7,13 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import hypothesis
 import pytest
@@ -317,3 +318,21 @@ def test_the_index_serves_after_each_kill_and_the_next_build_completes(
             assert hits(index) == expected
     folder = built(embedded)
     assert sorted(entry.name for entry in folder.parent.iterdir()) == sorted([folder.name, "current", "lock"])
+
+
+def test_a_version_that_is_removed_while_it_is_opened_is_left_for_the_next(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built(embedded)
+    connect: Any = sqlite3.connect
+    removed: list[str] = []
+
+    def too_late(address: str, **options: Any) -> Any:
+        if not removed and "mode=ro" in address:
+            removed.append(address)
+            built(embedded)  # as another process would: what served is removed
+        return connect(address, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", too_late)
+    with closing(embedded.open("rings")) as index:
+        assert hits(index) and removed

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from searchapp.engines.embedded.storage.layout import Damaged, reading
 from searchapp.engines.embedded.storage.verified import refuted
+from searchapp.errors import SearchappError
 
 FILE = "documents.sqlite"
 BATCH = 1000
@@ -104,10 +105,13 @@ class Documents:
         self._question = (
             f"SELECT source, {'checksum' if has_checksums else 'NULL'} FROM document WHERE number = ?"
         )
-        with reading(folder, FILE), (folder / FILE).open("rb"):
-            pass  # SQLite does not say why it can't open a file
+        _require_readable(folder)
         address = f"file:{quote(os.fsencode(folder / FILE))}?mode=ro&immutable=1"
-        self._connection = sqlite3.connect(address, uri=True, check_same_thread=False)
+        try:
+            self._connection = sqlite3.connect(address, uri=True, check_same_thread=False)
+        except sqlite3.OperationalError as error:
+            _require_readable(folder)  # another process may have removed it just now
+            raise SearchappError(f"{folder / FILE} can't be read: {error}") from error
         self._connection.text_factory = bytes
         self._lock = threading.Lock()
         # SQLite opens the file at the first question: ask one while it is sure to be there.
@@ -151,3 +155,14 @@ class Documents:
 
 def _checksum(number: int, source: bytes) -> int:
     return zlib.crc32(source, number)
+
+
+def _require_readable(folder: Path) -> None:
+    """Make sure that the file can be opened: SQLite does not say why it can't open one.
+
+    Raises:
+        DataError: it is missing.
+        SearchappError: it can't be read.
+    """
+    with reading(folder, FILE), (folder / FILE).open("rb"):
+        pass
