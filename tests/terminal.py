@@ -43,7 +43,12 @@ class Terminal:
         self._stream = pyte.ByteStream(self._screen)
         self._pid, self._end = pty.fork()
         if self._pid == 0:
-            kept = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
+            # Processes that run tests say in COLUMNS and LINES how large theirs is, and programs believe it.
+            kept = {
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith("SEARCHAPP_") and name not in ("COLUMNS", "LINES")
+            }
             kept |= {
                 "TERM": "xterm-256color",
                 "COLORTERM": "truecolor",

@@ -18,6 +18,11 @@ Option = tuple[str, str]
 """A key, and what it means."""
 
 
+def _question(text: str) -> VerticalScroll:
+    """A question of any length, which leaves room for its answers: what is too long scrolls."""
+    return VerticalScroll(Plain(Content(text)), classes="question", can_focus=False)
+
+
 class Choose(ModalScreen[str | None]):
     """A question that one key answers: gives that key, or None for Escape."""
 
@@ -28,14 +33,19 @@ class Choose(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Plain(Content(self._question), classes="question")
+            yield _question(self._question)
             for place, (key, meaning) in enumerate(self._options):
                 line = Content.assemble((f" {shown_key(key):>4} ", "bold $primary"), f" {meaning}")
                 yield Plain(line, classes="option", id=f"option-{place}")
 
     def take(self, event: events.Key) -> bool:
+        question = self.query_one(VerticalScroll)
         if event.key in (key for key, _meaning in self._options):
             self._answer(event.key)
+        elif event.key in ("down", "pagedown"):
+            question.scroll_page_down(animate=False)
+        elif event.key in ("up", "pageup"):
+            question.scroll_page_up(animate=False)
         return True
 
     def on_click(self, event: events.Click) -> None:
@@ -56,7 +66,7 @@ class Words(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Plain(Content(self._question), classes="question")
+            yield _question(self._question)
             yield self._line
             yield Plain("↵ save    esc back", classes="hint")
 

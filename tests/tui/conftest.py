@@ -200,5 +200,5 @@ def text_of(app: WorkApp) -> str:
 
 def question(app: WorkApp) -> str:
     """What is asked; nothing if nothing is."""
-    asked = app.screen.query(".question")
+    asked = app.screen.query(".question > Plain")
     return str(asked.first(Plain).render()) if asked else ""
