@@ -200,5 +200,5 @@ def text_of(app: WorkApp) -> str:
 
 def question(app: WorkApp) -> str:
     """What is asked; nothing if nothing is."""
-    asked = app.screen.query(".question > Plain")
+    asked = app.screen.query(".question > Plain, Plain.question")
     return str(asked.first(Plain).render()) if asked else ""
