@@ -1,6 +1,7 @@
 """The engine that needs no server: Elasticsearch's ranking, to the last bit, from files.
 
     schema       a create-index body, as far as it is supported
+    parameters   values of mappings and search bodies, checked one by one
     storage/     where an index is kept, and how it is written, swapped and opened
     queries/     the query DSL, read into Lucene's queries and simplified as Lucene does
     similarity   BM25 in float32

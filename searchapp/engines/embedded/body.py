@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from searchapp.engines.base import Body
+from searchapp.engines.embedded import parameters
 from searchapp.engines.embedded.highlight import HIGHLIGHT_QUERY
-from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.queries.nodes import MatchAll, Query
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.rewrite import rewrite

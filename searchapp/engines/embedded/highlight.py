@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from searchapp.analysis.offsets import has_halves, joined_units, whole
-from searchapp.engines.embedded.queries import parameters
+from searchapp.engines.embedded import parameters
 from searchapp.engines.embedded.queries.nodes import Bag, Phrase, Prefix, Query, Synonym, Term, Terms, leaves
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.schema import Analyzers, Field, Schema

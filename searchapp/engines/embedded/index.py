@@ -15,6 +15,7 @@ from searchapp.engines.embedded.body import BodyReader, Request
 from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Highlighter
 from searchapp.engines.embedded.queries.parse import Parser
+from searchapp.engines.embedded.queries.readers import READERS
 from searchapp.engines.embedded.queries.settle import Extents
 from searchapp.engines.embedded.refusals import invalid
 from searchapp.engines.embedded.schema import Analyzer, Analyzers
@@ -40,7 +41,7 @@ class EmbeddedIndex:
         self._reader = reader
         self._analyzers = analyzers
         self._bodies = BodyReader(
-            Parser(reader.schema, analyzers, Extents(reader.fields, reader.count).settled)
+            Parser(reader.schema, analyzers, READERS, Extents(reader.fields, reader.count).settled)
         )
         self._scorer = Scorer(reader)
         self.is_closed = False

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from searchapp.engines.embedded import names
-from searchapp.engines.embedded.queries import parameters
+from searchapp.engines.embedded import names, parameters
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.similarity import BM25, DEFAULT_B, DEFAULT_K1
 from searchapp.engines.index_settings import NOT_INDEXED, canonical

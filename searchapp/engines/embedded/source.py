@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from searchapp.engines.embedded import parameters
 from searchapp.engines.embedded.names import objects
-from searchapp.engines.embedded.queries import parameters
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 
 

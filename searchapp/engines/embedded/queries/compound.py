@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from searchapp.engines.embedded.queries import parameters
+from searchapp.engines.embedded import parameters
 from searchapp.engines.embedded.queries.fulltext import with_minimum
 from searchapp.engines.embedded.queries.nodes import (
     Bool,
@@ -19,19 +19,17 @@ from searchapp.engines.embedded.queries.nodes import (
     Query,
     is_nothing,
 )
-from searchapp.engines.embedded.queries.parse import Parser, boosted, reads, required
+from searchapp.engines.embedded.queries.parse import Parser, boosted, required
 from searchapp.engines.embedded.refusals import invalid, unsupported
 
 _CLAUSES = ("must", "must_not", "should", "filter")
 
 
-@reads("match_all")
 def match_all(parser: Parser, content: Any) -> Query:
     """Every document."""
     return boosted(MatchAll(), parser.options(content, "match_all", ()), "match_all")
 
 
-@reads("match_none")
 def match_none(parser: Parser, content: Any) -> Query:
     """No document."""
     parser.options(content, "match_none", ())
@@ -46,7 +44,6 @@ def _clauses(parser: Parser, described: Any, name: str) -> tuple[Query, ...]:
     return parser.queries(described)
 
 
-@reads("bool")
 def bool_(parser: Parser, content: Any) -> Query:
     """Clauses that must, should or must not match; without any, every document."""
     given = parser.options(content, "bool", (*_CLAUSES, "minimum_should_match"))
@@ -76,7 +73,6 @@ def _is_everything(query: Query) -> bool:
     return isinstance(inside, MatchAll) and not inside.late
 
 
-@reads("dis_max")
 def dis_max(parser: Parser, content: Any) -> Query:
     """The best of several queries."""
     given = parser.options(content, "dis_max", ("queries", "tie_breaker"))
@@ -87,7 +83,6 @@ def dis_max(parser: Parser, content: Any) -> Query:
     return boosted(DisMax(queries, tie_breaker), given, "dis_max")
 
 
-@reads("constant_score")
 def constant_score(parser: Parser, content: Any) -> Query:
     """A query as a filter: every document it matches has the same score."""
     given = parser.options(content, "constant_score", ("filter",))
@@ -95,7 +90,6 @@ def constant_score(parser: Parser, content: Any) -> Query:
     return boosted(inner if is_nothing(inner) else Constant(inner), given, "constant_score")
 
 
-@reads("boosting")
 def boosting(parser: Parser, content: Any) -> Query:
     """A query, and another one that lowers the score of what it matches."""
     described = parameters.mapping(content, "the query `boosting`")

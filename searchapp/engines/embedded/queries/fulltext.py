@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from searchapp.engines.embedded.queries import graph, minimum_should_match, parameters
+from searchapp.engines.embedded import parameters
+from searchapp.engines.embedded.queries import graph, minimum_should_match
 from searchapp.engines.embedded.queries.nodes import (
     Bag,
     Bool,
@@ -18,7 +19,7 @@ from searchapp.engines.embedded.queries.nodes import (
     Query,
     Synonym,
 )
-from searchapp.engines.embedded.queries.parse import Parser, boosted, multiplied_by, reads, required
+from searchapp.engines.embedded.queries.parse import Parser, boosted, multiplied_by, required
 from searchapp.engines.embedded.queries.termlevel import of_value
 from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import Field
@@ -80,7 +81,6 @@ class _Matching:
         return with_minimum(found, self.minimum)
 
 
-@reads("match")
 def match(parser: Parser, content: Any) -> Query:
     """The terms of a text in one field."""
 
@@ -94,7 +94,6 @@ def match(parser: Parser, content: Any) -> Query:
     return multiplied_by(matching.query(parser, required(given, "query", "match")), matching.boost)
 
 
-@reads("match_phrase")
 def match_phrase(parser: Parser, content: Any) -> Query:
     """The terms of a text, one right after the other."""
     known = ("slop", "analyzer", "zero_terms_query")
@@ -107,7 +106,6 @@ def match_phrase(parser: Parser, content: Any) -> Query:
     return boosted(query, given, "match_phrase")
 
 
-@reads("multi_match")
 def multi_match(parser: Parser, content: Any) -> Query:
     """The terms of a text in several fields; fields that the mapping has not are left out."""
     known = ("query", "fields", "type", "tie_breaker", *_MATCH)

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from searchapp.engines.embedded import java_numbers
-from searchapp.engines.embedded.queries import parameters
+from searchapp.engines.embedded import java_numbers, parameters
 from searchapp.engines.embedded.queries.nodes import Between, MatchNone, OneOf, Query
 from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import INTEGERS, Field

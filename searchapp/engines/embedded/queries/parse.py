@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from searchapp.engines.embedded.queries import parameters
+from searchapp.engines.embedded import parameters
 from searchapp.engines.embedded.queries.clauses import require_few
 from searchapp.engines.embedded.queries.nodes import Boost, MatchNone, Query
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
@@ -33,6 +33,7 @@ class Parser:
 
     schema: Schema
     analyzers: Analyzers
+    readers: Mapping[str, Reader]
     settled: Callable[[Query], Query] = lambda query: query  # what the index tells of it, see `settle`
     _depth: int = 0
     _read: dict[tuple[Any, ...], Any] = field(default_factory=dict)
@@ -55,7 +56,7 @@ class Parser:
             EngineRefused: it makes no sense, or has something that the embedded engine does not support.
         """
         name, content = parameters.single(body, "a query")
-        reader = READERS.get(name)
+        reader = self.readers.get(name)
         if reader is None:
             raise unsupported(f"the query `{name}`")
         self._depth += 1
@@ -164,16 +165,3 @@ def required(given: Mapping[str, Any], parameter: str, name: str) -> Any:
 
 
 NONE = MatchNone()
-
-READERS: dict[str, Reader] = {}
-"""The readers of all queries; the package imports the modules that register them."""
-
-
-def reads(name: str) -> Callable[[Reader], Reader]:
-    """Registers the reader of a query."""
-
-    def register(reader: Reader) -> Reader:
-        READERS[name] = reader
-        return reader
-
-    return register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from searchapp.engines.embedded.queries import parameters
+from searchapp.engines.embedded import parameters
 from searchapp.engines.embedded.queries.nodes import (
     Bool,
     Constant,
@@ -18,7 +18,7 @@ from searchapp.engines.embedded.queries.nodes import (
     Terms,
 )
 from searchapp.engines.embedded.queries.numbers import any_of_numbers, between, of_number
-from searchapp.engines.embedded.queries.parse import Parser, boosted, reads, required
+from searchapp.engines.embedded.queries.parse import Parser, boosted, required
 from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import Field
 
@@ -49,7 +49,6 @@ def of_value(field: Field, value: Any) -> Query:
     return Term(field.name, checked_term(parameters.text(value, place), place))
 
 
-@reads("term")
 def term(parser: Parser, content: Any) -> Query:
     """A term as it is indexed, or a number."""
     name, given = parser.on_field(content, "term", "value", ("term",))
@@ -63,7 +62,6 @@ def term(parser: Parser, content: Any) -> Query:
     return MatchNone() if field is None else boosted(of_value(field, value), given, "term")
 
 
-@reads("terms")
 def terms(parser: Parser, content: Any) -> Query:
     """Any of several terms or numbers."""
     given = parameters.mapping(content, "the query `terms`")
@@ -90,7 +88,6 @@ def terms(parser: Parser, content: Any) -> Query:
     return boosted(Terms(name, tuple(sorted(set(texts)))), given, "terms")
 
 
-@reads("ids")
 def ids(parser: Parser, content: Any) -> Query:
     """Documents by their ids."""
     given = parser.options(content, "ids", ("values",))
@@ -104,7 +101,6 @@ def ids(parser: Parser, content: Any) -> Query:
     return boosted(Ids(found) if found else MatchNone(), given, "ids")
 
 
-@reads("exists")
 def exists(parser: Parser, content: Any) -> Query:
     """Documents that have a value in a field, or in any field below an object."""
     given = parser.options(content, "exists", ("field",))
@@ -119,7 +115,6 @@ def exists(parser: Parser, content: Any) -> Query:
     return boosted(Constant(any_of[0] if len(any_of) == 1 else Bool(should=any_of)), given, "exists")
 
 
-@reads("prefix")
 def prefix(parser: Parser, content: Any) -> Query:
     """Terms that begin with some characters."""
     name, given = parser.on_field(content, "prefix", "value", ())
@@ -134,7 +129,6 @@ def prefix(parser: Parser, content: Any) -> Query:
     return boosted(Prefix(name, value), given, "prefix")
 
 
-@reads("range")
 def range_(parser: Parser, content: Any) -> Query:
     """Numbers between bounds; without bounds, whatever has a value."""
     name, given = parameters.single(content, "the query `range`")

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from searchapp.engines.embedded import java_numbers
-from searchapp.engines.embedded.queries import parameters
+from searchapp.engines.embedded import java_numbers, parameters
 from searchapp.engines.embedded.queries.nodes import (
     Boost,
     FieldValue,
@@ -17,7 +16,7 @@ from searchapp.engines.embedded.queries.nodes import (
     Query,
     is_nothing,
 )
-from searchapp.engines.embedded.queries.parse import Parser, boosted, reads, required
+from searchapp.engines.embedded.queries.parse import Parser, boosted, required
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 
 SCORE_MODES = ("multiply", "sum", "avg", "first", "max", "min")
@@ -29,7 +28,6 @@ LARGEST = 3.4028234663852886e38
 _FUNCTION = ("weight", "field_value_factor")
 
 
-@reads("function_score")
 def function_score(parser: Parser, content: Any) -> Query:
     """A query whose scores are combined with functions of the document."""
     known = ("query", "functions", "score_mode", "boost_mode", "max_boost", "min_score", *_FUNCTION)
