@@ -9,7 +9,8 @@ from typing import Any
 from searchapp.engines.base import Body
 from searchapp.engines.embedded import parameters
 from searchapp.engines.embedded.highlight import HIGHLIGHT_QUERY
-from searchapp.engines.embedded.queries.nodes import MatchAll, Query
+from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
+from searchapp.engines.embedded.queries.nodes import Query
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.rewrite import rewrite
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported

@@ -26,3 +26,8 @@ def explained(
 ) -> Explanation:
     """An explanation whose value is a float32."""
     return Explanation(shortest(value), description, tuple(details))
+
+
+def constant(boost: np.float32, name: str) -> Explanation:
+    """The explanation of a query by whose name all documents have one score, the boost."""
+    return explained(boost, name if boost == 1 else f"{name}^{printed(boost)}")

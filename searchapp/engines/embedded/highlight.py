@@ -8,15 +8,16 @@ marked from its first to its last such token. A term that only occurs in phrases
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from searchapp.analysis.offsets import has_halves, joined_units, whole
 from searchapp.engines.embedded import parameters
-from searchapp.engines.embedded.queries.nodes import Bag, Phrase, Prefix, Query, Synonym, Term, Terms, leaves
+from searchapp.engines.embedded.queries.leaf import EVERYWHERE, MarkedLeaf, Places
+from searchapp.engines.embedded.queries.nodes import Query
+from searchapp.engines.embedded.queries.walk import leaves
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.schema import Analyzers, Field, Schema
 from searchapp.engines.embedded.values import by_depth, shown_text
@@ -28,11 +29,7 @@ LARGEST_GROUP = 50
 HIGHLIGHT_QUERY = "highlight_query"
 """What says in `highlight` that another query than the body's is marked."""
 
-Places = list[tuple[int, int]]
-"""First and last positions."""
-
-EVERYWHERE: Places = [(0, sys.maxsize)]
-NOWHERE: tuple[bool, Places] = (False, [])
+NOWHERE: tuple[bool, Places] = (False, ())
 
 _OPTIONS = {"type", "number_of_fragments", "pre_tags", "post_tags"}
 
@@ -45,27 +42,12 @@ class Marks:
     after: str
 
 
-Whether = dict[str, bool]
-"""Terms, and whether they are marked: those of a part with the boost 0 count for nothing."""
+Wanted = list[tuple[MarkedLeaf, bool]]
+"""The leaves of a query on one field, in their order, and whether they are marked: those with the boost 0 are not.
 
-
-@dataclass
-class Wanted:
-    """What to mark in a field, in the order of the query: terms, prefixes and phrases.
-
-    Of what names a term the last one decides whether it is marked; a phrase only says where, for terms that nothing
-    else names.
-    """
-
-    parts: list[Whether | tuple[Prefix | Phrase, bool]] = field(default_factory=list)
-
-    def add(self, terms: Iterable[str], counts: bool) -> None:
-        """Add terms, which count or are there in vain."""
-        if not self.parts or not isinstance(self.parts[-1], dict):
-            self.parts.append({})
-        last = self.parts[-1]
-        assert isinstance(last, dict)
-        last.update(dict.fromkeys(terms, counts))
+The last leaf that names a term decides whether the term is marked; a phrase only says where, for terms that nothing
+else names.
+"""
 
 
 class Highlighter:
@@ -176,15 +158,10 @@ def _tag(given: Any) -> str:
 
 def _wanted(query: Query) -> dict[str, Wanted]:
     """What to mark in each field."""
-    fields: defaultdict[str, Wanted] = defaultdict(Wanted)
+    fields: defaultdict[str, Wanted] = defaultdict(list)
     for leaf, boost in leaves(query):
-        match leaf:
-            case Term(name, term):
-                fields[name].add([term], boost != 0)
-            case Bag(name, terms) | Synonym(name, terms) | Terms(name, terms):
-                fields[name].add(terms, boost != 0)
-            case Phrase() | Prefix():
-                fields[leaf.field].parts.append((leaf, boost != 0))
+        if isinstance(leaf, MarkedLeaf):
+            fields[leaf.field].append((leaf, boost != 0))
     return fields
 
 
@@ -195,41 +172,18 @@ def _matching(tokens: Sequence[Token], wanted: Wanted) -> list[bool]:
         matching = zip(_matching(indexed, wanted), tokens, indexed, strict=True)
         return [matches and token.term == its.term for matches, token, its in matching]
     where: dict[str, tuple[bool, Places]] = {}
-    for part in wanted.parts:
-        if isinstance(part, dict):
-            where |= {term: (counts, EVERYWHERE) for term, counts in part.items()}
-            continue
-        query, counts = part
-        if isinstance(query, Prefix):
-            terms = {token.term for token in tokens if token.term.startswith(query.prefix)}
-            where |= dict.fromkeys(terms, (counts, EVERYWHERE))
-        elif places := list(_spans(tokens, query)):
-            for term in set(query.terms):
-                marked, known = where.get(term, (counts, []))
-                where[term] = marked, known if known is EVERYWHERE else known + places
+    for leaf, counts in wanted:
+        for term, places in leaf.places(tokens).items():
+            marked, known = where.get(term, (counts, ()))
+            if places is EVERYWHERE:
+                where[term] = counts, EVERYWHERE
+            elif known is not EVERYWHERE:
+                where[term] = marked, (*known, *places)
     found = [(token.position, *where.get(token.term, NOWHERE)) for token in tokens]
     return [
         counts and any(start <= position <= end for start, end in places)
         for position, counts, places in found
     ]
-
-
-def _spans(tokens: Sequence[Token], phrase: Phrase) -> Iterator[tuple[int, int]]:
-    """First and last position of each place where the terms stand in order, with as many holes as the phrase has."""
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for token in tokens:
-        places[token.term].append(token.position)
-    holes = max(0, phrase.positions[-1] - phrase.positions[0] - len(phrase.positions) + 1)
-    for start in places[phrase.terms[0]]:
-        last, skipped = start, 0
-        for term in phrase.terms[1:]:
-            following = next((place for place in places[term] if place > last), None)
-            if following is None:
-                return
-            skipped += following - last - 1
-            last = following
-        if skipped <= holes:
-            yield start, last
 
 
 def _groups(tokens: Sequence[Token], matching: Sequence[bool]) -> Iterator[tuple[int, int, bool]]:

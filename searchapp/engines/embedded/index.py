@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -16,7 +17,7 @@ from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Highlighter
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.readers import READERS
-from searchapp.engines.embedded.queries.settle import Extents
+from searchapp.engines.embedded.queries.settle import settled
 from searchapp.engines.embedded.refusals import invalid
 from searchapp.engines.embedded.schema import Analyzer, Analyzers
 from searchapp.engines.embedded.scoring import Scorer, finite_scores
@@ -40,9 +41,7 @@ class EmbeddedIndex:
     def __init__(self, reader: IndexReader, analyzers: Analyzers) -> None:
         self._reader = reader
         self._analyzers = analyzers
-        self._bodies = BodyReader(
-            Parser(reader.schema, analyzers, READERS, Extents(reader.fields, reader.count).settled)
-        )
+        self._bodies = BodyReader(Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader)))
         self._scorer = Scorer(reader)
         self.is_closed = False
 

@@ -24,6 +24,9 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 
 LARGEST_INTEGER = 2**31 - 1
 
+LONGEST_TERM = 32_766
+"""Bytes of UTF-8: no index of Lucene has a longer term."""
+
 
 def mapping(value: Any, place: str) -> Mapping[str, Any]:
     """A value that must be an object."""
@@ -161,6 +164,14 @@ def text(value: Any, place: str) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return java_numbers.printed(value, np.float64)
     return raw_text(value, place)
+
+
+def term(value: Any, place: str) -> str:
+    """A text that is searched for as one term, which can't be longer than any term of an index."""
+    given = text(value, place)
+    if len(given) * 3 > LONGEST_TERM and len(given.encode("utf-8", "surrogatepass")) > LONGEST_TERM:
+        raise invalid(f"{place} has more than {LONGEST_TERM:,} bytes")
+    return given
 
 
 def raw_text(value: Any, place: str) -> str:

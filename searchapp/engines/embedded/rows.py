@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.engines.embedded import phrases, similarity
-from searchapp.engines.embedded.queries.nodes import Phrase, Synonym, Term
+from searchapp.engines.embedded import similarity
+from searchapp.engines.embedded.queries.leaves.term import Term
+from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Numbers, Postings
-
-Scored = Term | Synonym | Phrase
-"""The queries that BM25 scores."""
 
 Doubles = NDArray[np.float64]
 
@@ -42,7 +39,7 @@ That takes milliseconds, and the batches after it have next to nothing left to c
 """
 
 MANY_TERMS = 32
-"""One term in so many of a field's is many."""
+"""One term in this many of a field's is many."""
 
 
 class Row(NamedTuple):
@@ -74,19 +71,19 @@ class Rows:
         self._limit = limit
         self._bytes = 0
         self._terms: dict[tuple[str, float], dict[str, Row]] = {}
-        self._others: dict[tuple[Scored, float], Row] = {}
+        self._others: dict[tuple[ScoredLeaf, float], Row] = {}
         self._whole: dict[tuple[str, float], Row] = {}
         self._lock = threading.Lock()
 
-    def row(self, query: Scored, boost: np.float32) -> Row:
-        """The row of a query whose boost is given."""
-        if isinstance(query, Term):
-            return self.of_terms(query.field, [query.term], boost)[0]
-        row = self._others.get((query, float(boost)))
+    def row(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
+        """The row of a leaf whose boost is given."""
+        if isinstance(leaf, Term):
+            return self.of_terms(leaf.field, [leaf.term], boost)[0]
+        row = self._others.get((leaf, float(boost)))
         if row is None:
-            row = self._computed(query, boost)
+            row = self._computed(leaf, boost)
             self._count(row)
-            self._others[query, float(boost)] = row
+            self._others[leaf, float(boost)] = row
         return row
 
     def of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[Row]:
@@ -153,7 +150,7 @@ class Rows:
     def _scored(
         self, field: FieldReader, found: Postings, counts: NDArray[np.int64], boost: np.float32
     ) -> Row:
-        """The scores of the postings of several terms, of which each has so many."""
+        """The scores of the postings of several terms, each of which has its count of them."""
         documents = field.statistics.documents
         different, which = np.unique(counts, return_inverse=True)
         weights = np.array(
@@ -178,10 +175,10 @@ class Rows:
                 self._bytes = 0
             self._bytes += row.bytes
 
-    def _computed(self, query: Scored, boost: np.float32) -> Row:
-        field = self._reader.fields[query.field]
-        found = postings(field, query)
-        weight = field.similarity.weight(boost, idf(field, query))
+    def _computed(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
+        field = self._reader.fields[leaf.field]
+        found = leaf.postings(field)
+        weight = field.similarity.weight(boost, leaf.idf(field))
         scores = similarity.scores(weight, found.frequencies, field.inverses(found.documents))
         return self._row(found.documents, scores, bool(scores.all()))
 
@@ -205,38 +202,3 @@ def _groups(field: FieldReader, terms: Sequence[str]) -> Iterator[list[str]]:
         group.append(term)
         postings_of_group += frequency
     yield group
-
-
-def postings(field: FieldReader, query: Scored) -> Postings:
-    """Where a query matches, and how often."""
-    match query:
-        case Term(_, term):
-            return field.postings(term)
-        case Synonym(_, terms):
-            return _merged([field.postings(term) for term in terms])
-        case Phrase():
-            return phrases.postings(field, query)
-
-
-def document_frequency(field: FieldReader, query: Term | Synonym) -> int:
-    """In how many documents BM25 believes a term to be; of synonyms, the commonest counts."""
-    if isinstance(query, Term):
-        return field.document_frequency(query.term)
-    return max(field.document_frequency(term) for term in query.terms)
-
-
-def idf(field: FieldReader, query: Scored) -> np.float32:
-    """The idf of a query; that of a phrase is the sum of its terms', in double."""
-    documents = field.statistics.documents
-    if isinstance(query, Phrase):
-        parts = (similarity.idf(field.document_frequency(term), documents) for term in query.terms)
-        return np.float32(sum(map(float, parts)))
-    return similarity.idf(document_frequency(field, query), documents)
-
-
-def _merged(found: list[Postings]) -> Postings:
-    documents = reduce(np.union1d, (one.documents for one in found))
-    frequencies = np.zeros(len(documents), np.float32)
-    for one in found:
-        frequencies[np.searchsorted(documents, one.documents)] += one.frequencies
-    return Postings(documents, frequencies)

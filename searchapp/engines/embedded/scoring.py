@@ -1,7 +1,7 @@
 """The scores that a query gives to all documents of an index, in Lucene's arithmetic.
 
-Every query gives a float32 to each document it matches. Sums are made in double and rounded once, so what
-is one sum in Lucene must be one sum here: `queries.rewrite` sees to that.
+Every query gives a float32 to each document it matches. What is one sum in Lucene must be one sum here:
+`queries.rewrite` sees to that.
 """
 
 from __future__ import annotations
@@ -9,49 +9,31 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from searchapp.engines.embedded import functions
+from searchapp.engines.embedded.queries.leaf import Leaf, Mask
+from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
+from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.nodes import (
-    Bag,
-    Between,
     Bool,
     Boost,
     Boosting,
     Constant,
     DisMax,
-    Exists,
     FunctionScore,
-    Ids,
-    MatchAll,
-    MatchNone,
-    OneOf,
-    Phrase,
-    Prefix,
     Query,
-    Synonym,
-    Term,
-    Terms,
-    looks_at_scores,
-    looks_at_values,
-    scored,
+    TermsDisjunction,
 )
+from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
+from searchapp.engines.embedded.queries.walk import looks_at_scores, looks_at_values, scored
 from searchapp.engines.embedded.refusals import beyond_float32
-from searchapp.engines.embedded.rows import NO_ROW, Row, Rows, postings
-from searchapp.engines.embedded.similarity import ONE, Float32s
+from searchapp.engines.embedded.rows import Row, Rows
+from searchapp.engines.embedded.similarity import ONE
 from searchapp.engines.embedded.storage.reader import IndexReader
-
-Mask = NDArray[np.bool_]
-Doubles = NDArray[np.float64]
-
-SCORED = (Term, Synonym, Phrase)
-
-FEW = 256
-"""Postings up to which it is cheaper to sort them than to make a number for every document."""
+from searchapp.engines.embedded.sums import Scores, best, restricted, total, total_of_few
 
 
 @contextmanager
@@ -66,21 +48,6 @@ def finite_scores() -> Iterator[None]:
             yield
     except FloatingPointError as error:
         raise beyond_float32() from error
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """A score for every document, 0 for those that do not match.
-
-    `matching` marks those that do. None stands for "where the score is not 0", which most queries come down
-    to and which then need not be computed. The arrays belong to whoever asked for them.
-    """
-
-    values: Float32s
-    matching: Mask | None = None
-
-    def mask(self) -> Mask:
-        return self.values > 0 if self.matching is None else self.matching
 
 
 class Scorer:
@@ -103,30 +70,31 @@ class Scorer:
         match query:
             case Boost(inner, factor):
                 return self.scores(inner, np.float32(factor) * boost, among)
-            case Term() | Synonym() | Phrase():
-                return self._sum([self._rows.row(query, boost)], [])
-            case Bag(field, terms):
-                return self._sum(self._rows.of_terms(field, terms, boost), [])
+            case TermsDisjunction(field, terms):
+                return total(self._count, self._rows.of_terms(field, terms, boost))
+            case ScoredLeaf():
+                return total(self._count, [self._rows.row(query, boost)])
+            case Leaf():
+                return self._constant(query.mask(self._reader), boost)
             case Bool():
                 return self._bool(query, boost, among)
             case DisMax(queries, tie_breaker):
-                return _best([self.scores(inner, boost, among) for inner in queries], tie_breaker)
+                return best([self.scores(inner, boost, among) for inner in queries], tie_breaker)
             case Boosting():
                 return self._boosting(query, boost, among)
             case FunctionScore():
                 return self._functions(query, boost, among)
-            case MatchAll():
-                return Scores(np.full(self._count, boost), np.ones(self._count, bool))
             case Constant(inner):
                 return self._constant(self.matching(inner, among=among), boost)
-        return self._constant(self.matching(query, among=among), boost)
+            case _:
+                assert_never(query)
 
     def prepare(self, queries: Iterable[Query]) -> None:
         """Compute together what the scores of several queries have in common, before they are asked for."""
         wanted: defaultdict[tuple[str, float], list[str]] = defaultdict(list)
         for query in queries:
             for leaf, boost in scored(query):
-                if isinstance(leaf, Bag):
+                if isinstance(leaf, TermsDisjunction):
                     wanted[leaf.field, boost] += leaf.terms
                 elif isinstance(leaf, Term):
                     wanted[leaf.field, boost].append(leaf.term)
@@ -140,10 +108,12 @@ class Scorer:
         Lucene hands them down to filters too.
         """
         match query:
-            case MatchAll():
-                return np.ones(self._count, bool)
-            case MatchNone():
-                return np.zeros(self._count, bool)
+            case Leaf():
+                return query.mask(self._reader)
+            case TermsDisjunction(field, terms):
+                mask = np.zeros(self._count, bool)
+                mask[self._reader.fields[field].documents_with_terms(terms)] = True
+                return mask
             case Boost(inner, factor):
                 return self.matching(inner, np.float32(factor) * boost, among)
             case Constant(inner) | Boosting(positive=inner):
@@ -156,31 +126,8 @@ class Scorer:
                 return self._any(queries, boost, among)
             case Bool():
                 return self._matching_bool(query, boost, among)
-        return self._marked([self._documents(query)])
-
-    def _documents(self, query: Query) -> NDArray[Any]:
-        """The documents that a query without others inside matches, in any order."""
-        fields = self._reader.fields
-        match query:
-            case Term(field, term):
-                return fields[field].postings(term).documents
-            case Synonym() | Phrase():
-                return postings(fields[query.field], query).documents
-            case Terms(field, terms) | Bag(field, terms):
-                ranks = (fields[field].rank(term) for term in terms)
-                return fields[field].documents_with(rank for rank in ranks if rank is not None)
-            case Prefix(field, prefix):
-                return fields[field].documents_with(fields[field].terms.with_prefix(prefix))
-            case Between(field, low, high):
-                return fields[field].between(low, high)
-            case OneOf(field, numbers):
-                return np.concatenate([fields[field].between(number, number) for number in numbers])
-            case Exists(field):
-                return fields[field].present
-            case Ids(ids):
-                found = (self._reader.document(document_id) for document_id in ids)
-                return np.array([document for document in found if document is not None], np.int32)
-        raise TypeError(query)
+            case _:
+                assert_never(query)
 
     # Bool
 
@@ -190,7 +137,7 @@ class Scorer:
         # It makes a difference which documents come to be scored.
         among = self._matching_bool(query, boost, among)
         scores = self._all_of_bool(query, boost, among)
-        return _restricted(scores, scores.mask() & among)
+        return restricted(scores, scores.mask() & among)
 
     def _all_of_bool(self, query: Bool, boost: np.float32, among: Mask | None) -> Scores:
         scores = self._positive(query, boost, among)
@@ -198,16 +145,16 @@ class Scorer:
             mask = scores.mask()
             for clause in query.filter:
                 mask = mask & self.matching(clause, boost, among)
-            scores = _restricted(scores, mask)
+            scores = restricted(scores, mask)
         for clause in query.must_not:
             scores = self._without(scores, clause, boost, among)
         return scores
 
     def _without(self, scores: Scores, excluded: Query, boost: np.float32, among: Mask | None) -> Scores:
         """The scores without the documents of a query; the arrays given may change."""
-        if not isinstance(excluded, Term | Ids | Terms):
-            return _restricted(scores, scores.mask() & ~self.matching(excluded, boost, among))
-        documents = self._documents(excluded)  # few: cheaper than a mask of all
+        if not isinstance(excluded, Leaf) or not excluded.has_few_documents:
+            return restricted(scores, scores.mask() & ~self.matching(excluded, boost, among))
+        documents = excluded.documents(self._reader)  # cheaper than a mask of all
         scores.values[documents] = 0
         if scores.matching is not None:
             scores.matching[documents] = False
@@ -228,23 +175,19 @@ class Scorer:
             return required
         optional = self._should(query.should, query.minimum, boost, among)
         # Lucene rounds both sides before it adds them.
-        total = (required.values.astype(np.float64) + optional.values).astype(np.float32)
+        values = (required.values.astype(np.float64) + optional.values).astype(np.float32)
         mask = required.mask() & optional.mask() if query.minimum > 0 else required.mask()
-        return _restricted(Scores(total, mask), mask)
+        return restricted(Scores(values, mask), mask)
 
     def _may_match(self, query: Query) -> bool:
         """Whether Lucene finds something to look at for a query: the terms of a part are there, say."""
         match query:
-            case MatchAll():
-                return True
-            case MatchNone():
-                return False
+            case Leaf():
+                return query.may_match(self._reader)
+            case TermsDisjunction(field, terms):
+                return any(Term(field, term).may_match(self._reader) for term in terms)
             case Boost(inner, _) | Constant(inner) | Boosting(positive=inner) | FunctionScore(query=inner):
                 return self._may_match(inner)
-            case Phrase(field, terms):
-                return all(self._may_match(Term(field, term)) for term in terms)
-            case Bag(field, terms):
-                return any(self._may_match(Term(field, term)) for term in terms)
             case DisMax(queries, _):
                 return any(map(self._may_match, queries))
             case Bool():
@@ -253,7 +196,8 @@ class Scorer:
                 return all(map(self._may_match, required)) and (
                     optional >= (query.minimum if required else max(1, query.minimum))
                 )
-        return len(self._documents(query)) > 0
+            case _:
+                assert_never(query)
 
     def _must(self, clauses: Sequence[Query], boost: np.float32, among: Mask | None) -> Scores:
         if not clauses:
@@ -261,12 +205,12 @@ class Scorer:
         every = [self.scores(clause, boost, among) for clause in clauses]
         if len(every) == 1:
             return every[0]
-        total = np.zeros(self._count)
+        sums = np.zeros(self._count)
         mask = np.ones(self._count, bool)
         for scores in every:
-            total += scores.values
+            sums += scores.values
             mask &= scores.mask()
-        return _restricted(Scores(total.astype(np.float32), mask), mask)
+        return restricted(Scores(sums.astype(np.float32), mask), mask)
 
     def _should(
         self, clauses: Sequence[Query], minimum: int, boost: np.float32, among: Mask | None
@@ -274,7 +218,9 @@ class Scorer:
         rows: list[Row] = []
         others: list[Scores] = []
         for clause in clauses:
-            if isinstance(clause, Bag) and minimum <= 1:  # its terms are clauses, see `Bool.spelled_out`
+            if (
+                isinstance(clause, TermsDisjunction) and minimum <= 1
+            ):  # its terms are clauses, see `disjunctions`
                 rows += self._rows.of_terms(clause.field, clause.terms, boost)
                 continue
             found = self._row_or_scores(clause, boost, among)
@@ -282,7 +228,7 @@ class Scorer:
                 rows.append(found)
             else:
                 others.append(found)
-        scores = self._sum(rows, others)
+        scores = total(self._count, rows, others)
         if minimum <= 1:
             return scores
         counts = np.zeros(self._count, np.int32)
@@ -290,42 +236,17 @@ class Scorer:
             counts[row.documents] += 1
         for other in others:
             counts += other.mask()
-        return _restricted(scores, counts >= minimum)
+        return restricted(scores, counts >= minimum)
 
     def _row_or_scores(self, clause: Query, boost: np.float32, among: Mask | None) -> Row | Scores:
         while isinstance(clause, Boost):
             boost, clause = np.float32(clause.boost) * boost, clause.query
-        if isinstance(clause, SCORED):
+        if isinstance(clause, ScoredLeaf):
             return self._rows.row(clause, boost)
-        if not isinstance(clause, Bag):
+        if not isinstance(clause, TermsDisjunction):
             return self.scores(clause, boost, among)
-        rows = [row for row in self._rows.of_terms(clause.field, clause.terms, boost) if len(row.documents)]
-        if len(rows) == 1:
-            return rows[0]
-        if sum(len(row.documents) for row in rows) <= FEW:
-            return _summed(rows)
-        return self._sum(rows, [])
-
-    def _sum(self, rows: Sequence[Row], others: Sequence[Scores]) -> Scores:
-        """The sum of rows and of scores, in double, rounded once."""
-        total: Doubles = np.zeros(self._count)
-        sparse = [row for row in rows if row.dense is None and len(row.documents)]
-        if sparse:
-            documents = np.concatenate([row.documents for row in sparse], dtype=np.intp)
-            weights = np.concatenate([row.scores for row in sparse], dtype=np.float64)
-            total = np.asarray(np.bincount(documents, weights, self._count), np.float64)
-        for row in rows:
-            if row.dense is not None:
-                total += row.dense
-        for other in others:
-            total += other.values
-        values = total.astype(np.float32)
-        if all(row.positive for row in rows) and all(other.matching is None for other in others):
-            return Scores(values)
-        mask = self._marked([row.documents for row in rows])
-        for other in others:
-            mask |= other.mask()
-        return Scores(values, mask)
+        rows = self._rows.of_terms(clause.field, clause.terms, boost)
+        return total_of_few(rows) or total(self._count, [row for row in rows if len(row.documents)])
 
     def _matching_bool(self, query: Bool, boost: np.float32, among: Mask | None) -> Mask:
         mask = np.ones(self._count, bool) if among is None else among.copy()
@@ -377,16 +298,10 @@ class Scorer:
         )
         if query.min_score is not None:
             mask = mask & (values >= np.float32(query.min_score))
-        return _restricted(Scores(values, mask), mask)
+        return restricted(Scores(values, mask), mask)
 
     def _constant(self, mask: Mask, boost: np.float32) -> Scores:
         return Scores(mask * boost, mask)
-
-    def _marked(self, documents: Iterable[NDArray[Any]]) -> Mask:
-        mask = np.zeros(self._count, bool)
-        for some in documents:
-            mask[some] = True
-        return mask
 
 
 def _counts(query: Query) -> bool:
@@ -394,30 +309,3 @@ def _counts(query: Query) -> bool:
     return not (
         isinstance(query, Boost) and query.boost == 0 and query.query in (MatchAll(), Constant(MatchAll()))
     )
-
-
-def _summed(rows: Sequence[Row]) -> Row:
-    """The sum of rows that have few documents, in double, rounded once."""
-    if not rows:
-        return NO_ROW
-    documents, places = np.unique(np.concatenate([row.documents for row in rows]), return_inverse=True)
-    weights = np.concatenate([row.scores for row in rows], dtype=np.float64)
-    scores = np.bincount(places, weights, len(documents)).astype(np.float32)
-    return Row(documents, scores, None, all(row.positive for row in rows))
-
-
-def _restricted(scores: Scores, mask: Mask) -> Scores:
-    """The scores of the documents that the mask leaves."""
-    return Scores(scores.values * mask, mask)
-
-
-def _best(every: Sequence[Scores], tie_breaker: float) -> Scores:
-    """The greatest score plus `tie_breaker` times the sum of the others, as DisjunctionMaxScorer computes it."""
-    best = np.zeros_like(every[0].values)
-    rest = np.zeros(len(best))
-    mask = np.zeros(len(best), bool)
-    for scores in every:
-        rest += np.minimum(best, scores.values)
-        best = np.maximum(best, scores.values)
-        mask |= scores.mask()
-    return Scores((best + rest * float(np.float32(tie_breaker))).astype(np.float32), mask)

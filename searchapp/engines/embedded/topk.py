@@ -7,14 +7,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.engines.embedded.scoring import Scores
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.reader import Numbers
+from searchapp.engines.embedded.sums import Scores
 
 NOT_MATCHING = np.float32(-1)  # no query gives a negative score
 
 SAMPLED = 16
-"""One document in so many is looked at to estimate a score."""
+"""Every SAMPLED-th document is looked at to estimate a score."""
 
 _LARGEST_BITS = np.int64(0x7FFFFFFF)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
+from searchapp.engines.embedded.queries.leaf import Leaf
 from searchapp.engines.embedded.queries.nodes import (
-    Bag,
     Bool,
+    Boost,
     Boosting,
+    Constant,
+    DisMax,
     FunctionScore,
-    Phrase,
     Query,
-    Synonym,
-    inside,
+    TermsDisjunction,
 )
 from searchapp.engines.embedded.refusals import invalid
 
@@ -40,8 +42,14 @@ def _require(count: int) -> None:
 
 def _clauses(query: Query) -> int:
     match query:
-        case Bag(_, terms) | Synonym(_, terms) | Phrase(_, terms):
+        case Leaf():
+            return query.clause_count
+        case TermsDisjunction(_, terms):
             return len(terms)
+        case Boost(inner) | Constant(inner):
+            return _clauses(inner)
+        case DisMax(queries):
+            return _all(queries)
         case Bool():
             _require(len(query))
             once = (*dict.fromkeys(query.must_not), *dict.fromkeys(query.filter))
@@ -54,8 +62,8 @@ def _clauses(query: Query) -> int:
                 if function.filter is not None:
                     require_few(function.filter)
             return _clauses(query.query)
-    within = inside(query)
-    return _all(within) if within else 1
+        case _:
+            assert_never(query)
 
 
 def _all(queries: Iterable[Query]) -> int:

@@ -1,4 +1,4 @@
-"""Queries made of queries, and those that need no field."""
+"""Queries made of queries."""
 
 from __future__ import annotations
 
@@ -7,33 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from searchapp.engines.embedded import parameters
-from searchapp.engines.embedded.queries.fulltext import with_minimum
-from searchapp.engines.embedded.queries.nodes import (
-    Bool,
-    Boost,
-    Boosting,
-    Constant,
-    DisMax,
-    MatchAll,
-    MatchNone,
-    Query,
-    is_nothing,
-)
-from searchapp.engines.embedded.queries.parse import Parser, boosted, required
+from searchapp.engines.embedded.queries.boosts import boosted
+from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
+from searchapp.engines.embedded.queries.leaves.match_none import MatchNone, is_nothing
+from searchapp.engines.embedded.queries.minimum_should_match import with_minimum
+from searchapp.engines.embedded.queries.nodes import Bool, Boost, Boosting, Constant, DisMax, Query
+from searchapp.engines.embedded.queries.parse import Parser, required
 from searchapp.engines.embedded.refusals import invalid, unsupported
 
 _CLAUSES = ("must", "must_not", "should", "filter")
-
-
-def match_all(parser: Parser, content: Any) -> Query:
-    """Every document."""
-    return boosted(MatchAll(), parser.options(content, "match_all", ()), "match_all")
-
-
-def match_none(parser: Parser, content: Any) -> Query:
-    """No document."""
-    parser.options(content, "match_none", ())
-    return MatchNone()
 
 
 def _clauses(parser: Parser, described: Any, name: str) -> tuple[Query, ...]:

@@ -8,19 +8,16 @@ from itertools import accumulate
 from typing import Any
 
 from searchapp.engines.embedded import parameters
-from searchapp.engines.embedded.queries import graph, minimum_should_match
-from searchapp.engines.embedded.queries.nodes import (
-    Bag,
-    Bool,
-    DisMax,
-    MatchAll,
-    MatchNone,
-    Phrase,
-    Query,
-    Synonym,
-)
-from searchapp.engines.embedded.queries.parse import Parser, boosted, multiplied_by, required
-from searchapp.engines.embedded.queries.termlevel import of_value
+from searchapp.engines.embedded.queries import graph
+from searchapp.engines.embedded.queries.boosts import boosted, multiplied_by
+from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
+from searchapp.engines.embedded.queries.leaves.match_none import MatchNone
+from searchapp.engines.embedded.queries.leaves.phrase import Phrase
+from searchapp.engines.embedded.queries.leaves.synonym import Synonym
+from searchapp.engines.embedded.queries.leaves.term import of_value
+from searchapp.engines.embedded.queries.minimum_should_match import with_minimum
+from searchapp.engines.embedded.queries.nodes import Bool, DisMax, Query, TermsDisjunction
+from searchapp.engines.embedded.queries.parse import Parser, required
 from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import Field
 
@@ -70,7 +67,7 @@ class _Matching:
         if self.operator == "or" and self.minimum is None and not field.is_number:
             different = parser.different_terms(self.analyzer, text)
             if different is not None and len(different) > 1:
-                return Bag(field.name, different)
+                return TermsDisjunction(field.name, different)
         positions = parser.terms(self.analyzer, text)
         if not positions:
             return self.zero_terms
@@ -230,11 +227,3 @@ def _zero_terms(given: Mapping[str, Any]) -> Query:
     return _ZERO_TERMS[
         parameters.choice(given.get("zero_terms_query", "none"), tuple(_ZERO_TERMS), "zero_terms_query")
     ]
-
-
-def with_minimum(query: Bool, specification: str | None) -> Bool:
-    """The query with its `minimum_should_match`, if it has one."""
-    if specification is None:
-        return query
-    minimum = minimum_should_match.required(len(query.should), specification)
-    return Bool(query.must, query.must_not, query.should, query.filter, minimum)

@@ -7,16 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from searchapp.engines.embedded import java_numbers, parameters
-from searchapp.engines.embedded.queries.nodes import (
-    Boost,
-    FieldValue,
-    Function,
-    FunctionScore,
-    MatchAll,
-    Query,
-    is_nothing,
-)
-from searchapp.engines.embedded.queries.parse import Parser, boosted, required
+from searchapp.engines.embedded.queries.boosts import boosted
+from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
+from searchapp.engines.embedded.queries.leaves.match_none import is_nothing
+from searchapp.engines.embedded.queries.nodes import Boost, FieldValue, Function, FunctionScore, Query
+from searchapp.engines.embedded.queries.parse import Parser, required
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 
 SCORE_MODES = ("multiply", "sum", "avg", "first", "max", "min")

@@ -9,10 +9,19 @@ import re
 
 import numpy as np
 
+from searchapp.engines.embedded.queries.nodes import Bool
 from searchapp.engines.embedded.refusals import invalid
 
 _TRIMMED = "".join(map(chr, range(0x21)))
 _HALF = 1 << 31
+
+
+def with_minimum(query: Bool, specification: str | None) -> Bool:
+    """The query with its `minimum_should_match`, if it has one."""
+    if specification is None:
+        return query
+    minimum = required(len(query.should), specification)
+    return Bool(query.must, query.must_not, query.should, query.filter, minimum)
 
 
 def required(optional: int, specification: str) -> int:

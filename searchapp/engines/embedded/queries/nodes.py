@@ -1,181 +1,53 @@
 """Lucene's queries as values: what a search body comes down to before it is scored.
 
-Equal queries are equal values, which the rewriting relies on as Lucene's does. Boosts are float32 held in
-floats, multiplied in float32.
+A query is a leaf, of which `leaves` has one in each module, or it is made of other queries: the classes here. These are
+all that there are. What dispatches on them is checked to know each of them, by `assert_never`.
+
+Equal queries are equal values, which the rewriting relies on as Lucene's does. Boosts are float32 held in floats, see
+`boosts`.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from itertools import chain
+from typing import TypeAlias, assert_never
 
-import numpy as np
-
-
-class Query:
-    """Base of all queries."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Term(Query):
-    """A term, scored by BM25."""
-
-    field: str
-    term: str
+from searchapp.engines.embedded.queries.leaf import Leaf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bag(Query):
+class TermsDisjunction:
     """Different terms of one field of which any may match: `Bool(should=...)` of them, in one value.
 
-    Topics consist of little else, and of hundreds of terms: to handle each of them as a query costs more time
-    than to score it.
+    Topics consist of little else, and of hundreds of terms: to handle each term as a query costs more time than to
+    score it. Lucene has no such query: `disjunctions` spells one out.
     """
 
     field: str
     terms: tuple[str, ...]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Bag) and self.field == other.field and set(self.terms) == set(other.terms)
+        return (
+            isinstance(other, TermsDisjunction)
+            and self.field == other.field
+            and set(self.terms) == set(other.terms)
+        )
 
     def __hash__(self) -> int:
         return hash((self.field, len(self.terms)))  # enough to tell most apart, without looking at every term
 
-    def spelled_out(self) -> Bool:
-        return Bool(should=tuple(Term(self.field, term) for term in self.terms))
-
 
 @dataclass(frozen=True, slots=True)
-class Synonym(Query):
-    """Terms on one position, scored as if they were one: frequencies summed, the greatest document frequency."""
-
-    field: str
-    terms: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Phrase(Query):
-    """Terms at relative positions, scored by the number of places where all stand."""
-
-    field: str
-    terms: tuple[str, ...]
-    positions: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MatchAll(Query):
-    """Every document, with the score 1; of a `late` one Elasticsearch finds out when Lucene's query is made."""
-
-    late: bool = dataclass_field(default=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class MatchNone(Query):
-    """No document.
-
-    Elasticsearch sees most such queries as it reads them, and may drop what is around them too. `late` are those of
-    which it finds out when Lucene's query is made.
-    """
-
-    late: bool = False
-
-
-def is_nothing(query: Query) -> bool:
-    """Whether Elasticsearch sees as it reads a query that no document matches."""
-    return isinstance(query, MatchNone) and not query.late
-
-
-@dataclass(frozen=True, slots=True)
-class Terms(Query):
-    """Documents that have one of the terms, with the score 1."""
-
-    field: str
-    terms: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Prefix(Query):
-    """Documents that have a term with the prefix, with the score 1."""
-
-    field: str
-    prefix: str
-
-
-def _signed(numbers: Iterable[float]) -> tuple[tuple[float, float], ...]:
-    """Numbers of which 0.0 and -0.0 differ, as they do to Lucene."""
-    return tuple((number, math.copysign(1, number)) for number in numbers)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Between(Query):
-    """Documents that have a number from `low` to `high`, both included, with the score 1.
-
-    Integers have bounds even where a query names none. `whole` says that all of the field's numbers are. `is_point`
-    marks one integer asked for as such, which Elasticsearch looks up in another way than a range.
-    """
-
-    field: str
-    low: float
-    high: float
-    whole: bool = False
-    is_point: bool = False
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Between) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple[object, ...]:
-        return self.field, self.whole, self.is_point, _signed((self.low, self.high))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OneOf(Query):
-    """Documents that have one of the numbers, with the score 1."""
-
-    field: str
-    numbers: tuple[float, ...]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OneOf) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple[object, ...]:
-        return self.field, _signed(self.numbers)
-
-
-@dataclass(frozen=True, slots=True)
-class Exists(Query):
-    """Documents that have a value in the field, with the score 1."""
-
-    field: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ids(Query):
-    """The documents of these ids, with the score 1."""
-
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Constant(Query):
+class Constant:
     """The documents of a query, all with the score 1."""
 
     query: Query
 
 
 @dataclass(frozen=True, slots=True)
-class Boost(Query):
+class Boost:
     """A query whose scores are multiplied, before its term weights are rounded."""
 
     query: Query
@@ -183,7 +55,7 @@ class Boost(Query):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bool(Query):
+class Bool:
     """Clauses that must, should, must not match; a filter must match without counting.
 
     The order of clauses makes no difference, as in Lucene: two such queries beside each other become one. At
@@ -208,18 +80,6 @@ class Bool(Query):
     def _without_order(self) -> tuple[int, list[Counter[Query]]]:
         return self.minimum, [Counter(clauses) for clauses in self._clauses()]
 
-    def spelled_out(self) -> Bool:
-        """The same query without bags among what should match, where those are no clauses of their own.
-
-        Lucene knows no bags: it lets the clauses of a disjunction inside another one join those of the outer.
-        """
-        if self.minimum > 1 or not any(isinstance(clause, Bag) for clause in self.should):
-            return self
-        should = (
-            clause.spelled_out().should if isinstance(clause, Bag) else (clause,) for clause in self.should
-        )
-        return replace(self, should=tuple(chain.from_iterable(should)))
-
     @property
     def is_pure_disjunction(self) -> bool:
         return not (self.must or self.must_not or self.filter) and self.minimum <= 1
@@ -229,7 +89,7 @@ class Bool(Query):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DisMax(Query):
+class DisMax:
     """The best of several queries, in any order, plus `tie_breaker` times the others."""
 
     queries: tuple[Query, ...]
@@ -247,7 +107,7 @@ class DisMax(Query):
 
 
 @dataclass(frozen=True, slots=True)
-class Boosting(Query):
+class Boosting:
     """The documents of `positive`, those that match `negative` too with `factor` times the score.
 
     `as_written` is `negative` before anything is done to it, as explanations show it.
@@ -284,7 +144,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionScore(Query):
+class FunctionScore:
     """A query whose scores are combined with functions of the document.
 
     `single` says that there is at most one function and that it is for all documents, which Elasticsearch
@@ -300,9 +160,15 @@ class FunctionScore(Query):
     single: bool
 
 
+Query: TypeAlias = Leaf | TermsDisjunction | Constant | Boost | Bool | DisMax | Boosting | FunctionScore
+"""Every query."""
+
+
 def inside(query: Query) -> tuple[Query, ...]:
     """The queries that a query is made of, the filters of its functions included."""
     match query:
+        case Leaf() | TermsDisjunction():
+            return ()
         case Boost(inner, _) | Constant(inner):
             return (inner,)
         case Bool():
@@ -313,69 +179,5 @@ def inside(query: Query) -> tuple[Query, ...]:
             return positive, negative
         case FunctionScore(inner, functions):
             return (inner, *(one.filter for one in functions if one.filter is not None))
-    return ()
-
-
-def looks_at_values(query: Query) -> bool:
-    """Whether scores depend on the values of fields, which not every document need have."""
-    if isinstance(query, Term | Bag):  # most are
-        return False
-    if isinstance(query, FunctionScore) and any(one.value is not None for one in query.functions):
-        return True
-    return any(map(looks_at_values, inside(query)))
-
-
-def looks_at_scores(query: Query) -> bool:
-    """Whether the documents that match depend on their scores."""
-    if isinstance(query, FunctionScore) and query.min_score is not None:
-        return True
-    return any(map(looks_at_scores, inside(query)))
-
-
-def leaves(query: Query, boost: float = 1.0) -> Iterator[tuple[Query, float]]:
-    """The queries inside a query that give it hits, down to terms, and their boosts.
-
-    What must not match is left out, and so is the filter of a function. Elasticsearch rewrites a `function_score` right
-    inside another one before it looks into it, and so finds no prefixes and lists of terms there.
-    """
-    match query:
-        case Boost(inner, factor):
-            yield from leaves(inner, multiplied(factor, boost))
-        case FunctionScore(query=FunctionScore() as inner):
-            for leaf, its_boost in leaves(inner, boost):
-                if not isinstance(leaf, Prefix) and not (isinstance(leaf, Terms) and len(leaf.terms) > 1):
-                    yield leaf, its_boost
-        case Constant(inner) | FunctionScore(query=inner) | Boosting(positive=inner):
-            yield from leaves(inner, boost)
-        case Bool():
-            for inner in (*query.must, *query.should, *query.filter):
-                yield from leaves(inner, boost)
-        case DisMax(queries, _):
-            for inner in queries:
-                yield from leaves(inner, boost)
         case _:
-            yield query, boost
-
-
-def scored(query: Query, boost: float = 1.0) -> Iterator[tuple[Query, float]]:
-    """The queries inside a query whose scores count, down to terms, and their boosts."""
-    match query:
-        case Boost(inner, factor):
-            yield from scored(inner, multiplied(factor, boost))
-        case FunctionScore(query=inner):
-            yield from scored(inner, boost)
-        case Boosting(positive=inner):
-            yield from scored(inner)
-        case Bool():
-            for inner in (*query.must, *query.should):
-                yield from scored(inner, boost)
-        case DisMax(queries, _):
-            for inner in queries:
-                yield from scored(inner, boost)
-        case _:
-            yield query, boost
-
-
-def multiplied(first: float, second: float) -> float:
-    """The product of two boosts, in float32."""
-    return float(np.float32(first) * np.float32(second))
+            assert_never(query)

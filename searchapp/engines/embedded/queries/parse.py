@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from searchapp.engines.embedded import parameters
 from searchapp.engines.embedded.queries.clauses import require_few
-from searchapp.engines.embedded.queries.nodes import Boost, MatchNone, Query
+from searchapp.engines.embedded.queries.nodes import Query
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.schema import Analyzers, Field, Schema
 
@@ -132,7 +132,7 @@ class Parser:
         """The parameters of a query, all of which must be known."""
         given = parameters.mapping(content, f"the query `{name}`")
         known_only(given, {*known, "boost"}, f"the query `{name}`")
-        boosted(NONE, given, name)  # refused even where nothing matches
+        parameters.boost(given.get("boost", 1), f"the query `{name}`")  # refused even where nothing matches
         return given
 
     def on_field(
@@ -145,23 +145,8 @@ class Parser:
         return field, self.options(given, name, {*known, value})
 
 
-def boosted(query: Query, given: Mapping[str, Any], name: str) -> Query:
-    """The query with the boost among its parameters."""
-    return multiplied_by(query, parameters.boost(given.get("boost", 1), f"the query `{name}`"))
-
-
-def multiplied_by(query: Query, boost: float) -> Query:
-    """The query with a boost."""
-    if boost == 1 or isinstance(query, MatchNone):
-        return query
-    return Boost(query, parameters.finite(boost, "the boost of a query"))
-
-
 def required(given: Mapping[str, Any], parameter: str, name: str) -> Any:
     """A parameter that a query must have."""
     if given.get(parameter) is None:
         raise invalid(f"the query `{name}` lacks `{parameter}`")
     return given[parameter]
-
-
-NONE = MatchNone()

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from searchapp.engines.embedded.queries import compound, fulltext, termlevel
+from searchapp.engines.embedded.queries import compound, fulltext
 from searchapp.engines.embedded.queries.function_score import function_score
+from searchapp.engines.embedded.queries.leaves import (
+    exists,
+    ids,
+    match_all,
+    match_none,
+    number_range,
+    prefix,
+    term,
+    term_in_set,
+)
 from searchapp.engines.embedded.queries.parse import Reader
 
 READERS: Mapping[str, Reader] = {
@@ -13,16 +23,16 @@ READERS: Mapping[str, Reader] = {
     "boosting": compound.boosting,
     "constant_score": compound.constant_score,
     "dis_max": compound.dis_max,
-    "exists": termlevel.exists,
+    "exists": exists.read,
     "function_score": function_score,
-    "ids": termlevel.ids,
+    "ids": ids.read,
     "match": fulltext.match,
-    "match_all": compound.match_all,
-    "match_none": compound.match_none,
+    "match_all": match_all.read,
+    "match_none": match_none.read,
     "match_phrase": fulltext.match_phrase,
     "multi_match": fulltext.multi_match,
-    "prefix": termlevel.prefix,
-    "range": termlevel.range_,
-    "term": termlevel.term,
-    "terms": termlevel.terms,
+    "prefix": prefix.read,
+    "range": number_range.read,
+    "term": term.read,
+    "terms": term_in_set.read,
 }

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import assert_never
 
 import numpy as np
 
+from searchapp.engines.embedded.queries.boosts import product
+from searchapp.engines.embedded.queries.disjunctions import spelled_out
+from searchapp.engines.embedded.queries.leaf import Leaf
+from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
+from searchapp.engines.embedded.queries.leaves.match_none import MatchNone
+from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.nodes import (
-    Bag,
     Bool,
     Boost,
     Boosting,
     Constant,
     DisMax,
     FunctionScore,
-    MatchAll,
-    MatchNone,
-    Phrase,
     Query,
-    Synonym,
-    Term,
-    multiplied,
+    TermsDisjunction,
 )
 
 NONE = MatchNone()
@@ -38,10 +39,10 @@ def rewrite(query: Query) -> Query:
     What is inside is rewritten first and stays so: the rules only move clauses that are simple already.
     """
     match query:
-        case Term() | Bag():
+        case Leaf():
+            return query.rewritten()
+        case TermsDisjunction():
             return query
-        case MatchNone():
-            return NONE
         case Bool():
             return _bool(query)
         case Boost():
@@ -50,10 +51,6 @@ def rewrite(query: Query) -> Query:
             return _constant(inner)
         case DisMax(queries, tie_breaker):
             return _dis_max(tuple(map(rewrite, queries)), tie_breaker)
-        case Synonym(field, (term,)) | Phrase(field, (term,)):
-            return Term(field, term)
-        case Phrase(field, terms, (first, *_) as positions) if first:
-            return Phrase(field, terms, tuple(position - first for position in positions))
         case Boosting(positive, negative):
             return replace(query, positive=rewrite(positive), negative=rewrite(negative))
         case FunctionScore(query=inner):
@@ -62,7 +59,8 @@ def rewrite(query: Query) -> Query:
                 for one in query.functions
             )
             return replace(query, query=rewrite(inner), functions=functions)
-    return query
+        case _:
+            assert_never(query)
 
 
 def _boost(query: Boost) -> Query:
@@ -72,7 +70,7 @@ def _boost(query: Boost) -> Query:
         return constant if isinstance(constant, MatchNone) else Boost(constant, 0.0)
     inner, boost = rewrite(outer.query), outer.boost
     if isinstance(inner, Boost):
-        boost = multiplied(boost, inner.boost)
+        boost = product(boost, inner.boost)
         inner = inner.query
     elif isinstance(inner, MatchNone) or boost == 1:
         return inner
@@ -92,7 +90,7 @@ def _outermost(query: Boost) -> Boost:
         if clause is None:
             break
         if isinstance(clause, Boost):
-            query = Boost(clause.query, multiplied(query.boost, clause.boost))
+            query = Boost(clause.query, product(query.boost, clause.boost))
         else:
             query = Boost(clause, query.boost)
     return query
@@ -270,13 +268,13 @@ def _must_match_all(query: Bool) -> Query:
 
 
 def _nested_should(query: Bool) -> Query:
-    if query.minimum > 1 or not any(isinstance(clause, Bool | Bag) for clause in query.should):
+    if query.minimum > 1 or not any(isinstance(clause, Bool | TermsDisjunction) for clause in query.should):
         return query
     if _keep_their_terms(query):
         return query
     should: list[Query] = []
     for clause in query.should:
-        inner = clause.spelled_out() if isinstance(clause, Bag) else clause
+        inner = spelled_out(clause) if isinstance(clause, TermsDisjunction) else clause
         if isinstance(inner, Bool) and inner.is_pure_disjunction:
             should += inner.should
         else:
@@ -285,9 +283,9 @@ def _nested_should(query: Bool) -> Query:
 
 
 def _keep_their_terms(query: Bool) -> bool:
-    """Whether no rule would do anything to the terms of the bags that should match, were they clauses.
+    """Whether no rule would do anything to the terms of the disjunctions that should match, were these clauses.
 
-    Such bags stay as they are; whoever reads them takes their terms for clauses of the outer query.
+    Such disjunctions stay as they are; whoever reads them takes their terms for clauses of the outer query.
     """
     if query.minimum or query.filter:
         return False
@@ -296,7 +294,7 @@ def _keep_their_terms(query: Bool) -> bool:
         if isinstance(clause, Bool):
             return False
         inner = clause.query if isinstance(clause, Boost) and isinstance(clause.query, Term) else clause
-        if isinstance(inner, Bag | Term):
+        if isinstance(inner, TermsDisjunction | Term):
             fields.append(inner.field)
     return len(set(fields)) == len(fields)
 
@@ -339,7 +337,7 @@ def _only_must(query: Bool) -> Query:
     if query.should or len(query.must) != 1:
         return query
     (inner,) = query.must
-    inner = inner.spelled_out() if isinstance(inner, Bag) else inner
+    inner = spelled_out(inner) if isinstance(inner, TermsDisjunction) else inner
     if not isinstance(inner, Bool) or len(inner.should) != len(inner):
         return query
     return replace(query, must=(), should=inner.should, minimum=max(1, inner.minimum))

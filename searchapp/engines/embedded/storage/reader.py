@@ -104,6 +104,10 @@ class FieldReader:
         pieces = [self._documents[self._part(rank)] for rank in ranks]
         return np.concatenate(pieces) if pieces else np.empty(0, np.int32)
 
+    def documents_with_terms(self, terms: Iterable[str]) -> Numbers:
+        """The documents that have one of the terms, as `documents_with`."""
+        return self.documents_with(rank for rank in map(self.rank, terms) if rank is not None)
+
     def postings(self, term: str) -> Postings:
         rank = self.rank(term)
         if rank is None:
@@ -249,6 +253,10 @@ class IndexReader:
     def ranks(self) -> Numbers:
         """Each document's place in the bytewise order of ids, by which equal scores are ordered."""
         return self._ranks.all()
+
+    def in_all(self, field: str) -> bool:
+        """Whether all documents have a value in a field."""
+        return self.fields[field].statistics.documents == self.count
 
     def document(self, document_id: str) -> int | None:
         """The number of the document with an id."""

@@ -1,0 +1,41 @@
+"""Every document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchapp.engines.embedded.queries.boosts import boosted
+from searchapp.engines.embedded.queries.leaf import Leaf, Mask
+from searchapp.engines.embedded.queries.nodes import Query
+from searchapp.engines.embedded.queries.parse import Parser
+from searchapp.engines.embedded.schema import Schema
+from searchapp.engines.embedded.storage.reader import IndexReader
+
+
+@dataclass(frozen=True, slots=True)
+class MatchAll(Leaf):
+    """Every document, with the score 1; of a `late` one Elasticsearch finds out when Lucene's query is made."""
+
+    late: bool = dataclass_field(default=False, compare=False)
+
+    def documents(self, reader: IndexReader) -> NDArray[Any]:
+        return np.arange(reader.count, dtype=np.int32)
+
+    def mask(self, reader: IndexReader) -> Mask:
+        return np.ones(reader.count, bool)
+
+    def may_match(self, reader: IndexReader) -> bool:  # noqa: ARG002
+        return True
+
+    def described(self, schema: Schema) -> str:  # noqa: ARG002
+        return "*:*"
+
+
+def read(parser: Parser, content: Any) -> Query:
+    """Every document."""
+    return boosted(MatchAll(), parser.options(content, "match_all", ()), "match_all")

@@ -1,0 +1,73 @@
+"""A term, or a number as one: what stands in a field exactly as it is indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from searchapp.engines.base import Explanation
+from searchapp.engines.embedded import parameters
+from searchapp.engines.embedded.queries.boosts import boosted
+from searchapp.engines.embedded.queries.leaf import EVERYWHERE, Places
+from searchapp.engines.embedded.queries.leaves import number_range
+from searchapp.engines.embedded.queries.leaves.match_none import MatchNone
+from searchapp.engines.embedded.queries.nodes import Query
+from searchapp.engines.embedded.queries.parse import Parser, required
+from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf, explained_idf_of, frequency_of, idf_of
+from searchapp.engines.embedded.refusals import invalid
+from searchapp.engines.embedded.schema import Field, Schema
+from searchapp.engines.embedded.storage.reader import FieldReader, Postings
+from searchapp.model import Token
+
+
+@dataclass(frozen=True, slots=True)
+class Term(ScoredLeaf):
+    """A term, scored by BM25."""
+
+    has_few_documents: ClassVar[bool] = True
+
+    term: str
+
+    def postings(self, field: FieldReader) -> Postings:
+        return field.postings(self.term)
+
+    def idf(self, field: FieldReader) -> np.float32:
+        return idf_of(field.document_frequency(self.term), field)
+
+    def frequency(self, field: FieldReader, document: int) -> float:
+        return frequency_of(self.term, field, document)
+
+    def explained_idf(self, field: FieldReader) -> Explanation:
+        return explained_idf_of(field.document_frequency(self.term), field)
+
+    def described_frequency(self, frequency: np.float32) -> str:  # noqa: ARG002
+        return "freq, occurrences of term within document"
+
+    def described(self, schema: Schema) -> str:  # noqa: ARG002
+        return f"{self.field}:{self.term}"
+
+    def places(self, tokens: Sequence[Token]) -> Mapping[str, Places]:  # noqa: ARG002
+        return {self.term: EVERYWHERE}
+
+
+def of_value(field: Field, value: Any) -> Query:
+    """The documents that have a value, which may be a number, exactly as it is indexed."""
+    if field.is_number:
+        return number_range.of_number(field, value)
+    return Term(field.name, parameters.term(value, f"the term for {field.name}"))
+
+
+def read(parser: Parser, content: Any) -> Query:
+    """A term as it is indexed, or a number."""
+    name, given = parser.on_field(content, "term", "value", ("term",))
+    # `term` is an older name of `value`; of two the one that was written last counts.
+    values = [value for key, value in given.items() if key in ("value", "term")]
+    value = required({"value": values[-1]} if values else {}, "value", "term")
+    if isinstance(value, list | tuple | Mapping):
+        raise invalid(f"the query `term` on {name} needs one value, not {value!r}")
+    parameters.term(value, f"the term for {name}")
+    field = parser.field(name)
+    return MatchNone() if field is None else boosted(of_value(field, value), given, "term")
