@@ -85,11 +85,11 @@ class BodyReader:
         """Read a search body.
 
         Raises:
-            EngineRefused: it makes no sense, or has something that the embedded engine does not support.
+            EngineRefused: the body makes no sense, or has something that the embedded engine does not support.
         """
         query = self._parser.read(body["query"]) if "query" in body else MatchAll()
         frame = self._frame(body)
-        # That of one field is refused where the fields are read.
+        # The `highlight_query` of one field is refused where the fields are read.
         marked = frame.highlight.get(HIGHLIGHT_QUERY) if isinstance(frame.highlight, Mapping) else None
         return Request(rewrite(query), query if marked is None else self._parser.query(marked), frame)
 

@@ -1,6 +1,6 @@
 """How a score came about, in the structure, the words and the numbers of Elasticsearch.
 
-Lucene explains the query that it scores, that is the rewritten one. Numbers are those of its JSON: see
+Lucene explains the query that it scores, that is the rewritten one. The numbers are those of Elasticsearch's JSON: see
 `explanations`.
 """
 

@@ -1,6 +1,6 @@
 """How the scores of `function_score` and of `boosting` came about.
 
-What Elasticsearch explains of a function it computes again, in float32, while the score itself is in double
+Elasticsearch computes the values that it explains of a function again, in float32, while the score itself is in double
 up to its end: the two may differ in the last digit, and so they do here.
 """
 

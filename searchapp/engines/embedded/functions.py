@@ -1,6 +1,6 @@
 """The functions of `function_score`, as `org.elasticsearch.common.lucene.search.function` computes them.
 
-All of it is in double; the combination with the query's score is rounded to float32.
+The functions are computed in double; the combination with the query's score is rounded to float32.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def combined(
 ) -> Float32s:
     """The final scores of documents whose scores so far are given.
 
-    `applies` tells for each function which of the documents it is for; None is all of them.
+    `applies` tells for each function which of the documents it is for; None stands for all documents.
 
     Raises:
         EngineRefused: a document has no value in the field of a function, or comes to a negative or infinite score.
@@ -117,7 +117,7 @@ def mode(query: FunctionScore, every: Sequence[Doubles], masks: Sequence[NDArray
 def value(
     reader: IndexReader, function: Function, documents: Places, where: NDArray[np.bool_] | None
 ) -> Doubles:
-    """What a function gives for each document; 1 for those that it is not for."""
+    """What a function gives for each document; 1 for documents that the function is not for."""
     values = np.ones(len(documents))
     if function.value is not None:
         chosen = documents if where is None else documents[where]

@@ -43,7 +43,7 @@ class Marks:
 
 
 Wanted = list[tuple[MarkedLeaf, bool]]
-"""The leaves of a query on one field, in their order, and whether they are marked: those with the boost 0 are not.
+"""The leaves of a query on one field, in their order, and whether they are marked: leaves with the boost 0 are not.
 
 The last leaf that names a term decides whether the term is marked; a phrase only says where, for terms that nothing
 else names.
@@ -66,7 +66,7 @@ class Highlighter:
         """Read the `highlight` of a search body, all but what it marks, which is `query`.
 
         Raises:
-            EngineRefused: it asks for another highlighter, for fragments, or for something else.
+            EngineRefused: `highlight` asks for another highlighter, for fragments, or for something else.
         """
         described = parameters.mapping(described, "`highlight`")
         known_only(described, {*_OPTIONS, HIGHLIGHT_QUERY, "fields", "require_field_match"}, "`highlight`")
@@ -166,7 +166,7 @@ def _wanted(query: Query) -> dict[str, Wanted]:
 
 
 def _matching(tokens: Sequence[Token], wanted: Wanted) -> list[bool]:
-    """Whether each token is to be marked; those with half of a character are none of the index's terms."""
+    """Whether each token is to be marked; tokens with half of a character are none of the index's terms."""
     if has_halves(token.term for token in tokens):
         indexed = [replace(token, term=whole(token.term)) for token in tokens]
         matching = zip(_matching(indexed, wanted), tokens, indexed, strict=True)

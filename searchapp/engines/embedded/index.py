@@ -36,7 +36,7 @@ Answer = tuple[Numbers, Float32s]
 
 
 class EmbeddedIndex:
-    """An `Index` whose files this process has open: it answers from them even after a newer version serves."""
+    """An `Index` whose files this process has open, from which it answers even after a newer version serves."""
 
     def __init__(self, reader: IndexReader, analyzers: Analyzers) -> None:
         self._reader = reader
@@ -61,21 +61,22 @@ class EmbeddedIndex:
 
     def _answers(self, bodies: Sequence[Body]) -> list[Answer]:
         """The best documents of each body of a batch, whose topics are computed together."""
-        with self._damage_told():
+        with self._damage_reported():
             requests = []
             for place, body in enumerate(bodies):
-                with _told_of(place):
+                with _named_by(place):
                     requests.append(self._bodies.read(body))
-            with suppress(EngineRefused), finite_scores():  # by whichever body it is, that one will say so
+            # The body that is refused is refused again when it is answered, by its place.
+            with suppress(EngineRefused), finite_scores():
                 self._scorer.prepare(request.query for request in requests)
             answers = []
             for place, request in enumerate(requests):
-                with _told_of(place):
+                with _named_by(place):
                     answers.append(self._best(request))
             return answers
 
     def find(self, body: Body) -> list[Found]:
-        with self._damage_told(), finite_scores():
+        with self._damage_reported(), finite_scores():
             request = self._bodies.read(body)
             frame = request.frame
             schema, query = self._reader.schema, request.query
@@ -105,7 +106,7 @@ class EmbeddedIndex:
 
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
         fields = {name: field for name, field in self._reader.fields.items() if not field.field.is_number}
-        with self._damage_told():
+        with self._damage_reported():
             return {
                 name: {term: fields[name].document_frequency(term) if name in fields else 0 for term in some}
                 for name, some in terms.items()
@@ -142,8 +143,8 @@ class EmbeddedIndex:
         return Hits(self._reader.ids_of(documents), scores.tolist())
 
     @contextmanager
-    def _damage_told(self) -> Iterator[None]:
-        """Tell an altered file as such: what is read from it makes little sense, but must not end in a traceback."""
+    def _damage_reported(self) -> Iterator[None]:
+        """Report an altered file as such: what it yields makes little sense, but must not end in a traceback."""
         try:
             yield
         except (IndexError, TypeError, ValueError, OverflowError, MemoryError, sqlite3.Error):
@@ -153,7 +154,7 @@ class EmbeddedIndex:
 
 
 @contextmanager
-def _told_of(place: int) -> Iterator[None]:
+def _named_by(place: int) -> Iterator[None]:
     """Name the body of a batch that is refused."""
     try:
         with finite_scores():

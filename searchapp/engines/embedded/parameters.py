@@ -1,6 +1,6 @@
 """Values of the DSL, checked one by one.
 
-JSON comes to Elasticsearch as tokens, and each parameter says as what it reads its token: as a float, an integer,
+JSON comes to Elasticsearch as tokens, and the parameter decides what its token is read as: as a float, an integer,
 a boolean, as the text that stands in the JSON, or as an object of Java that is printed later on. `5`, `"5"` and
 `"5.0"` are the same to some and not to others.
 """
@@ -84,7 +84,7 @@ def finite(given: float, place: str) -> float:
 
 
 def no_nan(given: float, place: str) -> float:
-    """The number, which Elasticsearch also takes if it is none."""
+    """The number, which must not be NaN here; Elasticsearch takes NaN too."""
     if math.isnan(given):
         raise unsupported(f"NaN as {place}")
     return given

@@ -30,12 +30,12 @@ Adding two arrays of numbers takes half a nanosecond an element, adding at given
 CACHE_BYTES = 256 << 20
 
 TOGETHER = 1 << 21
-"""Postings that are scored at a time, which bounds the memory that it takes."""
+"""Postings that are scored at a time, which bounds the memory that the scoring takes."""
 
 WHOLE = 1 << 19
 """A field with no more postings may be scored whole, once a batch of topics needs many of its terms.
 
-That takes milliseconds, and the batches after it have next to nothing left to compute.
+Scoring a field whole takes milliseconds, and the batches after that have next to nothing left to compute.
 """
 
 MANY_TERMS = 32
@@ -150,7 +150,7 @@ class Rows:
     def _scored(
         self, field: FieldReader, found: Postings, counts: NDArray[np.int64], boost: np.float32
     ) -> Row:
-        """The scores of the postings of several terms, each of which has its count of them."""
+        """The scores of the postings of several terms; `counts` are the postings of each term."""
         documents = field.statistics.documents
         different, which = np.unique(counts, return_inverse=True)
         weights = np.array(

@@ -107,7 +107,7 @@ class Schema:
         """Read a create-index body.
 
         Raises:
-            EngineRefused: it has something that the embedded engine does not support, or that makes no sense.
+            EngineRefused: the body has something that the embedded engine does not support, or that makes no sense.
         """
         known_only(mapping, {"settings", "mappings"}, "a mapping")
         try:

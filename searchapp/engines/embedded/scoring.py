@@ -61,8 +61,8 @@ class Scorer:
     def scores(self, query: Query, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
         """The scores of a rewritten query whose own boost is multiplied by `boost`.
 
-        `among` marks the documents that count, None all of them: scores of others are not looked at and may be wrong,
-        and values that they lack are not missed.
+        `among` marks the documents that count, None all documents: scores of other documents are not looked at and may
+        be wrong, and values that they lack are not missed.
 
         Raises:
             EngineRefused: the scores of some document can't be computed.
@@ -105,7 +105,7 @@ class Scorer:
         """The documents that a rewritten query matches, whatever their scores; `among` is as in `scores`.
 
         Only a `min_score` looks at scores. The boosts outside count for it, even where they count for nothing else:
-        Lucene hands them down to filters too.
+        Lucene hands boosts down to filters too.
         """
         match query:
             case Leaf():
@@ -168,7 +168,7 @@ class Scorer:
             return Scores(self._should(query.should, 0, boost, among).values, np.ones(self._count, bool))
         if query.minimum and query.must:
             found = [clause for clause in query.should if self._may_match(clause)]
-            if len(found) == query.minimum:  # then all of them are required, and it is one sum to Lucene
+            if len(found) == query.minimum:  # all required then, which is one sum to Lucene
                 return self._must((*query.must, *found), boost, among)
         required = self._must(query.must, boost, among)
         if not query.should:

@@ -55,8 +55,8 @@ def idf(documents_with_term: int, documents: int) -> np.float32:
 class FieldStatistics:
     """What BM25 needs to know of a field.
 
-    `documents` have at least one token in it; `tokens` is the number of all its tokens, those stacked on one
-    position included.
+    `documents` have at least one token in the field; `tokens` is the number of all its tokens, stacked tokens
+    included.
     """
 
     documents: int

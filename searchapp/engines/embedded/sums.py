@@ -24,7 +24,7 @@ FEW = 256
 class Scores:
     """A score for every document, 0 for those that do not match.
 
-    `matching` marks those that do. None stands for "where the score is not 0", which most queries come down
+    `matching` marks the documents that match. None stands for "where the score is not 0", which most queries come down
     to and which then need not be computed. The arrays belong to the caller who asked for the scores.
     """
 

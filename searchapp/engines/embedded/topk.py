@@ -42,7 +42,7 @@ def _promising(values: Float32s, size: int) -> NDArray[np.intp] | None:
     """A few more documents than the best `size`, all of them matching; None when a sample does not tell them.
 
     The score that about one and a half times `size` documents reach is estimated from every sixteenth document.
-    Whether enough do reach it is counted, so that the estimate decides on the time only.
+    Whether enough documents reach the score is counted, so that the estimate decides on the time only.
     """
     sample = values[::SAMPLED]
     expected = size / SAMPLED

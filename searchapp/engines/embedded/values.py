@@ -17,7 +17,7 @@ from searchapp.engines.embedded import java_numbers
 from searchapp.engines.embedded.schema import FLOATS, INTEGERS, Field
 
 MOST_PLACES = 19
-"""Decimals of a text for a field of type long; with more of them it is 0 to Elasticsearch, whatever it says."""
+"""Decimals of a text for a field of type long; a text with more is 0 to Elasticsearch, whatever its digits."""
 
 
 def flat(value: Any) -> Iterator[Any]:
@@ -44,8 +44,8 @@ def indexed_text(value: Any, field: Field) -> str:
     """A value as a text or keyword field takes it.
 
     Raises:
-        TypeError: it is an object, or a number that JSON does not have.
-        OverflowError: it is a number with too many digits.
+        TypeError: the value is an object, or a number that JSON does not have.
+        OverflowError: the value is a number with too many digits.
     """
     if isinstance(value, str):
         return value
@@ -67,8 +67,8 @@ def number(value: Any, field: Field) -> Any:
     """A value of a field of numbers as it is kept: an int, or a float of the field's precision; None for no value.
 
     Raises:
-        TypeError: it is no number.
-        OverflowError: it does not fit the field's type.
+        TypeError: the value is no number.
+        OverflowError: the value does not fit the field's type.
     """
     if value == "":
         return None

@@ -30,7 +30,7 @@ def require_few(query: Query) -> None:
     """Refuse a query, as it was written, that has more clauses than a server allows.
 
     Raises:
-        EngineRefused: it has too many.
+        EngineRefused: the query has too many.
     """
     _require(_clauses(query))
 

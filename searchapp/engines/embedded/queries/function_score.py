@@ -29,7 +29,7 @@ def function_score(parser: Parser, content: Any) -> Query:
     given = parser.options(content, "function_score", known)
     given = {
         name: value for name, value in given.items() if value is not None
-    }  # null is as if it were not there
+    }  # null is as if the parameter were not there
     query = parser.query(given["query"]) if "query" in given else MatchAll()
     own = [name for name in _FUNCTION if name in given]
     if len(own) + ("functions" in given) > 1:
@@ -99,7 +99,7 @@ def _finite(given: float, place: str) -> float:
 
 
 def _filter(parser: Parser, described: Any) -> Query | None:
-    """None for all documents: Elasticsearch forgets `match_all` and what it turns into that before it searches."""
+    """None for all documents: Elasticsearch drops `match_all`, and a query that comes to it, before the search."""
     query = parser.query(described)
     everything = query.query if isinstance(query, Boost) else query
     if isinstance(everything, MatchAll) and next(iter(described)) in ("match_all", "bool"):

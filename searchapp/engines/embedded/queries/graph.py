@@ -1,7 +1,7 @@
 """What a text means whose tokens make a graph: "united states", say, with "usa" laid over both words.
 
 Lucene makes a query of each part of the text between two places that no token reaches over, as its
-`GraphTokenStreamFiniteStrings` finds them.
+`GraphTokenStreamFiniteStrings` finds these places.
 """
 
 from __future__ import annotations

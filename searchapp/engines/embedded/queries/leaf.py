@@ -31,7 +31,7 @@ EVERYWHERE: Places = ((0, sys.maxsize),)
 
 
 class Leaf:
-    """A query without others inside; each document it matches has the same score, unless it is a `ScoredLeaf`.
+    """A query without others inside, which gives the same score to each document it matches; a `ScoredLeaf` does not.
 
     Equal leaves are equal values. The class is abstract by its methods and not by its metaclass, which would make each
     `isinstance` of a clause slower, and a topic has hundreds of clauses.
@@ -43,26 +43,26 @@ class Leaf:
     """Whether no document matches, whatever the index holds."""
 
     has_few_documents: ClassVar[bool] = False
-    """Whether it is cheaper, as a rule, to go through its documents than through all of the index."""
+    """Whether it is cheaper, as a rule, to go through the leaf's documents than through all of the index."""
 
     @property
     def clause_count(self) -> int:
-        """How many clauses Elasticsearch counts it as."""
+        """How many clauses Elasticsearch counts the leaf as."""
         return 1
 
     @property
     def is_multi_term(self) -> bool:
-        """Whether Lucene first has to look for the terms that it stands for (`MultiTermQuery`)."""
+        """Whether Lucene first has to look for the terms that the leaf stands for (`MultiTermQuery`)."""
         return False
 
     # Simplifying
 
     def settled(self, reader: IndexReader) -> Leaf:  # noqa: ARG002
-        """The leaf that Lucene makes of it once it knows the index: see `settle`."""
+        """The leaf that Lucene makes of this one once the index is known: see `settle`."""
         return self
 
     def rewritten(self) -> Leaf:
-        """The leaf that Lucene scores in its place: see `rewrite`."""
+        """The leaf that Lucene scores in the place of this one: see `rewrite`."""
         return self
 
     # Matching

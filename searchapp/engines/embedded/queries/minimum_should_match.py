@@ -1,6 +1,6 @@
 """How many of the optional clauses must match: `2`, `-1`, `75%`, `-25%`, `2<75%`, `2<-25% 9<-3`.
 
-As `org.elasticsearch.common.lucene.search.Queries.calculateMinShouldMatch` reads it.
+As `org.elasticsearch.common.lucene.search.Queries.calculateMinShouldMatch` reads the parameter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _HALF = 1 << 31
 
 
 def with_minimum(query: Bool, specification: str | None) -> Bool:
-    """The query with its `minimum_should_match`, if it has one."""
+    """The query with a `minimum_should_match`, if one is specified."""
     if specification is None:
         return query
     minimum = required(len(query.should), specification)
@@ -25,13 +25,13 @@ def with_minimum(query: Bool, specification: str | None) -> Bool:
 
 
 def required(optional: int, specification: str) -> int:
-    """The number of `optional` clauses that must match; it may be more than there are.
+    """The number of `optional` clauses that must match, which may be more than there are.
 
     >>> [required(5, text) for text in ("2", "-1", "75%", "-25%", "5<50%", "2<-25% 4<-3", "9")]
     [2, 4, 3, 4, 5, 2, 9]
 
     Raises:
-        EngineRefused: it is no number, percentage or condition.
+        EngineRefused: the specification is no number, percentage or condition.
     """
     text = specification.strip(_TRIMMED)
     if "<" not in text:

@@ -1,7 +1,8 @@
 """Lucene's queries as values: what a search body comes down to before it is scored.
 
-A query is a leaf, of which `leaves` has one in each module, or it is made of other queries: the classes here. These are
-all that there are. What dispatches on them is checked to know each of them, by `assert_never`.
+A query is a leaf, of which `leaves` has one in each module, or it is of one of the classes here, which hold other
+queries. There is no other kind: where code does something else for each kind, `assert_never` lets mypy check that none
+is forgotten.
 
 Equal queries are equal values, which the rewriting relies on as Lucene's does. Boosts are float32 held in floats, see
 `boosts`.
@@ -110,7 +111,7 @@ class DisMax:
 class Boosting:
     """The documents of `positive`, those that match `negative` too with `factor` times the score.
 
-    `as_written` is `negative` before anything is done to it, as explanations show it.
+    `as_written` is `negative` as the search body has it, which explanations show.
     """
 
     positive: Query
@@ -147,8 +148,8 @@ class Function:
 class FunctionScore:
     """A query whose scores are combined with functions of the document.
 
-    `single` says that there is at most one function and that it is for all documents, which Elasticsearch
-    explains differently.
+    `single` says that there is at most one function and that the function is for all documents, which
+    Elasticsearch explains differently.
     """
 
     query: Query

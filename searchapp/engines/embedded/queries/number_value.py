@@ -25,7 +25,8 @@ LONG = 64
 class NumberValue:
     """A value of a query on a field of numbers: the double that it comes to, and what it is printed as.
 
-    `exact` is its integer if it comes as one of at most 64 bits, `is_text` says that it comes as text.
+    `exact` is the integer of a value that comes as an integer of at most 64 bits; `is_text` says that the value comes
+    as text.
     """
 
     place: str
@@ -39,7 +40,7 @@ class NumberValue:
         """Read a value of JSON, or a token of an analyzed text.
 
         Raises:
-            EngineRefused: it is no number.
+            EngineRefused: the value is no number.
         """
         if isinstance(value, float) and parameters.is_number(value):
             return cls(place, value, java_numbers.printed(value, np.float64), None, False)
@@ -55,7 +56,7 @@ class NumberValue:
 
     @property
     def has_decimals(self) -> bool:
-        """What is infinite or no number counts as one with decimals."""
+        """What is infinite or no number counts as a value with decimals."""
         return self.exact is None and not (math.isfinite(self.double) and self.double == int(self.double))
 
     def float32(self) -> float:
@@ -68,7 +69,7 @@ class NumberValue:
         )
 
     def whole(self, bits: int) -> int | None:
-        """The integer with the decimals cut off; None if the type of so many bits has no such integer."""
+        """The integer with the decimals cut off; None if an integer type of this many bits has no such integer."""
         if bits < LONG:
             if math.isnan(self.double):
                 return 0
@@ -80,7 +81,7 @@ class NumberValue:
         """The number as it is printed, exactly.
 
         Raises:
-            EngineRefused: it is printed in a way that only doubles are read.
+            EngineRefused: the number is printed in a way that only doubles are read.
         """
         if self.exact is not None:
             return self.exact
@@ -104,7 +105,7 @@ def required_integer(given: NumberValue, field: Field) -> int:
 
 
 def in_type(given: NumberValue, field: Field) -> bool:
-    """Whether a field of small integers can have the number; others find out as they read it."""
+    """Whether a field of small integers can have the number; the other types find out when the number is read."""
     bits = INTEGERS[field.type] + 1
     return bits > 16 or math.isnan(given.double) or fits(given.double, bits)
 

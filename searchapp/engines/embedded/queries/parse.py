@@ -34,7 +34,7 @@ class Parser:
     schema: Schema
     analyzers: Analyzers
     readers: Mapping[str, Reader]
-    settled: Callable[[Query], Query] = lambda query: query  # what the index tells of it, see `settle`
+    settled: Callable[[Query], Query] = lambda query: query  # what the index tells of a query, see `settle`
     _depth: int = 0
     _read: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _analyzed: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Parser:
         """The query of a search body.
 
         Raises:
-            EngineRefused: as `query`, or it has more clauses than Elasticsearch allows.
+            EngineRefused: as `query`, or the query has more clauses than Elasticsearch allows.
         """
         query = self.query(body)
         require_few(query)
@@ -53,7 +53,7 @@ class Parser:
         """The query that a `query` object of the DSL stands for.
 
         Raises:
-            EngineRefused: it makes no sense, or has something that the embedded engine does not support.
+            EngineRefused: the query makes no sense, or has something that the embedded engine does not support.
         """
         name, content = parameters.single(body, "a query")
         reader = self.readers.get(name)

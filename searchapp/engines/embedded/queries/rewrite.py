@@ -1,7 +1,7 @@
 """The simplifications that Lucene makes before it scores (`Query.rewrite`, Lucene 10).
 
-They matter to the last bit: a clause of its own is rounded to float32 before it is added to its neighbours,
-one that was merged with them is not. And they show in explanations.
+The simplifications matter to the last bit: a clause of its own is rounded to float32 before it is added to its
+neighbours, a clause that was merged with its neighbours is not. And explanations show the simplified query.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def _boost(query: Boost) -> Query:
 def _outermost(query: Boost) -> Boost:
     """A boost multiplied with those that come to light as queries of one clause give way to their clause.
 
-    Lucene does that from the outside, one by one, before it looks at what is further inside; and in float32 it makes a
-    difference which two are multiplied first.
+    Lucene multiplies from the outside, boost by boost, before it looks at what is further inside; and in float32 the
+    order makes a difference.
     """
     while not isinstance(query.query, Boost):
         clause = _only_clause(query.query)
@@ -285,7 +285,7 @@ def _nested_should(query: Bool) -> Query:
 def _keep_their_terms(query: Bool) -> bool:
     """Whether no rule would do anything to the terms of the disjunctions that should match, were these clauses.
 
-    Such disjunctions stay as they are; whoever reads them takes their terms for clauses of the outer query.
+    Such disjunctions stay as they are; scoring takes their terms for clauses of the outer query.
     """
     if query.minimum or query.filter:
         return False

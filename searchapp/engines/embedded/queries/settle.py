@@ -1,6 +1,6 @@
 """What Lucene learns from an index before it searches: that all documents match, or all values of a field, or none.
 
-The index settles leaves: see `Leaf.settled`. That shows in explanations, and other rules of rewriting go by the result.
+The index settles leaves: see `Leaf.settled`. Explanations show the result, and other rules of rewriting go by it.
 """
 
 from __future__ import annotations

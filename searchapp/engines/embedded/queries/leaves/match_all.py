@@ -19,7 +19,7 @@ from searchapp.engines.embedded.storage.reader import IndexReader
 
 @dataclass(frozen=True, slots=True)
 class MatchAll(Leaf):
-    """Every document, with the score 1; of a `late` one Elasticsearch finds out when Lucene's query is made."""
+    """Every document, with the score 1; Elasticsearch finds out about a `late` one when Lucene's query is made."""
 
     late: bool = dataclass_field(default=False, compare=False)
 

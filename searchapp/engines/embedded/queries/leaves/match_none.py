@@ -22,8 +22,8 @@ INSIDE_ANOTHER = "the explanation of a query inside another one that matches not
 class MatchNone(Leaf):
     """No document.
 
-    Elasticsearch sees most such queries as it reads them, and may drop what is around them too. `late` are those of
-    which it finds out when Lucene's query is made.
+    Elasticsearch sees most such queries as it reads them, and may drop what is around them too. `late` marks
+    those of which Elasticsearch finds out when Lucene's query is made.
     """
 
     matches_nothing: ClassVar[bool] = True
