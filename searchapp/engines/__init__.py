@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from searchapp.judging.shared import EventIndex
     from searchapp.settings import Settings
 
-# The engines and their libraries are imported where they are opened: a command starts in half the time without them.
+# An engine and its libraries are imported where it is opened, so that commands that need none start fast.
 
 
 def open_engine(

@@ -153,7 +153,7 @@ def _of_tls(url: str, cause: str) -> str:
 
 
 def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError:
-    """A sentence on an answer that says no, the last one after asking for so many seconds."""
+    """A sentence on an answer that says no, the last one after asking for `seconds`."""
     body, status = error.body, error.status_code
     tried = f", even after {seconds:.0f} s" if seconds >= 1 else ""
     detail = _detail(error)

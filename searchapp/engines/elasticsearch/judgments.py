@@ -78,7 +78,7 @@ class JudgmentIndex:
 
     @classmethod
     def connect(cls, settings: Settings, attempts: int, timeout: float) -> JudgmentIndex:
-        """Connect; every request is tried so many times, and given so many seconds each time.
+        """Connect; every request is tried `attempts` times, and given `timeout` seconds each time.
 
         Raises:
             EngineUnreachable: no answer, or TLS failed.
