@@ -15,13 +15,14 @@ BEGIN, END = "<!-- layers: begin -->", "<!-- layers: end -->"
 
 
 def layers() -> list[list[str]]:
-    """The layers of the contract from top to bottom, each with its modules by their names inside the package."""
+    """The layers of the package from top to bottom, each with its modules by their names inside the package."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    (contract,) = (one for one in contracts["contracts"] if one["type"] == "layers")
-    return [
-        [module.strip().removeprefix("searchapp.") for module in re.split("[:|]", layer)]
-        for layer in contract["layers"]
-    ]
+    (contract,) = (
+        one
+        for one in contracts["contracts"]
+        if one["type"] == "layers" and one["containers"] == ["searchapp"]
+    )
+    return [[module.strip() for module in re.split("[:|]", layer)] for layer in contract["layers"]]
 
 
 def picture() -> str:

@@ -6,8 +6,10 @@
     │   ├── EngineUnreachable      3    no answer: wrong address, not running, TLS, timeouts
     │   └── EngineRefused          3    an answer that says no: credentials, version, mapping, load
     │       ├── QueryRefused       3      to one query of a batch
-    │       └── BeingBuilt         3      another process builds this index
+    │       ├── BeingBuilt         3      another process builds this index
+    │       └── Replaced           3      the version that was opened is gone
     ├── DataError                  4  a file is not what its format promises
+    │   ├── Damaged                4    the files of an index were altered
     │   ├── InvalidFiles           4    one or more files, with every problem found in them
     │   └── NotScorable            4    the official scorer would not score this file
     └── GateMissed                 5  a figure is below `--fail-under`
@@ -22,6 +24,7 @@ import errno
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 class SearchappError(Exception):
@@ -91,6 +94,13 @@ class BeingBuilt(EngineRefused):
         super().__init__(f"process {self.builder} is building {index} at this moment: wait until it is done")
 
 
+class Replaced(EngineRefused):
+    """The version of an index that a handle answers from has made way for a newer one."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__(f"{version} was replaced by a newer version meanwhile: run the command again")
+
+
 class DataError(SearchappError):
     """A file is not what its format promises."""
 
@@ -119,6 +129,16 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.file}: {self.where}" if self.where else self.file
         return f"{place}: {self.kind}{': ' + self.detail if self.detail else ''}"
+
+
+class Damaged(DataError):
+    """The files of an index are not what they were; `problem` says what is wrong with them."""
+
+    def __init__(self, folder: Path, problem: str) -> None:
+        self.problem = problem
+        super().__init__(
+            f"the index in {folder} is damaged ({problem}): build it again with `searchapp index`"
+        )
 
 
 class InvalidFiles(DataError):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from searchapp.errors import UsageError
 from searchapp.names import refused
 
-ENGINES = ("embedded", "elasticsearch")
+ON_DISK, SERVER = "embedded", "elasticsearch"
+ENGINES = (ON_DISK, SERVER)
 DEFAULT_URL = "http://localhost:9200"
 DEFAULT_INDEX_PREFIX = "searchapp"
 INDEXES = "indexes"
@@ -35,7 +36,7 @@ class Settings:
     """
 
     home: Path
-    engine: str = ENGINES[0]
+    engine: str = ON_DISK
     engine_chosen_by: str = "default"
     url: str = field(default=DEFAULT_URL, repr=False)
     url_given: bool = False
@@ -55,13 +56,14 @@ class Settings:
         return without_credentials(self.url)
 
     @property
+    def uses_server(self) -> bool:
+        """Whether indexes are on a server, and not on this machine's disk."""
+        return self.engine == SERVER
+
+    @property
     def judgments(self) -> Path:
         """The file with all judgments, unless another one is named."""
         return self.home / "judgments.sqlite"
-
-    def on_disk(self) -> Settings:
-        """The same with the engine that needs no server."""
-        return replace(self, engine=ENGINES[0])
 
 
 def without_credentials(url: str) -> str:
@@ -129,12 +131,12 @@ def _engine(flags: Mapping[str, object], environ: Mapping[str, str]) -> tuple[st
     if flags.get("engine"):
         return str(flags["engine"]), "--engine"
     if flags.get("url"):
-        return "elasticsearch", "--url"
+        return SERVER, "--url"
     if environ.get("SEARCHAPP_ENGINE"):
         return environ["SEARCHAPP_ENGINE"], "SEARCHAPP_ENGINE"
     if environ.get("SEARCHAPP_URL"):
-        return "elasticsearch", "SEARCHAPP_URL"
-    return ENGINES[0], "default"
+        return SERVER, "SEARCHAPP_URL"
+    return ON_DISK, "default"
 
 
 def _switch(name: str, value: str | None) -> bool:

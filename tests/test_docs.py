@@ -46,10 +46,21 @@ def test_every_option_has_a_help_text() -> None:
     assert rows and all(re.fullmatch(r"\| `.+` \| .+ \| .*\|", row) for row in rows)
 
 
-def test_readme_names_every_command() -> None:
+def rows(readme: str, heading: str) -> list[str]:
+    """The first cells of a table of README."""
+    table = readme.partition(f"| {heading} |")[2].partition("\n\n")[0]
+    return [re.split(r"(?<!\\)\|", line)[1] for line in table.splitlines()[2:]]
+
+
+def test_readme_lists_every_command_and_no_other() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for command in re.findall(r"## `searchapp ([^`]+)`", reference()):
-        assert f"`{command}" in readme, f"README does not say what {command} does"
+    there = set(re.findall(r"## `searchapp ([^`]+)`", reference()))
+    listed = set()
+    for words in re.findall(r"`([^`]+)`", "".join(rows(readme, "command"))):
+        match = re.match(r"[a-z]+(?: [a-z]+)?(?= |$)", words)
+        assert match, f"README lists {words}, which is no command"
+        listed.add(match[0])
+    assert listed == there
 
 
 class Asked(dict[str, str]):
@@ -64,14 +75,22 @@ class Asked(dict[str, str]):
         return default
 
 
-def test_readme_names_every_variable_that_is_read_and_no_other() -> None:
+def test_readme_lists_every_variable_that_is_read_and_no_other() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     environ = Asked()
     resolve({}, environ)
-    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "searchapp").rglob("*.py"))
-    named = {*re.findall(r"(?<!_)SEARCHAPP_[A-Z_]*[A-Z]", sources), *environ.names}
-    assert len(named) > 8
-    assert {*re.findall(r"SEARCHAPP_[A-Z_]*[A-Z]", readme)} == named
+    assert len(environ.names) > 8
+    listed = re.findall(r"`([A-Z_]+)`", "".join(rows(readme, "variable")))
+    assert sorted(listed) == sorted(environ.names)
+
+
+@pytest.mark.parametrize("where", ["searchapp/**/*.py", "docs/*.md", "README.md", ".env.example"])
+def test_no_sentence_names_a_variable_that_is_not_read(where: str) -> None:
+    environ = Asked()
+    resolve({}, environ)
+    for path in ROOT.glob(where):
+        named = re.findall(r"(?<!_)SEARCHAPP_(?!TEST_)[A-Z_]*[A-Z]", path.read_text(encoding="utf-8"))
+        assert set(named) <= environ.names, path
 
 
 def test_the_links_between_documents_lead_somewhere() -> None:

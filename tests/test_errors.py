@@ -14,16 +14,16 @@ import pytest
 import searchapp
 from searchapp.analysis.errors import NotSupported
 from searchapp.engines.elasticsearch.failures import NotYet
-from searchapp.engines.elasticsearch.searching import Replaced
 from searchapp.engines.elasticsearch.versions import Split
-from searchapp.engines.embedded.storage.layout import Damaged
 from searchapp.errors import (
     BeingBuilt,
+    Damaged,
     EngineRefused,
     InvalidFiles,
     NotScorable,
     Problem,
     QueryRefused,
+    Replaced,
     SearchappError,
 )
 from searchapp.fetching.download import _Passing

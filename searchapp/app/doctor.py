@@ -19,11 +19,9 @@ import searchapp
 from searchapp import tasks
 from searchapp.app.index import index_task
 from searchapp.app.indexes import remedy, versions
-from searchapp.engines import open_engine
-from searchapp.engines.base import Engine, State
-from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.storage.layout import Damaged
-from searchapp.errors import EngineError, SearchappError
+from searchapp.engines import open_engine, open_on_disk, open_server
+from searchapp.engines.base import Engine, OnDisk, State
+from searchapp.errors import Damaged, EngineError, SearchappError
 from searchapp.formats.problems import Problems
 from searchapp.model import Ranking
 from searchapp.progress import Progress, Silent
@@ -98,7 +96,7 @@ def _disk(settings: Settings) -> Check:
 
 
 def _choice(settings: Settings) -> str:
-    where = f" at {settings.address}" if settings.engine == "elasticsearch" else ""
+    where = f" at {settings.address}" if settings.uses_server else ""
     why = (
         "is the default"
         if settings.engine_chosen_by == "default"
@@ -134,11 +132,16 @@ def _index(engine: Engine, name: str) -> Check:
         return Check(f"index {name}", Verdict.failed, str(error))
     if flaw:
         return Check(f"index {name}", Verdict.failed, f"{flaw}: {remedy(name)}")
-    if info is None and isinstance(engine, EmbeddedEngine) and name in engine.names():
+    if info is None and _should_serve(engine, name):
         return Check(f"index {name}", Verdict.warning, "none that can be used, see its files below")
     if info is None:
         return Check(f"index {name}", Verdict.ok, f"none yet: `searchapp index {name} --data DIR` makes one")
     return Check(f"index {name}", Verdict.ok, f"{info.documents:,} documents, built {info.created}")
+
+
+def _should_serve(engine: Engine, name: str) -> bool:
+    """Whether an index that does not serve has a version that is there for that."""
+    return any(one.name == name and one.state in (State.serves, State.unreadable) for one in engine.stored())
 
 
 def _other_indexes(engine: Engine) -> Iterator[Check]:
@@ -156,8 +159,8 @@ def _other_indexes(engine: Engine) -> Iterator[Check]:
 
 def _files(settings: Settings, progress: Progress) -> Iterator[Check]:
     """Whether the files of the embedded indexes are what they were; only a warning where Elasticsearch ranks."""
-    in_use = settings.engine == "embedded"
-    with closing(EmbeddedEngine.at(settings)) as engine:
+    in_use = not settings.uses_server
+    with closing(open_on_disk(settings)) as engine:
         try:
             names = engine.names()
         except OSError as error:
@@ -172,7 +175,7 @@ def _files(settings: Settings, progress: Progress) -> Iterator[Check]:
                 yield check
 
 
-def _file_check(engine: EmbeddedEngine, name: str, progress: Progress) -> Check | None:
+def _file_check(engine: OnDisk, name: str, progress: Progress) -> Check | None:
     try:
         info = engine.verify(name, progress)
     except Damaged as error:
@@ -193,16 +196,16 @@ def _agreement(settings: Settings) -> Check:
         settings, index_prefix=f"{settings.index_prefix}-doctor-{secrets.token_hex(3)}"
     )
     try:
-        server = open_engine(dataclasses.replace(trial, engine="elasticsearch"))
+        server = open_server(trial)
     except EngineError as error:
-        if settings.engine == "elasticsearch":
+        if settings.uses_server:
             return Check(name, Verdict.failed, f"not compared: {error}")
         return Check(
             name,
             Verdict.ok,
             f"not compared: no Elasticsearch answers at {settings.address}, and none is needed",
         )
-    embedded = open_engine(dataclasses.replace(trial, engine="embedded"))
+    embedded = open_on_disk(trial)
     with closing(server), closing(embedded):
         task = tasks.load("nlps")
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from searchapp.app.index import index_task, open_index
-from searchapp.engines import open_engine
+from searchapp.engines import open_on_disk, open_server
 from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable, SearchappError
 from searchapp.progress import Progress
@@ -81,13 +81,13 @@ class AtHand:
         self._progress = progress
         self._warn = warn
         self._copy = copy
-        self._here = open_engine(settings.on_disk())
+        self._here = open_on_disk(settings)
         self._server: Engine | None = None
 
     def index(
         self, task: Task, folder: Path | None, name: str | None = None, digest: str | None = None
     ) -> Index:
-        if self._settings.engine == "embedded":
+        if not self._settings.uses_server:
             return open_index(task, self._here, name)
         gone: EngineUnreachable | None = None
         there: Index | None = None
@@ -114,7 +114,7 @@ class AtHand:
         return spare
 
     def spare(self, task: Task, folder: Path | None, name: str | None = None) -> Index | None:
-        if self._settings.engine == "embedded":
+        if not self._settings.uses_server:
             return None
         found = self._on_disk(task, name)
         if found is None:
@@ -131,7 +131,7 @@ class AtHand:
     def _from_server(self, task: Task, name: str | None) -> tuple[Index | None, EngineUnreachable | None]:
         try:
             if self._server is None:
-                self._server = open_engine(self._settings, attempts=ATTEMPTS, timeout=TIMEOUT_SECONDS)
+                self._server = open_server(self._settings, attempts=ATTEMPTS, timeout=TIMEOUT_SECONDS)
             return open_index(task, self._server, name), None
         except EngineUnreachable as error:
             return None, error

@@ -86,9 +86,9 @@ def index_task(
         DataError: there is not one document.
         EngineError: the engine failed; what served before still serves.
     """
-    if shards > 1 and engine.info().name == "embedded":
+    if shards > 1 and not engine.has_shards:
         raise UsageError(
-            "the embedded engine has no shards: leave out --shards, or choose --engine elasticsearch"
+            f"the {engine.info().name} engine has no shards: leave out --shards, or choose --engine elasticsearch"
         )
     problems = Problems(lenient=lenient)
     names = _names(task, collection)

@@ -74,8 +74,9 @@ class Material(Pages):
         topics: Mapping[str, Topic],
         collection: Collection,
         spare: Callable[[], Index | None] | None = None,
+        newer: Callable[[], Index] | None = None,
     ) -> None:
-        super().__init__(task, index, topics, _recipe(task, ranked.manifest), spare)
+        super().__init__(task, index, topics, _recipe(task, ranked.manifest), spare, newer)
         self.split = ranked.split
         self.name = ranked.name
         self.rankings = ranked.rankings
@@ -118,8 +119,14 @@ class Material(Pages):
         topics = _topics(task, ranked, collection)
         name = None if ranked.split is None else collection.index_of(ranked.split)
         digest = None if ranked.manifest is None else ranked.manifest.index_digest
-        index = documents.index(task, folder, name, digest)
-        return cls(task, index, ranked, topics, collection, lambda: documents.spare(task, folder, name))
+
+        def index() -> Index:
+            return documents.index(task, folder, name, digest)
+
+        def spare() -> Index | None:
+            return documents.spare(task, folder, name)
+
+        return cls(task, index(), ranked, topics, collection, spare, newer=index)
 
     @property
     def is_pool(self) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from searchapp.engines.base import Index
-from searchapp.errors import EngineUnreachable, SearchappError
+from searchapp.errors import EngineUnreachable, Replaced, SearchappError
 from searchapp.formats.problems import Problems
 from searchapp.model import Topic
 from searchapp.ranking import marking, recipes, search
@@ -57,7 +57,8 @@ class Pages:
     """The topics and documents of a task; its methods may be called from several threads.
 
     `recipe` decides what matches, by default that of searches. Without an `index` all documents are missing. When the
-    index's server is gone, documents come from that which `spare` gives from then on, if it gives any.
+    index's server is gone, documents come from that which `spare` gives from then on, if it gives any; when its version
+    was replaced, from that which `newer` gives.
     """
 
     def __init__(
@@ -67,11 +68,13 @@ class Pages:
         topics: Mapping[str, Topic],
         recipe: Recipe | None = None,
         spare: Callable[[], Index | None] | None = None,
+        newer: Callable[[], Index] | None = None,
     ) -> None:
         self.task = task
         self._topics = topics
         self._index = index
         self._spare = spare
+        self._newer = newer
         self.news: list[str] = []
         """Sentences on what has changed since: whoever tells people takes them out."""
         self._recipe = recipe or recipes.load(task.recipe_book(), task.info.search_recipe)
@@ -120,9 +123,15 @@ class Pages:
                 self._surely(lambda: self._fetch_pages(topic_id, missing))
 
     def _surely(self, fetch: Callable[[], T]) -> T:
-        """Fetch something from the index or, when its server is gone, from the other one."""
+        """Fetch something from the index or, when that is gone, from the one that takes its place."""
         try:
-            return fetch()
+            try:
+                return fetch()
+            except Replaced:
+                if self._newer is None:
+                    raise
+                self._go_on_with(self._newer())
+                return fetch()
         except EngineUnreachable as error:
             spare, self._spare = self._spare, None
             other = None if spare is None else spare()
@@ -134,6 +143,15 @@ class Pages:
             self._index = other
             self._queries.clear()
             return fetch()
+
+    def _go_on_with(self, index: Index) -> None:
+        """Take the version that serves now, and forget what came from the one before: no page is made of two."""
+        self.news.append(
+            f"the index was built again meanwhile: documents come from {index.info.version} from now on"
+        )
+        self._index = index
+        for kept in (self._queries, self._pages, self._sources):
+            kept.clear()
 
     def _fetch_pages(self, topic_id: str, documents: Sequence[str]) -> None:
         topic, index = self.topic(topic_id), self._index

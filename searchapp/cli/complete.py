@@ -220,7 +220,7 @@ def annotators(typed: Typed) -> Iterable[str]:
 def indexes(typed: Typed) -> Iterable[str]:
     """The indexes of the embedded engine; a server is not asked."""
     settings = typed.settings()
-    if settings.engine != "embedded":
+    if settings.uses_server:
         return []
     start = f"{settings.index_prefix}-"
     folders = (settings.home / INDEXES).iterdir()

@@ -20,8 +20,7 @@ from searchapp.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from searchapp.engines.base import StoredVersion
-    from searchapp.engines.elasticsearch import ElasticsearchEngine, Repair
+    from searchapp.engines.base import OnServer, Repair, StoredVersion
 
 
 def register(app: typer.Typer) -> None:
@@ -100,16 +99,14 @@ def register(app: typer.Typer) -> None:
         """
         from searchapp.app import indexes
 
-        if settings.engine != "elasticsearch":
+        if not settings.uses_server:
             raise UsageError(
                 "indexes of the embedded engine need no repair: give the address of an Elasticsearch with --url or "
                 "SEARCHAPP_URL"
             )
-        from searchapp.engines.elasticsearch import ElasticsearchEngine
+        from searchapp.engines import open_server
 
-        with closing(
-            ElasticsearchEngine.connect(settings, lambda sentence: say(settings, sentence))
-        ) as engine:
+        with closing(open_server(settings, lambda sentence: say(settings, sentence))) as engine:
             found = indexes.versions(engine)
             chosen = indexes.named(found, [name] if name else [one.name for one in found])
             repaired = [_repaired(engine, versions) for versions in chosen.values()]
@@ -164,10 +161,10 @@ def _described(version: StoredVersion) -> dict[str, object]:
     }
 
 
-def _repaired(engine: ElasticsearchEngine, versions: Sequence[StoredVersion]) -> Repair:
+def _repaired(engine: OnServer, versions: Sequence[StoredVersion]) -> Repair:
     """Repair the index of some versions; what can't be repaired is the result's problem, with what to do."""
     from searchapp.app.indexes import remedy
-    from searchapp.engines.elasticsearch import Repair
+    from searchapp.engines.base import Repair
 
     name = versions[0].name
     owner = next((one.info.owner for one in versions if one.info is not None), "")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from searchapp.errors import UsageError
 from searchapp.progress import Notify, no_notice
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import Engine
+    from searchapp.engines.base import Engine, OnDisk, OnServer
     from searchapp.judging.shared import EventIndex
     from searchapp.settings import Settings
+
+# An engine and its libraries are imported where it is opened, so that commands that need none start fast.
 
 
 def open_engine(
@@ -19,15 +22,35 @@ def open_engine(
     attempts: int | None = None,
     timeout: float | None = None,
 ) -> Engine:
-    """The engine that the settings select; what it needs is imported only here.
+    """The engine that the settings select.
 
     `notify` is called with a sentence when the engine waits longer than a person expects. A server is asked
     `attempts` times, and given `timeout` seconds each time, or as is usual for its engine.
     """
-    if settings.engine == "embedded":
-        from searchapp.engines.embedded import EmbeddedEngine
+    if settings.uses_server:
+        return open_server(settings, notify, attempts=attempts, timeout=timeout)
+    return open_on_disk(settings)
 
-        return EmbeddedEngine.at(settings)
+
+def open_on_disk(settings: Settings) -> OnDisk:
+    """The engine that needs no server, whichever the settings select."""
+    from searchapp.engines.embedded import EmbeddedEngine
+
+    return EmbeddedEngine.at(settings)
+
+
+def open_server(
+    settings: Settings,
+    notify: Notify = no_notice,
+    *,
+    attempts: int | None = None,
+    timeout: float | None = None,
+) -> OnServer:
+    """The engine on the settings' server, whichever they select; see `open_engine`.
+
+    Raises:
+        EngineError: no answer, or one that says no.
+    """
     from searchapp.engines.elasticsearch import ElasticsearchEngine
 
     return ElasticsearchEngine.connect(settings, notify, attempts=attempts, timeout=timeout)
@@ -40,9 +63,8 @@ def judgments_address(settings: Settings) -> str:
         UsageError: the engine is no cluster, and no cluster's address is given.
     """
     from searchapp.engines.elasticsearch.judgments import address_of
-    from searchapp.errors import UsageError
 
-    if settings.engine == "embedded" and not settings.url_given:
+    if not settings.uses_server and not settings.url_given:
         raise UsageError(
             "judgments are shared through an Elasticsearch: give its address with --url or SEARCHAPP_URL"
         )
@@ -50,7 +72,7 @@ def judgments_address(settings: Settings) -> str:
 
 
 def open_judgments(settings: Settings, attempts: int = 3, timeout: float = 30.0) -> EventIndex:
-    """The team's judgments; every request is tried so many times, and given so many seconds each time.
+    """The team's judgments; every request is tried `attempts` times, and given `timeout` seconds each time.
 
     Raises:
         UsageError: the engine is no cluster.

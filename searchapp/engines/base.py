@@ -1,8 +1,9 @@
 """What every search engine can do for searchapp.
 
 An engine holds indexes by name. `Engine.open` gives a handle on the version of an index that serves at that
-moment; the handle keeps answering from that one version, so a batch of topics is never ranked half on an old
-and half on a new index. Bodies are Elasticsearch search bodies, whichever engine runs them.
+moment; the handle answers from that one version or, where the engine has dropped it, raises `Replaced`: neither a
+batch of topics nor what a person looks at comes half from an old and half from a new index.
+Bodies are Elasticsearch search bodies, whichever engine runs them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from searchapp.model import AnalysisStep, Document, Hit, Hits
-from searchapp.progress import Advance, no_progress
+from searchapp.progress import Advance, Progress, no_progress
 
 Body = Mapping[str, Any]
 
@@ -99,6 +100,20 @@ class StoredVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """What was found and done for the index `name`.
+
+    `serving` is the version that serves now, `removed` are those that do not and were deleted, and `problem` is what
+    is still wrong, as the beginning of a sentence.
+    """
+
+    name: str
+    serving: str | None
+    removed: tuple[str, ...]
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """How a score came about: a value, what it is, and the values it was computed from."""
 
@@ -139,7 +154,11 @@ class Found:
 
 
 class Index(Protocol):
-    """A handle on one version of an index."""
+    """A handle on one version of an index.
+
+    Every method that asks the index raises `Replaced` when that version is gone: open another handle, if what was
+    seen so far may come from the old one.
+    """
 
     @property
     def info(self) -> IndexInfo:
@@ -162,6 +181,10 @@ class Index(Protocol):
 
 class Engine(Protocol):
     """A place that holds indexes."""
+
+    @property
+    def has_shards(self) -> bool:
+        """Whether it can keep an index in several shards."""
 
     def info(self) -> EngineInfo:
         """Which engine this is."""
@@ -203,3 +226,30 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give back connections and files."""
+
+
+class OnDisk(Engine, Protocol):
+    """An engine whose indexes are files on this machine."""
+
+    def names(self) -> list[str]:
+        """The indexes that have a version to serve, sound or not, in order."""
+
+    def verify(self, name: str, progress: Progress) -> IndexInfo | None:
+        """Read every file of the version that serves and compare it with its digest; None if none serves.
+
+        Raises:
+            Damaged: a file is missing or altered.
+            EngineRefused: it is another searchapp's.
+            SearchappError: a file can't be read.
+        """
+
+
+class OnServer(Engine, Protocol):
+    """An engine that several people may build indexes on."""
+
+    def repair(self, name: str) -> Repair:
+        """Let one version of an index serve again, and delete what builders have left.
+
+        Raises:
+            EngineError: the server does not answer, or refuses.
+        """

@@ -152,7 +152,7 @@ def _heaviest(index: Index, asked: Mapping[Word, Collection[Term]]) -> dict[str,
 
 
 def weight(documents: int, of_all: int) -> float:
-    """The inverse document frequency of a term that is in so many documents.
+    """The inverse document frequency of a term that is in this many documents.
 
     >>> round(weight(5, 10), 4), weight(1, 1_000_000) > weight(1000, 1_000_000) > 0
     (0.6931, True)

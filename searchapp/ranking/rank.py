@@ -66,11 +66,15 @@ class Ranker:
     def _hits(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[Hits]:
         if len(self._scorers) == 1:
             (answers,) = self._answers(topics, depth, advance)
-            for answer in answers:
-                yield as_hits(answer, depth)
+            for topic, answer in zip(topics, answers, strict=True):
+                yield as_hits(answer, depth, self._itself(topic))
             return
         for topic, scores in zip(topics, self._fused(topics, depth, advance), strict=True):
-            yield ranked(scores, depth, without=topic.id if self._topics_are_documents else None)
+            yield ranked(scores, depth, self._itself(topic))
+
+    def _itself(self, topic: Topic) -> str | None:
+        """The document that a topic is, which it is not ranked for."""
+        return topic.id if self._topics_are_documents else None
 
     def _fused(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[dict[str, float]]:
         weights = [signal.weight for signal in self.recipe.signals]
@@ -102,6 +106,6 @@ class Ranker:
             )
 
 
-def as_hits(answer: Answer, depth: int) -> Hits:
-    """A signal's answer as hits: those of an engine as they are, scores in their order."""
-    return answer if isinstance(answer, Hits) else ranked(answer, depth)
+def as_hits(answer: Answer, depth: int, without: str | None = None) -> Hits:
+    """A signal's answer as hits: those of an engine as they are, scores in their order, `without` a document."""
+    return answer if isinstance(answer, Hits) else ranked(answer, depth, without)

@@ -12,7 +12,7 @@ import pytest
 import trustme
 
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.connection import reason
+from searchapp.engines.elasticsearch.failures import reason
 from searchapp.errors import EngineRefused, EngineUnreachable, SearchappError, UsageError
 from searchapp.settings import Settings
 from tests.server.faults import StrangeElasticsearch

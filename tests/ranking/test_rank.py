@@ -82,6 +82,16 @@ def test_several_signals_are_fused_and_a_topic_is_not_found_for_itself() -> None
     assert second.hits == Hits.of(Hit("a", 2.0), Hit("b", 1.75), Hit("c", 1.0))
 
 
+def test_a_topic_that_is_a_document_is_not_ranked_for_itself_by_one_signal_of_scores() -> None:
+    given = Inputs(
+        DOCUMENTS,  # type: ignore[arg-type]
+        topics_are_documents=True,
+        examples=lambda: Solved(NEAREST, {"s": {"2": 1.0, "c": 1.0}}),  # type: ignore[arg-type]
+    )
+    (ranking,) = Ranker(recipe(template="bm25", signals=[VOTES]), given).rank(TOPICS[1:], 10, "tag")
+    assert ranking.hits == Hits.of(Hit("c", 1.0))
+
+
 def test_candidates_are_those_of_the_first_signal_which_is_asked_once() -> None:
     index = Index(Hit("a", 8.0), Hit("s", 4.0))
     asked = recipe(

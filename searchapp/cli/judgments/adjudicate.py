@@ -191,4 +191,10 @@ def _pages(
         except EngineError as error:
             warn(f"the documents are not at hand: {error}")
             index = None
-        yield Pages(task, index, topics, spare=lambda: documents.spare(task, folder))
+        yield Pages(
+            task,
+            index,
+            topics,
+            spare=lambda: documents.spare(task, folder),
+            newer=lambda: documents.index(task, folder),
+        )

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, StoredVersion
+from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, Repair, StoredVersion
 from searchapp.engines.elasticsearch.connection import REQUEST_TIMEOUT_SECONDS, Connection
 from searchapp.engines.elasticsearch.copies import flaw, require_sound
 from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.locks import Locks
-from searchapp.engines.elasticsearch.repair import Repair, repair
+from searchapp.engines.elasticsearch.repair import repair
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
 from searchapp.engines.elasticsearch.stored import all_stored
 from searchapp.engines.elasticsearch.versions import Versions
@@ -34,11 +34,13 @@ from searchapp.model import Document
 from searchapp.progress import Advance, Notify, no_notice, no_progress
 from searchapp.settings import Settings
 
-__all__ = ["ElasticsearchEngine", "Repair"]
+__all__ = ["ElasticsearchEngine"]
 
 
 class ElasticsearchEngine:
     """An `Engine` whose index `name` is the alias `<prefix>-<name>` on a server."""
+
+    has_shards = True
 
     def __init__(self, connection: Connection, prefix: str) -> None:
         self._connection = connection
@@ -93,7 +95,7 @@ class ElasticsearchEngine:
                 f"{self._connection.url} has no index {versions.alias}: make it with `searchapp index {name}`"
             )
         require_sound(self._connection, serving.info)
-        return ElasticsearchIndex(self._connection, versions, serving.info)
+        return ElasticsearchIndex(self._connection, serving.info)
 
     def remove(self, name: str) -> None:
         versions = self._versions(name)

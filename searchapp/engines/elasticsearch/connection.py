@@ -17,10 +17,14 @@ from elastic_transport import ConnectionError as NoConnection
 from elastic_transport import SerializationError, TransportError, Urllib3HttpNode
 from elasticsearch import ApiError, AuthorizationException, Elasticsearch
 
-from searchapp.engines.elasticsearch.failures import OLDEST_SERVER as OLDEST_SERVER
-from searchapp.engines.elasticsearch.failures import RETRIED_STATUS as RETRIED_STATUS
-from searchapp.engines.elasticsearch.failures import NotYet, is_passing, refusal, too_old, unreachable
-from searchapp.engines.elasticsearch.failures import reason as reason
+from searchapp.engines.elasticsearch.failures import (
+    OLDEST_SERVER,
+    NotYet,
+    is_passing,
+    refusal,
+    too_old,
+    unreachable,
+)
 from searchapp.errors import EngineError, EngineRefused, UsageError
 from searchapp.inputs import open_file
 from searchapp.progress import Notify, no_notice
@@ -35,6 +39,9 @@ LONGEST_WAIT_SECONDS = 8.0
 REQUEST_TIMEOUT_SECONDS = 60.0
 TIDYING_SECONDS = 10.0
 """What a request is given that only tidies up after a failure."""
+
+SERVER_WAITS = "10s"
+"""How long the server itself waits for a shard that has no node: by default a minute, in which nobody hears of it."""
 
 NOTICE_SECONDS = 5.0
 """After this time somebody who waits hears what for."""

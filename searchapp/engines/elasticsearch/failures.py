@@ -92,6 +92,19 @@ def reason(error: Any) -> str:
     return str(error)
 
 
+def unreadable(error: BaseException | None) -> str | None:
+    """Why a server could make nothing of what it was sent, or would not read that much; else None."""
+    if not isinstance(error, ApiError) or error.status_code not in (400, 413):
+        return None
+    return _detail(error)
+
+
+def is_there_already(error: EngineError) -> bool:
+    """Whether an index could not be made because there is one of its name."""
+    cause = error.__cause__
+    return isinstance(cause, ApiError) and "resource_already_exists_exception" in kinds(cause.body)
+
+
 def too_old(url: str, number: str) -> EngineRefused:
     """A sentence on a server of an earlier version."""
     oldest = ".".join(map(str, OLDEST_SERVER))
@@ -140,10 +153,10 @@ def _of_tls(url: str, cause: str) -> str:
 
 
 def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError:
-    """A sentence on an answer that says no, the last one after asking for so many seconds."""
+    """A sentence on an answer that says no, the last one after asking for `seconds`."""
     body, status = error.body, error.status_code
     tried = f", even after {seconds:.0f} s" if seconds >= 1 else ""
-    detail = reason(body.get("error", body)) if isinstance(body, dict) else str(error.message)
+    detail = _detail(error)
     if isinstance(error, UnsupportedProductError):
         return EngineRefused(f"{url} answers, but it is not an Elasticsearch: check the address")
     if isinstance(error, AuthenticationException):
@@ -172,3 +185,9 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
             "look at the server's health and try again"
         )
     return EngineRefused(f"{url} refused to {what}: {detail}")
+
+
+def _detail(error: ApiError) -> str:
+    """What an answer that says no gives as its reason."""
+    body = error.body
+    return reason(body.get("error", body)) if isinstance(body, dict) else str(error.message)

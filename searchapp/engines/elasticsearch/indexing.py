@@ -8,8 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from elasticsearch import ApiError
-
 from searchapp.engines.base import IndexInfo, IndexSpec
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.copies import (
@@ -22,6 +20,7 @@ from searchapp.engines.elasticsearch.copies import (
     named,
     require_all_shards,
 )
+from searchapp.engines.elasticsearch.failures import is_there_already
 from searchapp.engines.elasticsearch.locks import Lock, Locks
 from searchapp.engines.elasticsearch.sending import send
 from searchapp.engines.elasticsearch.versions import Version, Versions, building_alias
@@ -174,7 +173,7 @@ class _Builder:
                     ),
                 )
             except EngineRefused as error:
-                if not _is_taken(error):
+                if not is_there_already(error):
                     raise
                 if self.versions.lock_of(index) != self.lock.token:
                     continue  # somebody else's, of an earlier searchapp or of another maker
@@ -244,8 +243,3 @@ class _Builder:
                 f"{index} holds {now.deleted_copies}, which would count in its scores: "
                 "something else writes to it; index again"
             )
-
-
-def _is_taken(error: EngineRefused) -> bool:
-    cause = error.__cause__
-    return isinstance(cause, ApiError) and "resource_already_exists" in str(cause)

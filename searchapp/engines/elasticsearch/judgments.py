@@ -17,13 +17,8 @@ from elastic_transport import TransportError
 from elasticsearch import ApiError
 from elasticsearch.helpers import streaming_bulk
 
-from searchapp.engines.elasticsearch.connection import (
-    FIRST_WAIT_SECONDS,
-    LONGEST_WAIT_SECONDS,
-    RETRIED_STATUS,
-    Connection,
-    reason,
-)
+from searchapp.engines.elasticsearch.connection import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Connection
+from searchapp.engines.elasticsearch.failures import RETRIED_STATUS, is_there_already, reason
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable
 from searchapp.judging.events import Event
 from searchapp.judging.shared import Page, State
@@ -83,7 +78,7 @@ class JudgmentIndex:
 
     @classmethod
     def connect(cls, settings: Settings, attempts: int, timeout: float) -> JudgmentIndex:
-        """Connect; every request is tried so many times, and given so many seconds each time.
+        """Connect; every request is tried `attempts` times, and given `timeout` seconds each time.
 
         Raises:
             EngineUnreachable: no answer, or TLS failed.
@@ -256,7 +251,7 @@ class JudgmentIndex:
                 ),
             )
         except EngineRefused as error:
-            if "resource_already_exists" not in str(error.__cause__):
+            if not is_there_already(error):
                 raise  # else somebody else has made it at the same moment
 
     def _check(self, described: Mapping[str, Any]) -> None:

@@ -24,7 +24,8 @@ from typing import Any
 from elasticsearch import ConflictError, NotFoundError
 
 from searchapp.engines.elasticsearch.builder import Builder
-from searchapp.engines.elasticsearch.connection import Connection
+from searchapp.engines.elasticsearch.connection import SERVER_WAITS, Connection
+from searchapp.engines.elasticsearch.failures import is_there_already
 from searchapp.errors import EngineError, EngineRefused
 
 BEAT_SECONDS = 5.0
@@ -35,7 +36,6 @@ LOOK_SECONDS = 1.0
 WAIT_SECONDS = 600.0
 """How long a builder waits for another one that is at work."""
 
-SERVER_WAITS = "10s"
 FORMAT = 1
 LOCKS_AT_MOST = 1000
 
@@ -324,7 +324,7 @@ class Locks:
                 ),
             )
         except EngineRefused as error:
-            if "resource_already_exists" not in str(error.__cause__):
+            if not is_there_already(error):
                 raise
 
 

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from searchapp.engines.base import Repair
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.copies import copies, flaw
 from searchapp.engines.elasticsearch.locks import Locks
 from searchapp.engines.elasticsearch.versions import Version, Versions
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """What was found and done for the index `name`.
-
-    `serving` is the version that serves now, `removed` are those that do not and were deleted, and `problem` is what
-    is still wrong, as the beginning of a sentence.
-    """
-
-    name: str
-    serving: str | None
-    removed: tuple[str, ...]
-    problem: str = ""
 
 
 def repair(connection: Connection, locks: Locks, versions: Versions) -> Repair:

@@ -15,10 +15,8 @@ from searchapp.engines.base import (
     Terms,
 )
 from searchapp.engines.elasticsearch.connection import Connection
-from searchapp.engines.elasticsearch.copies import require_sound
-from searchapp.engines.elasticsearch.failures import NotYet, may_pass, reason
-from searchapp.engines.elasticsearch.versions import Versions
-from searchapp.errors import EngineError, EngineRefused, EngineUnreachable, QueryRefused
+from searchapp.engines.elasticsearch.failures import NotYet, may_pass, reason, unreadable
+from searchapp.errors import EngineError, EngineRefused, EngineUnreachable, QueryRefused, Replaced
 from searchapp.model import AnalysisStep, Hit, Hits, Token, float32
 from searchapp.progress import Advance, no_progress
 
@@ -49,20 +47,12 @@ _ANSWER_FIELDS = [
 T = TypeVar("T")
 
 
-class Replaced(EngineRefused):
-    """The version that a handle stands for has made way for a newer one."""
-
-    def __init__(self, index: str) -> None:
-        super().__init__(f"{index} was replaced by a newer version meanwhile: run the command again")
-
-
 class ElasticsearchIndex:
     """An `Index` on a server."""
 
-    def __init__(self, connection: Connection, versions: Versions, info: IndexInfo) -> None:
+    def __init__(self, connection: Connection, info: IndexInfo) -> None:
         self._connection = connection
         self._client = connection.client
-        self._versions = versions
         self._info = info
 
     @property
@@ -73,7 +63,7 @@ class ElasticsearchIndex:
         done = 0
         for batch in _batches(bodies):
             try:
-                responses = self._multi_search(batch)
+                responses = self._responses(batch)
             except QueryRefused as error:
                 raise QueryRefused(str(error), done + error.place) from error
             for place, response in enumerate(responses):
@@ -83,7 +73,7 @@ class ElasticsearchIndex:
             advance(len(batch))
 
     def find(self, body: Body) -> list[Found]:
-        return [_found(hit) for hit in self._search_what_serves(body)["hits"]["hits"]]
+        return [_found(hit) for hit in self._search(body)["hits"]["hits"]]
 
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
         wanted = [(field, term) for field, some in terms.items() for term in some]
@@ -93,22 +83,10 @@ class ElasticsearchIndex:
             filters = [{"term": {field: {"value": term}}} for field, term in some]
             aggregation = {"filters": {"filters": filters}}
             body = {"size": 0, "track_total_hits": False, "aggs": {"terms": aggregation}}
-            buckets = self._search_what_serves(body)["aggregations"]["terms"]["buckets"]
+            buckets = self._search(body)["aggregations"]["terms"]["buckets"]
             for (field, term), bucket in zip(some, buckets, strict=True):
                 found[field][term] = bucket["doc_count"]
         return found
-
-    def _search_what_serves(self, body: Body) -> Mapping[str, Any]:
-        """The response to one search, which may as well be answered by a version that serves since a moment ago."""
-        try:
-            return self._search(body)
-        except Replaced:
-            serving = self._versions.serving()
-            if serving is None:
-                raise
-            require_sound(self._connection, serving.info)
-            self._info = serving.info
-            return self._search(body)
 
     def _search(self, body: Body) -> Mapping[str, Any]:
         def whole(index: str) -> Mapping[str, Any]:
@@ -132,8 +110,32 @@ class ElasticsearchIndex:
         )["detail"]
         return _analysis_steps(detail)
 
+    def _responses(self, bodies: Sequence[Body]) -> list[Mapping[str, Any]]:
+        """The responses to a batch.
+
+        A server reads all searches of a batch before it makes the first one, and refuses the whole batch for one that
+        it can't read, without saying which: halves of the batch, and halves of those, find it.
+
+        Raises:
+            QueryRefused: with the place in the batch.
+        """
+        try:
+            return self._multi_search(bodies)
+        except EngineRefused as error:
+            problem = unreadable(error.__cause__)
+            if problem is None:
+                raise
+            if len(bodies) == 1:
+                raise self._query_refused(problem, 0) from error
+        half = len(bodies) // 2
+        first = self._responses(bodies[:half])
+        try:
+            return first + self._responses(bodies[half:])
+        except QueryRefused as error:
+            raise QueryRefused(str(error), half + error.place) from error
+
     def _multi_search(self, bodies: Sequence[Body]) -> list[Mapping[str, Any]]:
-        """The responses to a batch; searches that were put off, or answered by some shards only, are sent again."""
+        """The same; searches that were put off, or answered by some shards only, are sent again."""
         responses: dict[int, Mapping[str, Any]] = {}
 
         def send_the_rest(index: str) -> None:
@@ -174,9 +176,12 @@ class ElasticsearchIndex:
         """The response to a search of a batch, unless the server refused that search."""
         if "error" not in response:
             return response
-        detail = reason(response["error"])
-        message = f"{self._connection.url} refused a query on {self._info.version}: {detail}"
-        raise QueryRefused(message, place)
+        raise self._query_refused(reason(response["error"]), place)
+
+    def _query_refused(self, problem: str, place: int) -> QueryRefused:
+        return QueryRefused(
+            f"{self._connection.url} refused a query on {self._info.version}: {problem}", place
+        )
 
     def _put_off(self, response: Mapping[str, Any]) -> EngineError | None:
         """Why the response to a search of a batch is none to use, if another attempt may bring one."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from elasticsearch.helpers import streaming_bulk
 
-from searchapp.engines.elasticsearch.connection import Connection
+from searchapp.engines.elasticsearch.connection import SERVER_WAITS, Connection
 from searchapp.engines.elasticsearch.copies import Watch
 from searchapp.engines.elasticsearch.failures import NotYet, may_pass, reason
 from searchapp.errors import EngineError, EngineRefused
@@ -17,9 +17,6 @@ from searchapp.progress import Advance
 
 BATCH_DOCUMENTS = 1000
 BATCH_BYTES = 5 * 1024 * 1024
-
-SERVER_WAITS = "10s"
-"""How long the server itself waits for a shard that has no node: by default a minute, in which nobody hears of it."""
 
 ALREADY_THERE = 409
 

@@ -42,6 +42,8 @@ MakeAnalyzers = Callable[[Mapping[str, Any]], Analyzers]
 class EmbeddedEngine:
     """An `Engine` whose index `name` is the folder `<home>/indexes/<prefix>-<name>`."""
 
+    has_shards = False
+
     def __init__(self, home: Path, prefix: str, analyzers: MakeAnalyzers | None = None) -> None:
         self._folder = home / INDEXES
         self._prefix = prefix

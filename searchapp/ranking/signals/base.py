@@ -119,7 +119,7 @@ class Scorer(ABC):
         """What the signal says of each topic, in the order of the topics.
 
         Raises:
-            QueryRefused: with the topic's id, or the document's that asks, in the message.
+            QueryRefused: with the topic's id in the message, and the document's, if that asks for it.
             EngineError: the engine failed on the way.
         """
 

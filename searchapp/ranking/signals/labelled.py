@@ -61,7 +61,8 @@ class _Asking(Scorer):
         try:
             yield from self.index.search(query.body(topic, k, document) for topic, document in asking)
         except QueryRefused as error:
-            raise QueryRefused(f"document {asking[error.place][1].id}: {error}", error.place) from error
+            topic, document = asking[error.place]
+            raise QueryRefused(f"topic {topic.id}, document {document.id}: {error}", error.place) from error
 
     def explain(self, asked: Asked, document_id: str) -> Explanation | None:
         (topic,) = asked.topics

@@ -5,7 +5,7 @@ unasked by a key too many.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from searchapp.judging.events import Action
 from searchapp.judging.fold import Opinion
@@ -15,13 +15,46 @@ from searchapp.tui.judge.selection import Selection
 from searchapp.tui.telling import instead_of, judged_already, standing
 
 if TYPE_CHECKING:
-    from searchapp.tui.judge.screen import JudgeScreen
+    from collections.abc import Iterable, Mapping
+
+    from searchapp.judging.desk import Desk
+    from searchapp.judging.events import Event
+    from searchapp.tui.head import Head
+    from searchapp.tui.judge.lists import RankingRows
+    from searchapp.tui.keys import KeyMap
+
+
+class Judging(Protocol):
+    """The screen that documents are judged on, as far as `Grading` asks it."""
+
+    desk: Desk
+    head: Head
+    keys: KeyMap
+    labels: Sequence[str]
+    ranking: RankingRows
+
+    @property
+    def topic_id(self) -> str: ...
+    @property
+    def document_id(self) -> str | None: ...
+    def opinion(self, document: str) -> Opinion | None: ...
+    def begin_of(self, document: str) -> str: ...
+    def done_words(self) -> str: ...
+    def show_document(self) -> None: ...
+    def go(self, place: int) -> None: ...
+    def jump_to(self, topic: str, document: str) -> None: ...
+    def redraw(self, changed: Iterable[Event]) -> None: ...
+    def ask(
+        self, question: str, yes: Callable[[], object], *, others: Mapping[str, str] | None = None
+    ) -> None: ...
+    def ask_note(self, document: str, said: str, write: Callable[[str], None]) -> None: ...
+    def ask_grade(self, question: str, others: Mapping[str, Callable[[str], None]]) -> None: ...
 
 
 class Grading:
     """Says something of the document that the cursor is on, or of those selected, and moves on."""
 
-    def __init__(self, screen: JudgeScreen, selection: Selection) -> None:
+    def __init__(self, screen: Judging, selection: Selection) -> None:
         self._screen = screen
         self._desk = screen.desk
         self._head = screen.head

@@ -22,10 +22,10 @@ import pytest
 from searchapp.digests import digest_file
 from searchapp.engines.embedded import EmbeddedEngine, index, workers
 from searchapp.engines.embedded.storage import columns, documents, layout, verified
-from searchapp.engines.embedded.storage.layout import CHECKSUMS, MANIFEST, Damaged, Manifest
+from searchapp.engines.embedded.storage.layout import CHECKSUMS, MANIFEST, Manifest
 from searchapp.engines.embedded.storage.verified import STAMP
 from searchapp.engines.embedded.storage.versions import CURRENT
-from searchapp.errors import DataError, SearchappError
+from searchapp.errors import Damaged, DataError, SearchappError
 from searchapp.model import Document
 from searchapp.progress import Silent
 from tests.engines.embedded.conftest import Query, body, spec_of

@@ -14,8 +14,7 @@ import psutil
 import pytest
 
 from searchapp.engines.embedded import workers
-from searchapp.engines.embedded.storage.layout import Damaged
-from searchapp.errors import EngineRefused, SearchappError
+from searchapp.errors import Damaged, EngineRefused, SearchappError
 
 pytestmark = pytest.mark.timeout(120)
 

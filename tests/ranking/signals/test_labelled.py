@@ -65,8 +65,8 @@ def test_every_retrieved_document_asks_with_its_own_text() -> None:
     assert index.bodies[0]["size"] == 200
 
 
-def test_a_refused_query_names_the_document() -> None:
-    with pytest.raises(QueryRefused, match=r"document 1: no"):
+def test_a_refused_query_names_the_topic_and_the_document_that_asks_for_it() -> None:
+    with pytest.raises(QueryRefused, match=r"^topic d, document 1: no"):
         asked(Neighbours(Hits()), ["fine", "refused"])
 
 

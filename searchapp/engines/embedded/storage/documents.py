@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from searchapp.engines.embedded.storage.layout import Damaged, reading
+from searchapp.engines.embedded.storage.layout import reading
 from searchapp.engines.embedded.storage.verified import refuted
-from searchapp.errors import SearchappError
+from searchapp.errors import Damaged, SearchappError
 
 FILE = "documents.sqlite"
 BATCH = 1000

@@ -26,7 +26,7 @@ import numpy as np
 
 from searchapp.digests import digest_json
 from searchapp.engines.base import IndexInfo
-from searchapp.errors import DataError, EngineRefused, SearchappError
+from searchapp.errors import Damaged, EngineRefused, SearchappError
 from searchapp.files import reason
 from searchapp.progress import Advance, no_progress
 
@@ -183,16 +183,6 @@ def _read(folder: Path) -> dict[str, Any]:
 def _stored(file: Mapping[str, Any] | list[Any]) -> StoredFile:
     """What a manifest says of a file; before there were checksums, that was size and digest."""
     return StoredFile(**file) if isinstance(file, Mapping) else StoredFile(int(file[0]), str(file[1]))
-
-
-class Damaged(DataError):
-    """A version's files are not what they were; `problem` says what is wrong with them."""
-
-    def __init__(self, folder: Path, problem: str) -> None:
-        self.problem = problem
-        super().__init__(
-            f"the index in {folder} is damaged ({problem}): build it again with `searchapp index`"
-        )
 
 
 def damaged(folder: Path, problem: str) -> Damaged:

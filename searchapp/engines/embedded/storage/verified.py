@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from searchapp.digests import digest_json
-from searchapp.engines.embedded.storage.layout import Damaged, Manifest, damaged, reading
+from searchapp.engines.embedded.storage.layout import Manifest, damaged, reading
+from searchapp.errors import Damaged
 from searchapp.progress import Advance, no_progress
 
 STAMP = "verified"

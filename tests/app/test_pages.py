@@ -1,0 +1,64 @@
+"""What people read who judge comes from one version of an index at a time."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import searchapp
+from searchapp.app.documents import OfEngine
+from searchapp.app.index import index_task
+from searchapp.app.pages import Pages
+from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.errors import Replaced
+from searchapp.model import Topic
+from searchapp.progress import Silent
+from searchapp.settings import Settings
+from searchapp.tasks import load
+
+SAMPLE = Path(searchapp.__file__).parent / "samples" / "nlps"
+
+
+@pytest.fixture
+def server(elasticsearch_url: str, index_prefix: str, tmp_path: Path) -> Iterator[ElasticsearchEngine]:
+    settings = Settings(home=tmp_path, url=elasticsearch_url, index_prefix=index_prefix)
+    with closing(ElasticsearchEngine.connect(settings)) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_pages_never_mix_an_index_with_the_one_built_after_it(
+    server: ElasticsearchEngine, tmp_path: Path, *, follows: bool
+) -> None:
+    task = load("nlps")
+    data = shutil.copytree(SAMPLE, tmp_path / "data")
+    collection = task.collection(data)
+    index_task(task, server, collection, Silent())
+    documents = OfEngine(server)
+    index = documents.index(task, data)
+    topic = Topic("t", "every group")
+    pages = Pages(
+        task,
+        index,
+        {topic.id: topic},
+        newer=(lambda: documents.index(task, data)) if follows else None,
+    )
+    first, second = sorted(
+        document for (hits,) in [list(index.search([{}]))] for document in hits.document_ids
+    )[:2]
+    before = pages.page("t", first)
+    assert not before.is_missing
+    index_task(task, server, collection, Silent(), rebuild=True)
+    if not follows:
+        with pytest.raises(Replaced, match=index.info.version):
+            pages.page("t", second)
+        return
+    assert not pages.page("t", second).is_missing
+    newest = server.open("nlps").info.version
+    assert pages.news == [f"the index was built again meanwhile: documents come from {newest} from now on"]
+    assert not pages.is_fetched(first), "it came from the version before"
+    assert pages.page("t", first) == before

@@ -1,0 +1,110 @@
+"""When topics are ranked, the sentence on a refused query names the topic, whichever engine refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.engines.base import Engine
+from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.errors import QueryRefused
+from searchapp.model import Topic
+from searchapp.ranking import recipes
+from searchapp.ranking.rank import Ranker
+from searchapp.ranking.recipe import Recipe
+from searchapp.ranking.signals.base import Inputs, Labels, Solved
+from searchapp.resources import RecipeBook, recipe_book
+from searchapp.settings import Settings
+from tests.engines.conftest import GROUPS, match, spec_of
+
+DIRECT = {"signal": "direct", "template": "bm25"}
+NEIGHBOURS = {"signal": "neighbours", "template": "similar", "k": 2, "power": 1.0}
+LABELLED = {"signal": "labelled", "template": "alike", "k": 2, "power": 1.0}
+
+RECIPES: dict[str, dict[str, Any]] = {
+    "direct": {"signals": [DIRECT]},
+    "neighbours": {"template": "bm25", "signals": [NEIGHBOURS]},
+    "fused": {
+        "signals": [DIRECT | {"template": "plain"}, NEIGHBOURS],
+        "fusion": {"by": "sum", "scale": "shares"},
+    },
+    "labelled": {
+        "signals": [DIRECT | {"template": "plain"}, LABELLED],
+        "fusion": {"by": "ranks", "rank_constant": 60},
+    },
+}
+
+REFUSED = {
+    "what can't be read": {"boost": "heavy"},
+    "what can't be searched": {"boost": -1.0},
+    "more words than a query may have": {"text": " ".join(f"word{number}" for number in range(20_000))},
+}
+
+MANY = 130
+"""More topics than any engine asks at once."""
+
+BAD = 100
+
+
+def template(name: str) -> dict[str, Any]:
+    query: dict[str, Any] = {"match": {"text": {"query": "{{topic.text}}", "boost": "{{topic.boost}}"}}}
+    if name == "plain":
+        query = {"match": {"text": {"query": "group"}}}
+    body = {**match("", 0), "size": "{{depth}}", "query": query}
+    if name == "alike":
+        body["query"] = {"bool": {"must": [query, {"match": {"text": {"query": "{{document.text}}"}}}]}}
+    return body
+
+
+def recipe(name: str) -> Recipe:
+    return recipes.load(RecipeBook("mine", recipe_book("text").file, RECIPES, template), name)
+
+
+def topics(refused: Mapping[str, Any]) -> list[Topic]:
+    fine: dict[str, Any] = {"text": "group", "boost": 1.0}
+    found = []
+    for number in range(MANY):
+        values = {**fine, **(refused if number == BAD else {})}
+        found.append(Topic(f"t{number}", values["text"], {"boost": values["boost"]}))
+    return found
+
+
+def rank(engine: Engine, name: str, refused: Mapping[str, Any]) -> None:
+    engine.build("groups", spec_of(GROUPS), GROUPS)
+    index = engine.open("groups")
+    known = {document.id: document for document in GROUPS}
+    inputs = Inputs(
+        index,
+        examples=lambda: Solved(index, {"1": {"2": 1.0}}),
+        labels=lambda: Labels(known, {"s": {"1": 1.0}}),
+    )
+    Ranker(recipe(name), inputs).rank(topics(refused), 3, "tag")
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[EmbeddedEngine]:
+    with closing(EmbeddedEngine.at(Settings(home=tmp_path))) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_embedded_engine_names_the_topic(
+    embedded: EmbeddedEngine, name: str, refused: Mapping[str, Any]
+) -> None:
+    with pytest.raises(QueryRefused, match=rf"topic t{BAD}\b"):
+        rank(embedded, name, refused)
+
+
+@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("name", RECIPES)
+def test_elasticsearch_names_the_topic(
+    engine: ElasticsearchEngine, name: str, refused: Mapping[str, Any]
+) -> None:
+    with pytest.raises(QueryRefused, match=rf"topic t{BAD}\b"):
+        rank(engine, name, refused)
