@@ -14,4 +14,8 @@ what differs is made as small as possible before it is reported (`reducing`). Py
     mappings    mappings and documents
     asking      queries and search bodies
     queries     queries on documents: hits, sources, highlights, explanations
+    comparing   what an engine says to a body, and where two of them differ first
+    chosen      bodies that are recorded beside random ones
+    options     the parameters of each query, for `chosen`
+    recording   answers of a server in files: `python -m tests.search.recording`
 """

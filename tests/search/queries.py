@@ -6,7 +6,6 @@ import copy
 import json
 import re
 import secrets
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,16 +14,16 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from searchapp.digests import digest_json
-from searchapp.engines.base import BEYOND_FLOAT32, Found, IndexSpec
+from searchapp.engines.base import IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.searching import SEARCH_TYPE, _found
+from searchapp.engines.elasticsearch.searching import SEARCH_TYPE
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.errors import EngineRefused, SearchappError
+from searchapp.errors import SearchappError
 from searchapp.model import Document
 from searchapp.settings import Settings
-from tests.engines.embedded.conftest import unordered
-from tests.search import asking, mappings
+from tests.search import asking, comparing, mappings
+from tests.search.comparing import NAMED, REFUSED, Json, Outcome
 from tests.search.drawing import Draw
 from tests.search.reducing import smallest
 from tests.server.rest import Server
@@ -35,37 +34,14 @@ BODIES_AN_INDEX = 200
 BODY_STEPS, DOCUMENT_STEPS = 300, 30
 """How many smaller cases are tried; each list of documents needs an index of its own."""
 
-Json = dict[str, Any]
 Case = dict[str, Any]
 """`mapping`, `documents` and `bodies`."""
-
-NAMED = re.compile(
-    "|".join(
-        [
-            "does not support",  # a piece of a query, a body or a mapping
-            "is not supported by the embedded engine",  # a piece of an analyzer
-            re.escape(BEYOND_FLOAT32),
-        ]
-    )
-)
-"""How the embedded engine refuses what a server answers."""
 
 MALFORMED = "a query must be an object"
 """Elasticsearch skips a number or a text in front of a query in a list of queries."""
 
-REFUSED = "refused: "
-
 EAGER = re.compile("Missing value for field|must not produce negative scores|returned an invalid score")
 """How the server fails on a document's values."""
-
-BROKEN = "unsupported_operation_exception"
-"""How the server fails on sound queries, such as a disjunction with a `function_score` that has no functions."""
-
-PARTS = 4
-"""Of a hit: id and score, source, highlights, explanation."""
-
-Outcome = str | list[Any]
-"""The hits with all that comes with them, or why there are none."""
 
 
 def cases(seed: int, count: int, first: int = 0) -> Iterator[Case]:
@@ -102,6 +78,7 @@ class Engines:
         self._elasticsearch = ElasticsearchEngine.connect(self._settings)
         self._embedded = EmbeddedEngine.at(self._settings)
         self._built = 0
+        self._kept: list[Document] = []
 
     def close(self) -> None:
         self._elasticsearch.close()
@@ -117,6 +94,27 @@ class Engines:
             if index is not None:
                 yield from self._compared(index, case)
 
+    def recorded(self, case: Case) -> tuple[list[Json], list[Outcome | None]]:
+        """The documents that both engines take, and the server's outcome of each body.
+
+        None stands for a body that the embedded engine refuses by name, if only for its explanation or its mapping, and
+        for one that the server fails on by a fault of its own.
+
+        Raises:
+            AssertionError: the engines differ.
+        """
+        with self.indexed(case) as (index, said):
+            assert not said, said
+            if index is None:
+                return [], [None] * len(case["bodies"])
+            different = [f"{one.case['bodies']}\n{one.said}" for one in self._compared(index, case)]
+            assert not different, "\n".join(different)
+            found = [
+                there if comparing.differing(comparing.here(index, body), there) is None else None
+                for body, there in zip(case["bodies"], self._there(case["bodies"]), strict=True)
+            ]
+            return [document.source() for document in self._kept], found
+
     def reduced(self, case: Case) -> Iterator[Difference]:
         """What differs in a case, each made as small as it can be quickly."""
         found = []
@@ -131,7 +129,7 @@ class Engines:
 
     def outcomes(self, index: EmbeddedIndex, body: Json) -> tuple[Outcome, Outcome]:
         """What the embedded engine and the server say to a body on the index that was made last."""
-        return _here(index, body), self._there([body])[0]
+        return comparing.here(index, body), self._there([body])[0]
 
     def _with_smaller_body(self, index: EmbeddedIndex, difference: Difference) -> Difference:
         found = [difference]
@@ -166,21 +164,27 @@ class Engines:
         self._embedded = EmbeddedEngine.at(self._settings)  # one that closes its files
         with closing(self._embedded):
             documents, said = self._built_in_both(case)
+            self._kept = documents or []
             yield (None if documents is None else self._embedded.open("both")), said
 
     def _compared(self, index: EmbeddedIndex, case: Case) -> Iterator[Difference]:
-        ours = [_here(index, body) for body in case["bodies"]]
-        theirs = self._there(case["bodies"])
-        for body, here, there in zip(case["bodies"], ours, theirs, strict=True):
-            said = _told(here, there)
-            if said and not _is_eager(body, there) and not self._is_senseless(body, here):
+        bodies = case["bodies"]
+        ours = [comparing.here(index, body) for body in bodies]
+        for body, here, there in zip(bodies, ours, self._there(bodies), strict=True):
+            if said := self._told(body, here, there):
                 yield Difference({**case, "bodies": [body]}, said)
-        yield from _ranked(index, case, ours)
+        for different, said in comparing.in_a_batch(index, bodies, ours):
+            yield Difference({**case, "bodies": different}, said)
+
+    def _told(self, body: Json, here: Outcome, there: Outcome) -> str | None:
+        """What two outcomes of a body differ in, None if they may."""
+        said = comparing.told(here, there)
+        return None if said and (_is_eager(body, there) or self._is_senseless(body, here)) else said
 
     def _built_in_both(self, case: Case) -> tuple[list[Document] | None, str]:
         """The documents that both engines have indexed, None for none at all, and what differed on the way."""
         mapping = case["mapping"]
-        kept = [_document(source) for source in case["documents"]]
+        kept = [document(source) for source in case["documents"]]
         said = ""
         while here := self._refusal(self._embedded, mapping, kept):
             if NAMED.search(here):
@@ -234,58 +238,15 @@ class Engines:
         answer = self._server.request("POST", f"/{index}/_msearch", sent, timeout=300)
         responses = answer.json().get("responses")
         if responses is not None:
-            return [_answered(response) for response in responses]
+            return [comparing.there(response) for response in responses]
         if len(bodies) == 1:
-            return [f"{REFUSED}{answer.body[:300]!r}"]
+            return [comparing.there(answer.json())]
         half = len(bodies) // 2  # one body that is no search at all spoils the request for all
         return self._answers(index, bodies[:half]) + self._answers(index, bodies[half:])
 
 
 def _is_object(body: Any) -> bool:
     return isinstance(body, dict)
-
-
-def _answered(response: Json) -> Outcome:
-    if "error" in response:
-        return f"{REFUSED}{json.dumps(response['error'])[:600]}"
-    if response["_shards"]["failed"]:
-        return f"{REFUSED}{json.dumps(response['_shards']['failures'])[:600]}"
-    try:
-        return [_comparable(_found(hit)) for hit in response["hits"]["hits"]]
-    except EngineRefused as error:
-        return f"{REFUSED}{error}"
-
-
-def _here(index: EmbeddedIndex, body: Json) -> Outcome:
-    """What the embedded engine says to a body, without explanations if it refuses just them."""
-    try:
-        return _asked(index, body)
-    except SearchappError as error:
-        if "explanation of" not in str(error):
-            return f"{REFUSED}{error}"
-    except Exception:  # whatever it is, it must not end the search
-        return f"crashed: {traceback.format_exc()[-1000:]}"
-    return [one[:-1] for one in _asked(index, {**body, "explain": False})]
-
-
-def _ranked(index: EmbeddedIndex, case: Case, found: Sequence[Outcome]) -> Iterator[Difference]:
-    """Which bodies rank in another way among others than alone."""
-    answered = [place for place, outcome in enumerate(found) if not isinstance(outcome, str)]
-    bodies = [case["bodies"][place] for place in answered]
-    try:
-        rankings = [list(map(tuple, hits)) for hits in index.search(bodies)]
-    except SearchappError as error:
-        yield Difference({**case, "bodies": bodies}, f"refused in a batch only: {error}")
-        return
-    for place, ranking in zip(answered, rankings, strict=True):
-        alone = [one[0] for one in found[place]]
-        if ranking != alone:
-            said = f"in a batch: {_short(ranking)}\nalone: {_short(alone)}"
-            yield Difference({**case, "bodies": [case["bodies"][place]]}, said)
-
-
-def _asked(index: EmbeddedIndex, body: Json) -> list[tuple[Any, ...]]:
-    return [_comparable(one) for one in index.find(body)]
 
 
 def _is_eager(body: Json, there: Outcome) -> bool:
@@ -299,40 +260,10 @@ def _is_eager(body: Json, there: Outcome) -> bool:
     )
 
 
-def _told(here: Outcome, there: Outcome) -> str | None:
-    """What two outcomes differ in, None if they may be."""
-    if isinstance(here, str) and here.startswith(REFUSED) and (isinstance(there, str) or NAMED.search(here)):
-        return None
-    unexplained = not isinstance(here, str) and bool(here) and len(here[0]) < PARTS
-    if isinstance(there, str) and (BROKEN in there or unexplained):
-        return None
-    if not isinstance(here, str) and not isinstance(there, str):
-        if unexplained:
-            there = [one[:-1] for one in there]
-        if here == there:
-            return None
-    return f"here:  {_short(here)}\nthere: {_short(there)}"
-
-
-def _document(source: Json) -> Document:
+def document(source: Json) -> Document:
+    """The document whose JSON this is."""
     fields = {name: value for name, value in source.items() if name not in ("id", "text")}
     return Document(source["id"], source["text"], fields)
-
-
-def _comparable(found: Found) -> tuple[Any, ...]:
-    explanation = None if found.explanation is None else unordered(found.explanation)
-    highlights = {name: list(texts) for name, texts in found.highlights.items()}
-    return (tuple(found.hit), _typed(found.source), highlights, explanation)
-
-
-def _typed(value: Any) -> Any:
-    """A source in which 1, 1.0 and true differ."""
-    return json.dumps(value, sort_keys=True)
-
-
-def _short(outcome: Outcome) -> str:
-    text = ascii(outcome)
-    return text if len(text) <= 1200 else f"{text[:1200]}…"
 
 
 def engines(server: Server) -> closing[Engines]:

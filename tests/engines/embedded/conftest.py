@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -12,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from searchapp.engines.base import Explanation, Found, Index, IndexSpec
+from searchapp.engines.base import Found, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.model import Document
 from searchapp.settings import Settings
+from tests.search.comparing import comparable, first_difference
 
 Query = Mapping[str, Any]
 
@@ -100,24 +100,9 @@ class Both:
         """Same hits, sources, highlights and explanations; returns those of the embedded engine."""
         asked = body(query, **more)
         expected, found = self.server.find(asked), self.embedded.find(asked)
-        assert [_comparable(one) for one in found] == [_comparable(one) for one in expected], f"on {query}"
+        said = first_difference([comparable(one) for one in found], [comparable(one) for one in expected])
+        assert said is None, f"on {query}: {said}"
         return found
-
-
-def _comparable(found: Found) -> tuple[Any, ...]:
-    explanation = None if found.explanation is None else unordered(found.explanation)
-    return (
-        found.hit,
-        found.source,
-        {name: list(texts) for name, texts in found.highlights.items()},
-        explanation,
-    )
-
-
-def unordered(explanation: Explanation) -> tuple[Any, ...]:
-    """An explanation apart from the order of its clauses: Lucene keeps some in hash tables, by addresses."""
-    details = sorted((unordered(child) for child in explanation.details), key=repr)
-    return repr(explanation.value), sorted(re.findall(r"[^ (),]+", explanation.description)), details
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -168,6 +168,14 @@ NOTHING: dict[str, dict[str, Any]] = {
 }
 
 
+def around_nothing() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Queries by name that have one inside which matches nothing."""
+    for name, nothing in NOTHING.items():
+        yield f"not: {name}", {"bool": {"must_not": [nothing]}}
+        yield f"not a function of: {name}", {"bool": {"must_not": [score(query=nothing, weight=2)]}}
+        yield f"or a function of: {name}", {"bool": {"should": [score(query=nothing, weight=2), ALL]}}
+
+
 @pytest.fixture
 def engines(both: Callable[..., Both]) -> Both:
     return both(DOCUMENTS)
@@ -182,12 +190,7 @@ def test_queries_inside_others_are_explained_as_on_the_server(engines: Both) -> 
 
 
 def test_what_is_around_a_query_that_matches_nothing_goes_when_it_goes_on_the_server(engines: Both) -> None:
-    queries = {}
-    for name, nothing in NOTHING.items():
-        queries[f"not: {name}"] = {"bool": {"must_not": [nothing]}}
-        queries[f"not a function of: {name}"] = {"bool": {"must_not": [score(query=nothing, weight=2)]}}
-        queries[f"or a function of: {name}"] = {"bool": {"should": [score(query=nothing, weight=2), ALL]}}
-    require_same_explanations(engines, queries)
+    require_same_explanations(engines, dict(around_nothing()))
 
 
 def require_same_explanations(engines: Both, queries: dict[str, dict[str, Any]]) -> None:

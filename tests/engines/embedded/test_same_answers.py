@@ -11,7 +11,8 @@ import pytest
 from searchapp.engines.embedded.index import EmbeddedIndex
 from tests.engines.embedded.conftest import MAPPING, ORDER
 from tests.search import queries
-from tests.search.queries import Engines, Outcome
+from tests.search.comparing import Outcome
+from tests.search.queries import Engines
 from tests.server.rest import Server
 
 Json = dict[str, Any]
@@ -79,78 +80,80 @@ def functions(query: Json, **value: Any) -> Json:
 RING = {"match": {"text": "ring"}}
 
 
+ALIKE: list[Json] = [
+    # several fields
+    {"multi_match": {"query": "ring", "fields": ["text^2", "text.gaps", "text^0.3"]}},
+    {"multi_match": {"query": "ring", "fields": ["text", "nowhere", 5]}},
+    # positions across the values of an array
+    phrase("ring b"),
+    phrase("ring a"),
+    phrase("b b"),
+    phrase("ring a b", "text"),
+    {"exists": {"field": "text.gaps"}},
+    # numbers
+    {"range": {"year": {"gt": 1, "gte": 2}}},
+    {"range": {"year": {"gte": 2, "gt": 2}}},
+    {"range": {"year": {"lt": 3, "lte": None}}},
+    {"range": {"long": {"gte": GREAT}}},
+    {"range": {"long": {"gt": 2**63 - 2}}},
+    {"range": {"long": {"lte": -(2**63)}}},
+    {"term": {"long": GREAT}},
+    {"term": {"long": str(GREAT)}},
+    {"terms": {"long": [2**63 - 1, -(2**63)]}},
+    {"terms": {"weight": [-0.0]}},
+    {"terms": {"weight": [0.0, "-0"]}},
+    {"term": {"weight": -0.0}},
+    {"term": {"year": 5}},
+    {"term": {"year": 7}},
+    {"term": {"year": 10**400}},
+    {"term": {"ratio": 16777217}},
+    {"term": {"ratio": 1.0000001788139343}},
+    {"match": {"ratio": 1.0000001788139343}},
+    {"match": {"ratio": "1.0000001788139343"}},
+    {"match": {"year": 5.0}},
+    {"match": {"year": "7"}},
+    # what text is made of
+    {"match": {"text": True}},
+    {"match": {"text": 1e16}},
+    {"match": {"text": 5.5}},
+    {"term": {"tag": 0.1}},
+    {"term": {"tag": True}},
+    {"prefix": {"tag": 0.1}},
+    # names with dots
+    {"exists": {"field": "a"}},
+    {"exists": {"field": "a.b"}},
+    {"match": {"a.b": "dotted"}},
+    # boosts of queries of one clause
+    boosted_bools(1e-7, 0.7, 0.7),
+    boosted_bools(33, 0.1, 1.7),
+    {
+        "dis_max": {
+            "queries": [{"multi_match": {"query": "ring", "fields": ["text^0.3"], "boost": 1e-7}}],
+            "boost": 1e-7,
+        }
+    },
+    {"match": {"text": {"query": "", "boost": "NaN"}}},
+    # functions of documents outside a filter, which lack a value
+    {"bool": {"must": functions(RING), "filter": {"range": {"weight": {"gt": 0}}}}},
+    {"bool": {"must": functions({"match_all": {}}, modifier="sqrt"), "filter": {"term": {"year": 1}}}},
+    {
+        "bool": {
+            "must_not": {"bool": {"must_not": functions({"match": {"text": ""}}), "minimum_should_match": 0}}
+        }
+    },
+    # accepted whatever it says
+    {"match": {"year": {"query": 5, "analyzer": "words"}}},
+    {"bool": {"must": RING, "minimum_should_match": None}},
+    {"multi_match": {"query": "ring", "fields": ["text"], "tie_breaker": 2}},
+    {"ids": {"values": [1, "2"]}},
+    {"range": {"tag": {"gte": None}}},
+]
+"""Queries on `DOCUMENTS`."""
+
+
 @pytest.mark.parametrize(
     "query",
-    [
-        # several fields
-        {"multi_match": {"query": "ring", "fields": ["text^2", "text.gaps", "text^0.3"]}},
-        {"multi_match": {"query": "ring", "fields": ["text", "nowhere", 5]}},
-        # positions across the values of an array
-        phrase("ring b"),
-        phrase("ring a"),
-        phrase("b b"),
-        phrase("ring a b", "text"),
-        {"exists": {"field": "text.gaps"}},
-        # numbers
-        {"range": {"year": {"gt": 1, "gte": 2}}},
-        {"range": {"year": {"gte": 2, "gt": 2}}},
-        {"range": {"year": {"lt": 3, "lte": None}}},
-        {"range": {"long": {"gte": GREAT}}},
-        {"range": {"long": {"gt": 2**63 - 2}}},
-        {"range": {"long": {"lte": -(2**63)}}},
-        {"term": {"long": GREAT}},
-        {"term": {"long": str(GREAT)}},
-        {"terms": {"long": [2**63 - 1, -(2**63)]}},
-        {"terms": {"weight": [-0.0]}},
-        {"terms": {"weight": [0.0, "-0"]}},
-        {"term": {"weight": -0.0}},
-        {"term": {"year": 5}},
-        {"term": {"year": 7}},
-        {"term": {"year": 10**400}},
-        {"term": {"ratio": 16777217}},
-        {"term": {"ratio": 1.0000001788139343}},
-        {"match": {"ratio": 1.0000001788139343}},
-        {"match": {"ratio": "1.0000001788139343"}},
-        {"match": {"year": 5.0}},
-        {"match": {"year": "7"}},
-        # what text is made of
-        {"match": {"text": True}},
-        {"match": {"text": 1e16}},
-        {"match": {"text": 5.5}},
-        {"term": {"tag": 0.1}},
-        {"term": {"tag": True}},
-        {"prefix": {"tag": 0.1}},
-        # names with dots
-        {"exists": {"field": "a"}},
-        {"exists": {"field": "a.b"}},
-        {"match": {"a.b": "dotted"}},
-        # boosts of queries of one clause
-        boosted_bools(1e-7, 0.7, 0.7),
-        boosted_bools(33, 0.1, 1.7),
-        {
-            "dis_max": {
-                "queries": [{"multi_match": {"query": "ring", "fields": ["text^0.3"], "boost": 1e-7}}],
-                "boost": 1e-7,
-            }
-        },
-        {"match": {"text": {"query": "", "boost": "NaN"}}},
-        # functions of documents outside a filter, which lack a value
-        {"bool": {"must": functions(RING), "filter": {"range": {"weight": {"gt": 0}}}}},
-        {"bool": {"must": functions({"match_all": {}}, modifier="sqrt"), "filter": {"term": {"year": 1}}}},
-        {
-            "bool": {
-                "must_not": {
-                    "bool": {"must_not": functions({"match": {"text": ""}}), "minimum_should_match": 0}
-                }
-            }
-        },
-        # accepted whatever it says
-        {"match": {"year": {"query": 5, "analyzer": "words"}}},
-        {"bool": {"must": RING, "minimum_should_match": None}},
-        {"multi_match": {"query": "ring", "fields": ["text"], "tie_breaker": 2}},
-        {"ids": {"values": [1, "2"]}},
-        {"range": {"tag": {"gte": None}}},
-    ],
+    ALIKE,
     ids=repr,
 )
 def test_it_is_answered_alike(ask: Ask, query: Json) -> None:
@@ -159,31 +162,35 @@ def test_it_is_answered_alike(ask: Ask, query: Json) -> None:
     assert here == there
 
 
+COMING_ALONG: list[Json] = [
+    {"query": RING, "_source": "a"},
+    {"query": RING, "_source": {"excludes": ["a"]}},
+    {"query": RING, "highlight": {**HIGHLIGHT, "post_tags": [">"]}},
+    {"query": {"match": {"text": "a b"}}, "highlight": HIGHLIGHT},
+    {"query": {"match": {"tag": "0.1 5 true"}}, "highlight": HIGHLIGHT},
+    {"query": {"function_score": {"query": {"function_score": {"query": {"prefix": {"text": "r"}}}}}}},
+    {"query": RING, "size": "2", "from": 1.5},
+    {"query": RING, "track_total_hits": 5, "track_scores": "true"},
+    {
+        "query": {
+            "function_score": {
+                "functions": [{"weight": 2}, {"field_value_factor": {"field": "ratio"}}],
+                "score_mode": "first",
+            }
+        }
+    },
+    {"query": {"terms": {"year": [1, 5]}}, "explain": True},
+    {"query": {"term": {"nowhere": 1}}, "explain": True},
+    {"query": {"bool": {"must": RING, "filter": {"match": {"text.alike": "ring"}}}}, "explain": True},
+    {"query": {"function_score": {"query": RING, "weight": 2, "max_boost": "Infinity"}}, "explain": True},
+    {"query": {"range": {"ratio": {"gt": "-Infinity"}}}, "explain": True},
+]
+"""Bodies on `DOCUMENTS`, which may name their own `highlight`."""
+
+
 @pytest.mark.parametrize(
     "more",
-    [
-        {"query": RING, "_source": "a"},
-        {"query": RING, "_source": {"excludes": ["a"]}},
-        {"query": RING, "highlight": {**HIGHLIGHT, "post_tags": [">"]}},
-        {"query": {"match": {"text": "a b"}}, "highlight": HIGHLIGHT},
-        {"query": {"match": {"tag": "0.1 5 true"}}, "highlight": HIGHLIGHT},
-        {"query": {"function_score": {"query": {"function_score": {"query": {"prefix": {"text": "r"}}}}}}},
-        {"query": RING, "size": "2", "from": 1.5},
-        {"query": RING, "track_total_hits": 5, "track_scores": "true"},
-        {
-            "query": {
-                "function_score": {
-                    "functions": [{"weight": 2}, {"field_value_factor": {"field": "ratio"}}],
-                    "score_mode": "first",
-                }
-            }
-        },
-        {"query": {"terms": {"year": [1, 5]}}, "explain": True},
-        {"query": {"term": {"nowhere": 1}}, "explain": True},
-        {"query": {"bool": {"must": RING, "filter": {"match": {"text.alike": "ring"}}}}, "explain": True},
-        {"query": {"function_score": {"query": RING, "weight": 2, "max_boost": "Infinity"}}, "explain": True},
-        {"query": {"range": {"ratio": {"gt": "-Infinity"}}}, "explain": True},
-    ],
+    COMING_ALONG,
     ids=repr,
 )
 def test_what_comes_with_hits_is_alike(ask: Ask, more: Json) -> None:
@@ -192,28 +199,32 @@ def test_what_comes_with_hits_is_alike(ask: Ask, more: Json) -> None:
     assert here == there
 
 
+REFUSED_BY_BOTH: list[Json] = [
+    {"query": {"match": {"year": {"query": "soon", "analyzer": "words"}}}},
+    {"query": {"match": {"year": {"query": 5, "analyzer": "nowhere"}}}},
+    {"query": {"match": {"text": {"query": "a", "analyzer": "nowhere"}}}},
+    {"query": {"match": {"text": {"query": "a", "minimum_should_match": None}}}},
+    {"query": {"range": {"year": {"gt": 10**400}}}},
+    {"query": {"range": {"long": {"gt": 2**63}}}},
+    {"query": {"function_score": {"weight": 2, "field_value_factor": {"field": "year"}}}},
+    {"query": {"ids": {"values": 7}}},
+    {"query": {"terms": {"tag": ["x"] * 65_537}}},
+    {"query": {"bool": {"should": [{"term": {"tag": str(number)}} for number in range(30_000)]}}},
+    {"query": {"prefix": {"tag": "x" * 1_001}}},
+    {"query": {"term": {"tag": "x" * 32_767}}},
+    {"query": RING, "size": 10_001},
+    {"query": RING, "from": 9_999, "size": 2},
+    {"query": RING, "track_total_hits": "some"},
+    {"query": RING, "track_total_hits": -2},
+    {"query": RING, "track_scores": 1},
+    {"query": RING, "highlight": None},
+]
+"""Bodies on `DOCUMENTS`."""
+
+
 @pytest.mark.parametrize(
     "more",
-    [
-        {"query": {"match": {"year": {"query": "soon", "analyzer": "words"}}}},
-        {"query": {"match": {"year": {"query": 5, "analyzer": "nowhere"}}}},
-        {"query": {"match": {"text": {"query": "a", "analyzer": "nowhere"}}}},
-        {"query": {"match": {"text": {"query": "a", "minimum_should_match": None}}}},
-        {"query": {"range": {"year": {"gt": 10**400}}}},
-        {"query": {"range": {"long": {"gt": 2**63}}}},
-        {"query": {"function_score": {"weight": 2, "field_value_factor": {"field": "year"}}}},
-        {"query": {"ids": {"values": 7}}},
-        {"query": {"terms": {"tag": ["x"] * 65_537}}},
-        {"query": {"bool": {"should": [{"term": {"tag": str(number)}} for number in range(30_000)]}}},
-        {"query": {"prefix": {"tag": "x" * 1_001}}},
-        {"query": {"term": {"tag": "x" * 32_767}}},
-        {"query": RING, "size": 10_001},
-        {"query": RING, "from": 9_999, "size": 2},
-        {"query": RING, "track_total_hits": "some"},
-        {"query": RING, "track_total_hits": -2},
-        {"query": RING, "track_scores": 1},
-        {"query": RING, "highlight": None},
-    ],
+    REFUSED_BY_BOTH,
     ids=lambda more: repr(more)[:100],
 )
 def test_it_is_refused_by_both(ask: Ask, more: Json) -> None:

@@ -1,0 +1,131 @@
+"""The scores of terms: added up as Lucene does it, and the same however they are computed and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from searchapp.engines.embedded import EmbeddedEngine, rows
+from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded.storage.reader import IndexReader
+from searchapp.model import Document, float32
+from tests.engines.embedded.conftest import body, spec_of
+from tests.search.drawing import Draw
+
+WORDS = [*"aaaaaabbbbccc", "d", "ring", "r", "ri"]
+"""Some are in most documents, others in few."""
+
+QUERIES: list[Any] = [
+    {"match": {"text": "a b c d ring"}},
+    {"match": {"text": {"query": "a c", "boost": 0.3}}},
+    {"match": {"text.alike": "ring ri"}},
+    {"match_phrase": {"text": "a b"}},
+    {"bool": {"must": [{"match": {"text": "d"}}], "should": [{"match": {"text": "a"}}]}},
+    {"term": {"tag": "x"}},
+    {"match": {"text": "zebra"}},
+]
+
+
+def documents(count: int = 300) -> list[Document]:
+    draw = Draw("rows")
+    return [
+        Document(str(number), " ".join(draw.several(lambda: draw.one(WORDS), 12)), {"tag": draw.one("xyz")})
+        for number in range(count)
+    ]
+
+
+def opened(engine: EmbeddedEngine, found: list[Document] | None = None) -> EmbeddedIndex:
+    found = documents() if found is None else found
+    engine.build("rows", spec_of(found), found)
+    return engine.open("rows")
+
+
+def scores(index: EmbeddedIndex, query: Any) -> dict[str, float]:
+    (hits,) = index.search([body(query, 1_000)])
+    return dict(hits)
+
+
+def match(text: str, field: str = "text") -> Any:
+    return {"match": {field: text}}
+
+
+def test_the_scores_of_terms_are_added_as_doubles_and_rounded_once(embedded: EmbeddedEngine) -> None:
+    index = opened(embedded)
+    terms = ["d", "ring", "a", "c", "b"]
+    alone = [scores(index, match(term)) for term in terms]
+    together = scores(index, match(" ".join(terms)))
+    assert together == {
+        document: float32(sum(one.get(document, 0.0) for one in alone))
+        for document in {document for one in alone for document in one}
+    }
+
+
+def test_a_term_that_is_asked_for_twice_counts_twice(embedded: EmbeddedEngine) -> None:
+    index = opened(embedded)
+    once = scores(index, match("c"))
+    assert scores(index, match("c c")) == {document: 2 * score for document, score in once.items()}
+
+
+def test_words_on_one_position_are_scored_as_one_word_as_common_as_the_commonest(
+    embedded: EmbeddedEngine,
+) -> None:
+    found = [Document("1", "r x"), Document("2", "ri x"), Document("3", "ri y"), Document("4", "r ri")]
+    index = opened(embedded, found)
+    alike = scores(index, match("ri", "text.alike"))  # whose analyzer for searching makes r and ri of it
+    assert alike["1"] == alike["2"] == alike["3"] < alike["4"]
+    assert alike["1"] < scores(index, match("ring", "text.alike"))["1"] * 1.0001
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"WHOLE": 0},
+        {"WHOLE": 0, "TOGETHER": 1},
+        {"MANY_TERMS": 10**6},
+        {"DENSE_SHARE": 0},
+        {"DENSE_SHARE": 10**6},
+    ],
+    ids=repr,
+)
+def test_scores_are_the_same_however_they_are_computed(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, changed: dict[str, int]
+) -> None:
+    opened(embedded)
+    expected = [scores(embedded.open("rows"), query) for query in QUERIES]
+    for name, value in changed.items():
+        monkeypatch.setattr(rows, name, value)
+    assert [scores(embedded.open("rows"), query) for query in QUERIES] == expected
+    (*batch,) = embedded.open("rows").search(body(query, 1_000) for query in QUERIES)
+    assert list(map(dict, batch)) == expected
+
+
+def test_rows_that_are_forgotten_are_computed_again(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = opened(embedded)
+    expected = [scores(index, query) for query in QUERIES]
+    few_bytes = partial(_rows_of, limit=2_000)
+    monkeypatch.setattr("searchapp.engines.embedded.scoring.Rows", few_bytes)
+    forgetful = embedded.open("rows")
+    for _ in range(2):
+        assert [scores(forgetful, query) for query in QUERIES] == expected
+    assert [scores(forgetful, match(word)) for word in "abc"] == [
+        scores(index, match(word)) for word in "abc"
+    ]
+
+
+def _rows_of(reader: IndexReader, limit: int) -> rows.Rows:
+    return rows.Rows(reader, limit)
+
+
+def test_asking_again_gives_the_same(embedded: EmbeddedEngine) -> None:
+    index = opened(embedded)
+    assert [scores(index, query) for query in QUERIES] == [scores(index, query) for query in QUERIES]
+    assert _total(scores(index, query) for query in QUERIES) > 0
+
+
+def _total(several: Iterable[dict[str, float]]) -> float:
+    return sum(sum(one.values()) for one in several)

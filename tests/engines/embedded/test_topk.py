@@ -1,0 +1,77 @@
+"""The best documents: by score, then by id, wherever the ranking is cut."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.model import Document, Hit
+from tests.engines.embedded.conftest import body, spec_of
+from tests.search.drawing import Draw
+
+DOCUMENTS = 1_000
+TEXTS = ["a", "a b", "a b b", "a a b c", "c", "ring a b c", "b"]
+
+COMMON = {"match": {"text": "a b"}}
+RARE = {"match": {"text": "ring"}}
+EQUAL: dict[str, Any] = {"match_all": {}}
+ZERO = {"match": {"text": {"query": "a", "boost": 0}}}
+ONE_BEST = {"dis_max": {"queries": [EQUAL, {"ids": {"values": ["é7"], "boost": 2}}]}}
+FEW = {"ids": {"values": ["é7", "5", "10", "500", "1"]}}
+NONE: dict[str, Any] = {"match_none": {}}
+
+
+def documents() -> list[Document]:
+    """Documents of few texts, the ids in no order; one in seven has an id that is not ASCII."""
+    draw = Draw("top k")
+    numbers = sorted(range(DOCUMENTS), key=lambda number: number * 7919 % DOCUMENTS)
+    return [Document(f"{number}" if number % 7 else f"é{number}", draw.one(TEXTS)) for number in numbers]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedIndex]:
+    folder: Path = tmp_path_factory.mktemp("ties")
+    with closing(EmbeddedEngine(folder, "test")) as engine:
+        found = documents()
+        engine.build("ties", spec_of(found), found)
+        yield engine.open("ties")
+
+
+def ranked(index: EmbeddedIndex, query: Any, size: int = DOCUMENTS + 1, first: int = 0) -> list[Hit]:
+    (hits,) = index.search([body(query, size, **{"from": first})])
+    return list(hits)
+
+
+@pytest.mark.parametrize("query", [COMMON, RARE, EQUAL, ZERO, ONE_BEST, FEW, NONE], ids=repr)
+def test_equal_scores_are_ordered_by_the_bytes_of_the_ids(index: EmbeddedIndex, query: Any) -> None:
+    hits = ranked(index, query)
+    assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.document_id.encode()))
+
+
+@pytest.mark.parametrize("query", [COMMON, RARE, EQUAL, ZERO, ONE_BEST, FEW, NONE], ids=repr)
+def test_a_ranking_is_cut_out_of_the_whole_one(index: EmbeddedIndex, query: Any) -> None:
+    everything = ranked(index, query)
+    places = [
+        place for place, (one, other) in enumerate(itertools.pairwise(everything), 1) if one[1] != other[1]
+    ]
+    around = {size for place in places for size in (place - 1, place, place + 1)}
+    for size in sorted({0, 1, 2, 5, 100, 999, 1_001, *around}):
+        assert ranked(index, query, size) == everything[:size]
+        assert ranked(index, query, 3, size) == everything[size : size + 3]
+
+
+def test_a_score_of_0_is_a_hit_where_it_matches_and_none_elsewhere(index: EmbeddedIndex) -> None:
+    hits = ranked(index, ZERO)
+    assert {hit.score for hit in hits} == {0.0}
+    assert {hit.document_id for hit in hits} == {
+        hit.document_id for hit in ranked(index, {"match": {"text": "a"}})
+    }
+    assert 0 < len(hits) < DOCUMENTS
+    assert ranked(index, NONE) == []

@@ -1,0 +1,160 @@
+"""The parameters of each query, at each kind of value that they take, and at some that they don't."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from tests.engines.embedded.conftest import body
+from tests.engines.embedded.test_explanations import score
+from tests.search.comparing import Json
+
+# fmt: off
+TEXTS: list[Any] = ["a b c ring", "a b ring ring", "the of", "zebra a", "", 5, 5.5, True]
+ANALYZERS = ["words", "gaps", "alike", "standard", "keyword", "english", "nowhere", ""]
+MINIMUMS: list[Any] = [
+    0, 1, 2, 3, 9, -1, -9, "0", "2", "-1", "0%", "34%", "75%", "100%", "120%", "-25%", "-75%", "-100%", "2<1", "2<50%",
+    "1<-1 3<60%", "3<90% 1<50%", " 2 ", "2 < 50%", "2.5", 2.5, "x", "", None, "2<", "<2",
+]
+BOOSTS: list[Any] = [0, 1e-7, 0.3, 1, 2, 33.3, 1e9, "2", "x", -1, None, True, "-0.0"]
+FIELDS = ["text", "text.gaps", "text.alike", "tag", "id", "year", "nowhere"]
+SEVERAL = ["text^2", "text.gaps^0.3"]
+FIELD_LISTS: list[Any] = [["text"], SEVERAL, ["text", "tag", "id"], ["text", "text"], "text", ["text^0"]]
+NUMBERS: list[Any] = [
+    0, -0.0, 5, "5", 5.0, 5.5, 1e3, 2**31, 2**60, 2**63, 1e39, "1e400", "x", "", True, None, [5],
+]
+MODIFIERS = [
+    "none", "log", "log1p", "log2p", "ln", "ln1p", "ln2p", "square", "sqrt", "reciprocal", "SQRT", "x",
+]
+# fmt: on
+
+
+def match(text: Any, field: str = "text", **more: Any) -> Json:
+    return {"match": {field: {"query": text, **more}}}
+
+
+def _multi_match(**given: Any) -> Json:
+    return {"multi_match": {"query": "a c", "fields": SEVERAL, **given}}
+
+
+def bodies() -> Iterator[tuple[str, Json]]:
+    """The search bodies by name, on the fields of the tests of the embedded engine."""
+    explained = [*_of_texts(), *_of_minimums(), *_of_boosts(), *_of_analysis(), *_of_fields()]
+    for number, query in enumerate(explained):
+        yield f"{number} {query}", body(query, explain=True, _source=False)
+    for number, query in enumerate([*_of_numbers(), *_of_functions()], len(explained)):
+        yield f"{number} {query}", body(query, _source=False)
+
+
+def _of_texts() -> Iterator[Json]:
+    for field, text in itertools.product(FIELDS, TEXTS):
+        yield from ({kind: {field: text}} for kind in ("match", "match_phrase", "term", "prefix"))
+
+
+def _of_minimums() -> Iterator[Json]:
+    for text, minimum in itertools.product(TEXTS[:2], MINIMUMS):
+        yield match(text, minimum_should_match=minimum)
+    clauses = [*({"term": {"tag": tag}} for tag in ("x", "y", "é")), match("a")]
+    for minimum in MINIMUMS:
+        yield {"bool": {"should": clauses, "minimum_should_match": minimum}}
+        yield _multi_match(minimum_should_match=minimum)
+
+
+def _of_boosts() -> Iterator[Json]:
+    kinds: dict[str, Json] = {
+        "bool": {"must": [match("a b")], "should": [match("c", boost=0.7)]},
+        "dis_max": {"queries": [match("a b"), match("c")], "tie_breaker": 0.4},
+        "constant_score": {"filter": match("a")},
+        "boosting": {"positive": match("a"), "negative": match("b"), "negative_boost": 0.3},
+        "function_score": {"query": match("a b"), "weight": 2},
+        "match_all": {},
+        "match_none": {},
+        "exists": {"field": "year"},
+        "ids": {"values": ["1", "z"]},
+        "terms": {"tag": ["x", "z"]},
+    }
+    for boost in BOOSTS:
+        inner = match("a ring", boost=boost)
+        yield from (inner, _multi_match(boost=boost))
+        for kind, given in kinds.items():
+            if not (kind == "function_score" and boost is None):  # which the server alone takes for 1
+                yield {kind: {**given, "boost": boost}}
+        yield from (
+            {"term": {"tag": {"value": "x", "boost": boost}}},
+            {"term": {"year": {"value": 5, "boost": boost}}},
+            {"range": {"year": {"gte": 2, "boost": boost}}},
+            {"prefix": {"text": {"value": "a", "boost": boost}}},
+            {"match_phrase": {"text": {"query": "a b", "boost": boost}}},
+            {"bool": {"must": [inner], "filter": [{"term": {"tag": {"value": "x", "boost": boost}}}]}},
+        )
+
+
+def _of_analysis() -> Iterator[Json]:
+    """Analyzers, operators, and what is found where an analyzer leaves nothing."""
+    text = "The Ring of a car"
+    for analyzer, field in itertools.product(ANALYZERS, FIELDS[:4]):
+        yield match(text, field, analyzer=analyzer)
+        yield match(text, field, analyzer=analyzer, operator="and")
+        yield {"match_phrase": {field: {"query": "a b", "analyzer": analyzer}}}
+    for operator in ("and", "or", "AND", "xor", "", None, 1):
+        yield match("a c", operator=operator)
+        yield _multi_match(operator=operator)
+    for zero, kind in itertools.product(("all", "none", "ALL", "some", None), ("match", "match_phrase")):
+        for text in ("the", "", "a"):
+            yield {kind: {"text.gaps": {"query": text, "zero_terms_query": zero}}}
+
+
+def _of_fields() -> Iterator[Json]:
+    """Several fields, and how their scores are combined."""
+    types = ("best_fields", "most_fields", "boolean", None)
+    for fields, type_, tie in itertools.product(FIELD_LISTS, types, (0, 0.3, 1, "0.5")):
+        given: Json = {"query": "a ring c", "fields": fields, "tie_breaker": tie}
+        yield {"multi_match": given if type_ is None else {**given, "type": type_}}
+    for tie in (-1, 2, "x", None, True):
+        yield {"multi_match": {"query": "a", "fields": SEVERAL, "tie_breaker": tie}}
+        yield {"dis_max": {"queries": [match("a"), match("b")], "tie_breaker": tie}}
+
+
+def _of_numbers() -> Iterator[Json]:
+    for field, value in itertools.product(("year", "long", "weight", "ratio"), NUMBERS):
+        yield {"term": {field: value}}
+        yield {"terms": {field: [value, 1]}}
+        yield {"match": {field: value}}
+        yield from ({"range": {field: {bound: value}}} for bound in ("gt", "gte", "lt", "lte"))
+    for low, high in itertools.product(("gt", "gte"), ("lt", "lte")):
+        for one, other in ((1, 7), (5, 5), (7, 1), (-5, 2), (0.1, 0.5), (None, 5)):
+            yield from ({"range": {field: {low: one, high: other}}} for field in ("year", "ratio", "nowhere"))
+    senseless: tuple[Any, ...] = ({}, {"from": 1}, {"gte": 1, "unknown": 2}, 5, [])
+    for given in senseless:
+        yield {"range": {"year": given}}
+
+
+def _of_functions() -> Iterator[Json]:
+    """Every modifier, mode and limit."""
+    for modifier, field in itertools.product(MODIFIERS, ("year", "ratio", "nowhere")):
+        value = {"field": field, "modifier": modifier, "missing": 2}
+        yield score(query=match("a c"), field_value_factor=value)
+        yield score(query=match("a c"), field_value_factor={**value, "factor": 0.3}, boost_mode="sum")
+    modes = ("multiply", "sum", "avg", "first", "max", "min", "replace", "x")
+    for score_mode, boost_mode in itertools.product(modes, modes):
+        functions = [
+            {"weight": 3, "filter": {"term": {"tag": "x"}}},
+            {"field_value_factor": {"field": "year", "missing": 4, "modifier": "ln2p"}},
+            {"weight": 0.5, "filter": match("c")},
+        ]
+        yield score(query=match("a b c"), functions=functions, score_mode=score_mode, boost_mode=boost_mode)
+    for limit in (0, 0.5, 2, "Infinity", -1, "x", None):
+        yield score(query=match("a b c"), weight=3, max_boost=limit)
+        yield score(query=match("a b c"), weight=3, min_score=limit)
+    for missing in (0, 0.3, "2", "x", None, -1):
+        yield score(query=match("a b"), field_value_factor={"field": "year", "missing": missing})
+    for weight in (0, 1, 1e-7, "2", -1, "x", None):
+        yield score(query=match("a b"), weight=weight)
+        yield score(query=match("a b"), functions=[{"weight": weight, "filter": match("c")}])
+    yield from (
+        score(),
+        score(functions=[]),
+        score(query=match("a"), functions=[{}]),
+        score(query={}, weight=2),
+    )
