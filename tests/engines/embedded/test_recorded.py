@@ -16,7 +16,7 @@ from functools import cache
 import pytest
 
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.queries.parse import READERS
+from searchapp.engines.embedded.queries.readers import READERS
 from tests.search import asking, chosen, comparing, queries, recording
 from tests.search.comparing import Json, Outcome
 from tests.search.queries import Engines
