@@ -72,6 +72,8 @@ class Highlighter:
         known_only(described, {*_OPTIONS, HIGHLIGHT_QUERY, "fields", "require_field_match"}, "`highlight`")
         if "number_of_fragments" in described:
             parameters.integer(described["number_of_fragments"], "`number_of_fragments` of `highlight`")
+        if not isinstance(described.get("type", ""), str):
+            raise invalid(f"`type` of `highlight` is {parameters.shown(described['type'])}, which is no text")
         if described.get("require_field_match", True) is not True:
             raise unsupported("`require_field_match: false` of `highlight`")
         fields = described.get("fields", {})
