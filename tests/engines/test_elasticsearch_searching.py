@@ -72,7 +72,7 @@ def test_three_shards_rank_as_one(engine: ElasticsearchEngine) -> None:
 
 
 def test_a_query_that_is_refused_is_a_sentence(groups: ElasticsearchEngine) -> None:
-    with pytest.raises(EngineRefused, match=r"refused to search in .*groups-000001: .*klingon"):
+    with pytest.raises(EngineRefused, match=r"refused a query on .*groups-000001: .*klingon"):
         list(groups.open("groups").search([{"query": {"klingon": {}}}]))
 
 
