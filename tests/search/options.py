@@ -43,8 +43,11 @@ def bodies() -> Iterator[tuple[str, Json]]:
     explained = [*_of_texts(), *_of_minimums(), *_of_boosts(), *_of_analysis(), *_of_fields()]
     for number, query in enumerate(explained):
         yield f"{number} {query}", body(query, explain=True, _source=False)
-    for number, query in enumerate([*_of_numbers(), *_of_functions()], len(explained)):
+    unexplained = [*_of_numbers(), *_of_functions()]
+    for number, query in enumerate(unexplained, len(explained)):
         yield f"{number} {query}", body(query, _source=False)
+    for number, query in enumerate(_of_demands(), len(explained) + len(unexplained)):
+        yield f"{number} {query}", body(query, explain=True, _source=False)
 
 
 def _of_texts() -> Iterator[Json]:
@@ -158,3 +161,25 @@ def _of_functions() -> Iterator[Json]:
         score(query=match("a"), functions=[{}]),
         score(query={}, weight=2),
     )
+
+
+def _of_demands() -> Iterator[Json]:
+    """Optional clauses that are demanded beside a required one: of each kind, with terms that exist and without."""
+    for word in ("c", "zebra"):
+        phrase = {"match_phrase": {"text": f"a {word}"}}
+        optional: list[Json] = [
+            *(match(word), match(f"{word} zebra"), match(f"{word} b", operator="and"), phrase),
+            *({"prefix": {"text": word}}, {"term": {"tag": "x" if word == "c" else word}}),
+            {"dis_max": {"queries": [match("zebra"), phrase]}},
+            {"constant_score": {"filter": match(word)}},
+            {"boosting": {"positive": match(word), "negative": match("b"), "negative_boost": 0.3}},
+            score(query=match(word), weight=2),
+            {"bool": {"must": [match("a")], "should": [match(word)], "minimum_should_match": 1}},
+            {"bool": {"should": [match(word), phrase], "minimum_should_match": 2}},
+            {"bool": {"filter": [match(word)]}},
+            *({"match_all": {}}, {"match_none": {}}, match("zebra", boost=0.3), match(word, boost=0.3)),
+        ]
+        for clause, least in itertools.product(optional, (1, 2)):
+            given = {"should": [clause, match("d ring")], "minimum_should_match": least}
+            yield {"bool": {"must": [match("a b")], **given}}
+            yield {"bool": {"filter": [match("a")], **given}}
