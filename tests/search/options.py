@@ -43,8 +43,11 @@ def bodies() -> Iterator[tuple[str, Json]]:
     explained = [*_of_texts(), *_of_minimums(), *_of_boosts(), *_of_analysis(), *_of_fields()]
     for number, query in enumerate(explained):
         yield f"{number} {query}", body(query, explain=True, _source=False)
-    for number, query in enumerate([*_of_numbers(), *_of_functions()], len(explained)):
+    unexplained = [*_of_numbers(), *_of_functions()]
+    for number, query in enumerate(unexplained, len(explained)):
         yield f"{number} {query}", body(query, _source=False)
+    for number, query in enumerate([*_of_demands(), *_of_repetitions()], len(explained) + len(unexplained)):
+        yield f"{number} {query}", body(query, explain=True, _source=False)
 
 
 def _of_texts() -> Iterator[Json]:
@@ -158,3 +161,40 @@ def _of_functions() -> Iterator[Json]:
         score(query=match("a"), functions=[{}]),
         score(query={}, weight=2),
     )
+
+
+def _of_demands() -> Iterator[Json]:
+    """Optional clauses that are demanded beside a required one: of each kind, with terms that exist and without."""
+    for word in ("c", "zebra"):
+        phrase = {"match_phrase": {"text": f"a {word}"}}
+        optional: list[Json] = [
+            *(match(word), match(f"{word} zebra"), match(f"{word} b", operator="and"), phrase),
+            *({"prefix": {"text": word}}, {"term": {"tag": "x" if word == "c" else word}}),
+            {"dis_max": {"queries": [match("zebra"), phrase]}},
+            {"constant_score": {"filter": match("c")}},
+            {"boosting": {"positive": match(word), "negative": match("b"), "negative_boost": 0.3}},
+            score(query=match(word), weight=2),
+            {"bool": {"must": [match("a")], "should": [match(word)], "minimum_should_match": 1}},
+            {"bool": {"should": [match(word), phrase], "minimum_should_match": 2}},
+            {"bool": {"filter": [match("c")]}},
+            *({"match_all": {}}, {"match_none": {}}, match("zebra", boost=0.3), match(word, boost=0.3)),
+        ]
+        for clause, least in itertools.product(optional, (1, 2)):
+            # scores that are rounded differently where Lucene adds them up in another way
+            given = {"should": [clause, match("b a c ring", boost=1.1)], "minimum_should_match": least}
+            yield {"bool": {"must": [match("a b", boost=0.3), match("c a")], **given}}
+            yield {"bool": {"filter": [match("a")], **given}}
+
+
+def _of_repetitions() -> Iterator[Json]:
+    """Clauses that stand twice in one bool, alone and inside others."""
+    tagged: Json = {"term": {"tag": "x"}}
+    for one, other in itertools.product(("must", "should", "filter", "must_not"), repeat=2):
+        clauses: Json = {"must": [match("a b")]}
+        for kind in (one, other):
+            clauses[kind] = [*clauses.get(kind, []), tagged]
+        yield {"bool": clauses}
+        yield {"bool": {"should": [match("a"), {"bool": clauses}]}}
+        if not (one == other and one in ("filter", "must_not")):  # which are explained in another way
+            yield {"bool": {"must": [match("a")], "filter": [{"bool": clauses}]}}
+        yield {"bool": {"must": [match("a")], "must_not": [{"bool": clauses}]}}

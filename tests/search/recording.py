@@ -3,7 +3,8 @@
     python -m tests.search.recording
 
 asks a server of its own, or SEARCHAPP_TEST_URL, all that `chosen` has and random bodies on random documents, and
-writes the files anew: the same ones, as long as the bodies and the server are. It stops where the engines differ.
+writes the files anew: the same ones, as long as the bodies and the server are. It stops where the engines differ. Names
+of indexes after it record only these.
 
 A file holds one index: the server's version, the mapping, the documents, and each body with its outcome as `comparing`
 has it, of a refusal only the status and the kind of error. No body's answer depends on the code that is checked, but
@@ -17,7 +18,7 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -117,11 +118,13 @@ def _path(name: str) -> Path:
     return FOLDER / f"{name}.json.gz"
 
 
-def recorded(server: Server) -> Iterator[tuple[str, Recording]]:
-    """Each recording with its name."""
+def recorded(server: Server, chosen_names: Collection[str] = ()) -> Iterator[tuple[str, Recording]]:
+    """Each recording with its name: all, or those of these names."""
     version = server.request("GET", "/").json()["version"]["number"]
     with queries.engines(server) as engines:
         for name, case in _cases():
+            if chosen_names and name not in chosen_names:
+                continue
             asked = short_enough(case["bodies"])
             documents, outcomes = engines.recorded({**case, "bodies": list(asked.values())})
             by_name = dict(zip(asked, outcomes, strict=True))
@@ -159,19 +162,25 @@ def _kept(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def main() -> int:
-    """Record everything anew."""
+def main(arguments: Sequence[str]) -> int:
+    """Record everything anew, or the indexes that are named."""
     if given := given_server():
-        return _main(given)
+        return _main(given, arguments)
     with Node() as node:
-        return _main(node.server)
+        return _main(node.server, arguments)
 
 
-def _main(server: Server) -> int:
-    found = list(recorded(server))
-    for path in FOLDER.glob("*.json.gz"):
-        path.unlink()
-    for name, recording in found:
+def _main(server: Server, chosen_names: Sequence[str]) -> int:
+    found = dict(recorded(server, chosen_names))
+    if unknown := set(chosen_names) - found.keys():
+        print(
+            f"there is no index {', '.join(sorted(unknown))}; there are {', '.join(names())}", file=sys.stderr
+        )
+        return 2
+    if not chosen_names:
+        for path in FOLDER.glob("*.json.gz"):
+            path.unlink()
+    for name, recording in found.items():
         save(name, recording)
         refused = sum(isinstance(one.outcome, str) for one in recording.answered)
         size = _path(name).stat().st_size
@@ -183,4 +192,4 @@ def _main(server: Server) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
