@@ -124,6 +124,11 @@ def _without_scores(query: Query) -> Query:
 
     Lucene finds that out again after every step: where clauses become simpler first, no other rule comes before.
     """
+    only = _only_clause(query)
+    if only is not None:
+        while isinstance(only, Boost | Constant):
+            only = only.query
+        return _without_scores(_only_matching(only) if isinstance(only, Bool) else only)
     if isinstance(query, Bool) and _single_clause(query) is query is _without_positive_clauses(query):
         inner = _inside(query)
         if isinstance(inner, Bool) and inner != query:

@@ -41,7 +41,8 @@ def leaves(query: Query, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
     """The leaves inside a query that give it hits, and their boosts.
 
     What must not match is left out, and so is the filter of a function. Elasticsearch rewrites a `function_score` right
-    inside another one before it looks into the inner one, and so finds no prefixes and lists of terms there.
+    inside another one before it looks into the inner one, and so finds no prefixes and lists of terms there. Where there
+    is nothing to rewrite, it collects the terms, whatever the boost outside.
     """
     match query:
         case Leaf():
@@ -51,9 +52,11 @@ def leaves(query: Query, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
         case Boost(inner, factor):
             yield from leaves(inner, product(factor, boost))
         case FunctionScore(query=FunctionScore() as inner):
-            yield from (
-                (leaf, its_boost) for leaf, its_boost in leaves(inner, boost) if not leaf.is_multi_term
-            )
+            found = list(leaves(inner))
+            stays = all(factor != 0 and not leaf.is_multi_term for leaf, factor in found)
+            for leaf, factor in found:
+                if not leaf.is_multi_term:
+                    yield leaf, factor if stays else product(factor, boost)
         case Constant(inner) | FunctionScore(query=inner) | Boosting(positive=inner):
             yield from leaves(inner, boost)
         case Bool():
