@@ -41,8 +41,8 @@ def leaves(query: Query, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
     """The leaves inside a query that give it hits, and their boosts.
 
     What must not match is left out, and so is the filter of a function. Elasticsearch rewrites a `function_score` right
-    inside another one before it looks into the inner one, and so finds no prefixes and lists of terms there. Where there
-    is nothing to rewrite, it collects the terms, whatever the boost outside.
+    inside another one before it looks into the inner one, and so finds no prefixes and lists of terms there. Where
+    there is nothing to rewrite, it collects the terms, whatever the boost outside.
     """
     match query:
         case Leaf():
