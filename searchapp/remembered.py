@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from searchapp.errors import DataError, SearchappError
-from searchapp.files import whole_file
+from searchapp.files import reason, whole_file
 from searchapp.inputs import parse_json, read_text
 
 FILE = "folders.json"
@@ -94,6 +94,4 @@ def _locked(home: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
     except OSError as error:
-        raise SearchappError(
-            f"{home / FILE} could not be written: {(error.strerror or str(error)).lower()}"
-        ) from error
+        raise SearchappError(f"{home / FILE} could not be written: {reason(error)}") from error

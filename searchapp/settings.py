@@ -47,7 +47,6 @@ class Settings:
     data_mirror: str | None = None
     shared: bool = False
     quiet: bool = False
-    verbose: bool = False
 
     @property
     def address(self) -> str:
@@ -120,7 +119,6 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
         data_mirror=value("data_mirror"),
         shared=_switch("SEARCHAPP_SHARED", value("shared")),
         quiet=bool(flags.get("quiet")),
-        verbose=bool(flags.get("verbose")),
     )
 
 

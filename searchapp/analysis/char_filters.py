@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from searchapp.analysis.halves import Found
-from searchapp.analysis.java_regex import JavaRegex, compile_java
+from searchapp.analysis.java_pattern import JavaRegex
+from searchapp.analysis.java_regex import compile_java
 from searchapp.analysis.offsets import (
     Corrections,
     from_utf16_units,

@@ -24,6 +24,7 @@ from searchapp.engines.base import Engine, State
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.storage.layout import Damaged
 from searchapp.errors import EngineError, SearchappError
+from searchapp.files import reason
 from searchapp.formats.problems import Problems
 from searchapp.model import Ranking
 from searchapp.progress import Progress, Silent
@@ -161,8 +162,9 @@ def _files(settings: Settings, progress: Progress) -> Iterator[Check]:
         try:
             names = engine.names()
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            yield Check("files", Verdict.failed, f"the indexes in {settings.home} can't be listed: {reason}")
+            yield Check(
+                "files", Verdict.failed, f"the indexes in {settings.home} can't be listed: {reason(error)}"
+            )
             return
         for name in names:
             check = _file_check(engine, name, progress)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from searchapp.errors import NotScorable
 from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Scored
-from searchapp.evaluation.explanation_2019_breakdowns import BREAKDOWNS, Material, breakdown
+from searchapp.evaluation.explanation_2019_breakdowns import BREAKDOWNS, BreakdownInputs, breakdown
 from searchapp.evaluation.explanation_rankings import (
     Predictions,
     Ranked,
@@ -215,7 +215,7 @@ class Explanation2019Scorer:
             problems.raise_if_any()
         # What stops the organisers' script was met when the figures themselves were computed.
         gold_read = read_gold(gold.file, lenient=True)
-        material = Material(folded(predictions), gold_read, texts, asked, self._terms)
+        material = BreakdownInputs(folded(predictions), gold_read, texts, asked, self._terms)
         return [breakdown(name, material) for name in wanted]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation import json_files
 from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Scored
-from searchapp.evaluation.explanation_2021_breakdowns import BREAKDOWNS, Material, breakdown
+from searchapp.evaluation.explanation_2021_breakdowns import BREAKDOWNS, BreakdownInputs, breakdown
 from searchapp.evaluation.explanation_rankings import (
     Predictions,
     Terms,
@@ -208,7 +208,7 @@ class Explanation2021Scorer:
             questions = worldtree_ratings.read_ratings(gold.file, problems)
             asked = {question.id: f"{question.text} {question.answer}" for question in questions}
         problems.raise_if_any()
-        material = Material(
+        material = BreakdownInputs(
             predictions,
             {
                 question: {fact.lower(): grade for fact, grade in grades.items() if grade > 0}

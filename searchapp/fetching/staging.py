@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from searchapp.errors import SearchappError, UsageError
-from searchapp.files import sync_folder
+from searchapp.files import reason, sync_folder
 
 NAME = ".fetching"
 LOCK = "lock"
@@ -96,9 +96,7 @@ def locked(target: Path) -> Iterator[Staging]:
     try:
         staging.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(
-            f"{target} can't be used: {(error.strerror or str(error)).lower()}: choose another folder"
-        ) from error
+        raise UsageError(f"{target} can't be used: {reason(error)}: choose another folder") from error
     descriptor = _lock(staging)
     try:
         staging.downloads.mkdir(exist_ok=True)

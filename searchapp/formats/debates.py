@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from searchapp.formats.encoding import remedy
+from searchapp.formats.encoding import read_whole
 from searchapp.formats.problems import Problems, shown
-from searchapp.inputs import read_bytes
 
 MOST_LINES = 9999
 """The official result file has no room for greater line numbers."""
@@ -66,17 +65,8 @@ def write_debate(file: BinaryIO, lines: Iterable[Line]) -> None:
 
 
 def _text(path: Path, problems: Problems) -> str | None:
-    try:
-        content = read_bytes(path)
-    except OSError as error:
-        problems.add_unopened(path, error)
-        return None
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        where = f"line {content[: error.start].count(10) + 1}"
-        detail = f"byte 0x{content[error.start]:02x} is not UTF-8: {remedy(path)}"
-        problems.add(path, "wrong encoding", where, detail, skippable=False)
+    text = read_whole(path, problems)
+    if text is None:
         return None
     if text.startswith("\ufeff"):
         detail = "remove the byte-order mark, which the official scorer takes for a part of the first number"

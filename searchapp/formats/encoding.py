@@ -14,7 +14,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
-from searchapp.inputs import open_file
+from searchapp.formats.problems import Problems
+from searchapp.inputs import open_file, read_bytes
 
 SAVE_AS_UTF8 = "save the file as UTF-8"
 
@@ -135,6 +136,36 @@ def _wide(head: bytes) -> str | None:
         if len(zeros) >= 4 and zeros.count(0) > 0.7 * len(zeros) and not others.count(0):
             return coding
     return None
+
+
+def undecodable(path: Path, error: UnicodeDecodeError, line: int | None = None) -> str:
+    """The sentence that a file is not UTF-8: where, and what to do; `line` is counted at LF unless it is given."""
+    return f"{path}: line {line or _line(error)}: {_byte(error)} is not UTF-8; {remedy(path)}"
+
+
+def add_undecodable(path: Path, error: UnicodeDecodeError, problems: Problems) -> None:
+    """Record the same as a problem of the file."""
+    detail = f"{_byte(error)} is not valid there; {remedy(path)}"
+    problems.add(path, "not UTF-8", f"line {_line(error)}", detail, skippable=False)
+
+
+def read_whole(path: Path, problems: Problems) -> str | None:
+    """The text of a file, with its byte-order mark if it has one; None and a problem if it can't be read."""
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        add_undecodable(path, error, problems)
+    except OSError as error:
+        problems.add_unopened(path, error)
+    return None
+
+
+def _line(error: UnicodeDecodeError) -> int:
+    return error.object[: error.start].count(b"\n") + 1
+
+
+def _byte(error: UnicodeDecodeError) -> str:
+    return f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
 
 
 def remedy(path: Path) -> str:

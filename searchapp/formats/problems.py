@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from searchapp.errors import InvalidFiles, Problem
+from searchapp.files import reason
 
 MAX_SHOWN = 40
 
@@ -60,7 +61,7 @@ class Problems:
             detail = f"{file.name} is expected in the folder {file.absolute().parent}"
             self.add(file, "missing file", detail=detail, skippable=False)
         else:
-            self.add(file, "unreadable file", detail=(error.strerror or str(error)).lower(), skippable=False)
+            self.add(file, "unreadable file", detail=reason(error), skippable=False)
 
     def __iter__(self) -> Iterator[Problem]:
         return iter(self._found)

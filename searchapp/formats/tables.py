@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from searchapp.errors import NotScorable
 from searchapp.formats import two_column
-from searchapp.formats.encoding import remedy
+from searchapp.formats.encoding import read_whole
 from searchapp.formats.problems import Problems
-from searchapp.inputs import read_bytes
 
 
 class TableRow(NamedTuple):
@@ -85,18 +84,8 @@ def _renamed(columns: Sequence[str], spellings: Mapping[str, Sequence[str]]) -> 
 
 
 def _text(path: Path, problems: Problems) -> str | None:
-    try:
-        content = read_bytes(path)
-    except OSError as error:
-        problems.add_unopened(path, error)
-        return None
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        byte = f"byte 0x{content[error.start]:02x} at offset {error.start}"
-        detail = f"{byte} is not valid there; {remedy(path)}"
-        problems.add(path, "not UTF-8", f"line {line}", detail, skippable=False)
+    text = read_whole(path, problems)
+    if text is None:
         return None
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1

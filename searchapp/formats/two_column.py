@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.files import whole_file
-from searchapp.formats.encoding import remedy
+from searchapp.files import unreadable, whole_file
+from searchapp.formats.encoding import undecodable
 from searchapp.formats.problems import shown
 from searchapp.inputs import read_bytes
 from searchapp.model import Run
@@ -138,17 +138,13 @@ def read_text(path: Path) -> str:
     """
     try:
         content = read_bytes(path)
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file") from error
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise unreadable(path, error) from error
     try:
         return content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = len(_LINE_END.findall(content[: error.start].decode())) + 1
-        where = f"line {line}: byte 0x{content[error.start]:02x} at offset {error.start}"
-        message = f"{path}: {where} is not UTF-8; {remedy(path)}"
-        raise NotScorable(message, f"UnicodeDecodeError: {error}") from error
+        raise NotScorable(undecodable(path, error, line), f"UnicodeDecodeError: {error}") from error
 
 
 def split_cells(text: str, path: Path) -> Iterator[tuple[int, int, list[str]]]:

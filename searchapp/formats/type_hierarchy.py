@@ -19,7 +19,8 @@ from functools import cached_property
 from pathlib import Path
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.formats.encoding import remedy
+from searchapp.files import unreadable
+from searchapp.formats.encoding import add_undecodable, undecodable
 from searchapp.formats.problems import Problems, shown
 from searchapp.inputs import read_text
 
@@ -82,14 +83,10 @@ def read_as_scored(path: Path) -> Hierarchy:
     greatest = 0
     try:
         lines = list(_lines(path))
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file") from error
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(10) + 1
-        message = f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8"
-        raise DataError(f"{message}; {remedy(path)}") from error
+        raise DataError(undecodable(path, error)) from error
     except OSError as error:
-        raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
+        raise unreadable(path, error) from error
     for line, text in lines[1:]:
         cells = text.rstrip().split("\t")
         if len(cells) < COLUMNS:
@@ -114,9 +111,7 @@ def read(path: Path, problems: Problems) -> Hierarchy:
     try:
         lines = list(_lines(path))
     except UnicodeDecodeError as error:
-        where = f"line {error.object[: error.start].count(10) + 1}"
-        detail = f"byte 0x{error.object[error.start]:02x} is not valid there; {remedy(path)}"
-        problems.add(path, "not UTF-8", where, detail, skippable=False)
+        add_undecodable(path, error, problems)
         return Hierarchy({}, {}, 0)
     except OSError as error:
         problems.add_unopened(path, error)

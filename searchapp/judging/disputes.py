@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from searchapp.judging.events import Event
 from searchapp.judging.fold import Folding, Key, Opinion, View
-from searchapp.judging.session import Outcome, Place, Session
+from searchapp.judging.session import Outcome, SeenDocument, Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,6 @@ class Adjudication:
         ]
 
 
-def _in_sight(dispute: Dispute) -> Place:
+def _in_sight(dispute: Dispute) -> SeenDocument:
     """The document of a dispute: who decides has everybody's opinion before them."""
-    return Place(*dispute.key, saw_others=True)
+    return SeenDocument(*dispute.key, saw_others=True)

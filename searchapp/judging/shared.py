@@ -19,15 +19,16 @@ from searchapp.errors import DataError, EngineError, SearchappError
 from searchapp.judging.events import Event
 from searchapp.judging.log import JudgmentLog
 
-EVENTS_AT_ONCE = 500
+EVENTS_AT_ONCE = 1000
+"""How many events one request sends or fetches."""
 LOOK_SECONDS = 0.5
-"""How often a courier looks whether there is something to send."""
+"""How often a synchronizer looks whether there is something to send."""
 FETCH_SECONDS = 5.0
 """How often it looks for what others have sent, and how long it leaves a server alone that did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class IndexState:
     """An index as it is now.
 
     `identity` is another one when it was deleted and made again, or set back to an older state. Every event up to
@@ -39,7 +40,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class EventPage:
     """Some of an index's events.
 
     `up_to` is the place of the last one, None when there was none. `problems` are sentences on what is no event.
@@ -57,7 +58,7 @@ class EventIndex(Protocol):
     def address(self) -> str:
         """Where it is, and its name there."""
 
-    def state(self) -> State:
+    def state(self) -> IndexState:
         """The index as it is now; it is made if it is not there."""
 
     def send(self, events: Sequence[Event]) -> tuple[str, ...]:
@@ -66,7 +67,7 @@ class EventIndex(Protocol):
         Returns the ids that it has for other events. When it returns, all others are there to stay.
         """
 
-    def fetch(self, after: int, up_to: int) -> Page:
+    def fetch(self, after: int, up_to: int) -> EventPage:
         """The first events behind a place and up to another."""
 
     def close(self) -> None:
@@ -155,7 +156,7 @@ def waiting_words(unsent: int) -> str:
     return f"{'1 waits' if unsent == 1 else f'{unsent:,} wait'} for the cluster"
 
 
-class Courier:
+class Synchronizer:
     """Synchronizes in the background, so that nobody who judges waits for a network.
 
     Args:

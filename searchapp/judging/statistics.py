@@ -14,7 +14,7 @@ from searchapp.judging.pace import seconds_each
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class AnnotatorProgress:
     """One annotator's work on a task, as it stands now.
 
     `seconds` is the median time from one judgment to the next, breaks left out; None without two in a row. `grades`
@@ -33,7 +33,7 @@ class Progress:
     grades: Mapping[int, int]
 
 
-def progress(folded: Compact, view: View) -> list[Progress]:
+def progress(folded: Compact, view: View) -> list[AnnotatorProgress]:
     """The work of each annotator, in the order in which they began; `view` is that of the same events."""
     by_annotator = sorted(folded.works.items(), key=lambda one: one[1].began)
     topics: defaultdict[str, set[str]] = defaultdict(set)
@@ -47,7 +47,7 @@ def progress(folded: Compact, view: View) -> list[Progress]:
                 if said.grade is not None:
                     grades[annotator][said.grade] += 1
     return [
-        Progress(
+        AnnotatorProgress(
             annotator,
             Kind(work.kind),
             topics=len(topics[annotator]),

@@ -21,7 +21,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Example, Run, Topic
 from searchapp.names import refused
 from searchapp.resources import RecipeBook
-from searchapp.tasks.documents import Documents
+from searchapp.tasks.documents import DocumentSource
 
 P = TypeVar("P")
 """The predictions of a submission as the task's scorer takes them."""
@@ -116,11 +116,11 @@ class Collection(Protocol):
         """The folder."""
 
     @property
-    def documents(self) -> Documents:
+    def documents(self) -> DocumentSource:
         """All documents, in the order of their files."""
 
     @property
-    def indexes(self) -> Mapping[str, Documents]:
+    def indexes(self) -> Mapping[str, DocumentSource]:
         """The documents of each index by its name, as `TaskInfo.index_names` has them."""
 
     def index_of(self, split: str) -> str:

@@ -27,7 +27,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Ranking, Topic
 from searchapp.tasks.base import Grades, NoOfficialFile, OfficialFile, Part, Submission, TaskInfo, Writer
 from searchapp.tasks.characteristic import TermCounts
-from searchapp.tasks.documents import Documents, Once
+from searchapp.tasks.documents import DocumentSource, Once
 from searchapp.tasks.shipped import relevant_alike, shipped
 
 TRAINING = "training"
@@ -66,13 +66,13 @@ class CheckThatCollection:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # Documents, topics, gold and official files are all made of the lines, which are 3 MB of all debates: these are
-        # kept, and the documents made of them anew.
+        # Documents, topics, gold and official files are all made of the lines, 3 MB for all debates: these are kept,
+        # and the documents made again from them.
         self._debates: dict[Path, Once[Sequence[Line]]] = {}
-        self.documents = Documents(
+        self.documents = DocumentSource(
             self._every_file, lambda problems: self._read(self._every_file(), problems), kept=False
         )
-        in_training = Documents(
+        in_training = DocumentSource(
             self._training, lambda problems: self._read(self._training(), problems), kept=False
         )
         self.indexes = {WITH_TEST: self.documents, INFO.index_name: in_training}

@@ -29,7 +29,7 @@ class Once(Generic[T]):
         return value
 
 
-class Documents:
+class DocumentSource:
     """Documents in the order of their files.
 
     Those of a shared task are `kept`: the largest of them has 16,000 short ones, and indexing it asks for them once for

@@ -19,7 +19,7 @@ from searchapp.formats.problems import Problems, shown
 from searchapp.model import Option
 from searchapp.tasks import base
 from searchapp.tasks.base import OfficialFile, Part, Submission, Writer
-from searchapp.tasks.documents import Documents
+from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.split_files import TEST, TRAIN
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ EVERY_FACT = 10_000
 OFFICIAL_FILE = "predict.txt"
 
 
-def facts_in(folder: Path) -> Documents:
+def facts_in(folder: Path) -> DocumentSource:
     """The facts of the tables in a folder."""
     tables = folder / "tables"
-    return Documents(
+    return DocumentSource(
         lambda: worldtree.table_files(tables), lambda problems: worldtree.read_facts(tables, problems)
     )
 

@@ -16,7 +16,7 @@ from searchapp.formats import json_stream, proofwiki, two_column
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Example, Topic
 from searchapp.tasks.base import Grades, NoOfficialFile, OfficialFile, Part, Submission, TaskInfo, Writer
-from searchapp.tasks.documents import Documents
+from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.shipped import json_writer, shipped
 from searchapp.tasks.split_files import TEST, TRAIN, SplitFiles
 
@@ -42,7 +42,7 @@ class NlpsCollection(SplitFiles):
 
     def __init__(self, folder: Path) -> None:
         knowledge_base = folder / KNOWLEDGE_BASE
-        documents = Documents(
+        documents = DocumentSource(
             lambda: [knowledge_base],
             lambda problems: proofwiki.read_knowledge_base(knowledge_base, problems),
         )

@@ -30,7 +30,7 @@ from searchapp.tasks.base import (
     TaskInfo,
     Writer,
 )
-from searchapp.tasks.documents import Documents
+from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.shipped import json_writer, shipped
 from searchapp.tasks.split_files import TEST, SplitFiles
 
@@ -81,7 +81,7 @@ class RelationsCollection(SplitFiles):
             return folder / f"smart-2021-rl-{base.key}-{what}.json"
 
         vocabulary = named("relation-vocabulary")
-        documents = Documents(
+        documents = DocumentSource(
             lambda: [vocabulary], lambda problems: base.read_vocabulary(vocabulary, problems)
         )
         super().__init__(

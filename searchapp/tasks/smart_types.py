@@ -34,7 +34,7 @@ from searchapp.tasks.base import (
     TaskInfo,
     Writer,
 )
-from searchapp.tasks.documents import Documents
+from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.shipped import json_writer, shipped
 from searchapp.tasks.split_files import TEST, TRAIN, SplitFiles
 
@@ -193,7 +193,7 @@ class TypesCollection(SplitFiles):
         self._train = TrainFile(base, folder)
         self._base = base
         self.types = base.types(self._train)
-        documents = Documents(lambda: self.types.files, self._read_documents)
+        documents = DocumentSource(lambda: self.types.files, self._read_documents)
         super().__init__(
             info,
             folder,

@@ -9,7 +9,7 @@ from pathlib import Path
 from searchapp.formats.problems import Problems
 from searchapp.model import Example, Topic
 from searchapp.tasks.base import TaskInfo
-from searchapp.tasks.documents import Documents
+from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.shipped import relevant_alike
 
 TRAIN, TEST = "train", "test"
@@ -27,14 +27,14 @@ class SplitFiles(ABC):
         self,
         info: TaskInfo,
         folder: Path,
-        documents: Documents,
+        documents: DocumentSource,
         file: Callable[[str], Path],
         examples: str = TRAIN,
     ) -> None:
         self.info = info
         self.folder = folder
         self.documents = documents
-        self.indexes: Mapping[str, Documents] = {info.index_name: documents}
+        self.indexes: Mapping[str, DocumentSource] = {info.index_name: documents}
         self._file = file
         self._examples = examples
 

@@ -20,7 +20,7 @@ LONGEST_WORD = 40
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A key, what it does in a word or two, and the doing's name."""
+    """A key, what it does in a word or two, and the action's name."""
 
     name: str
     key: str

@@ -66,8 +66,8 @@ class Conversation(ABC):
 
     def _say_of_team(self) -> None:
         """Say that the cluster does not take judgments, once for as long as it does not, and that it does again."""
-        courier = self._session.courier
-        trouble = courier is not None and courier.trouble
+        synchronizer = self._session.synchronizer
+        trouble = synchronizer is not None and synchronizer.trouble
         if trouble and not self._is_troubled:
             self._say(f"{waiting_words(self._session.unsent)}, and safe here until then: {trouble}")
         elif self._is_troubled and not trouble:

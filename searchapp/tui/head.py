@@ -54,8 +54,8 @@ class Head(Plain):
         self.update(words, layout=False)
 
     def _around(self) -> tuple[int, str | None, int]:
-        courier, presence = self._session.courier, self._presence
-        why = None if courier is None else courier.trouble
+        synchronizer, presence = self._session.synchronizer, self._presence
+        why = None if synchronizer is None else synchronizer.trouble
         return self._session.unsent, why, 0 if presence is None else len(presence.others)
 
     def _of_windows(self) -> Content:

@@ -9,7 +9,7 @@ from typing import Any
 from searchapp.app.pages import Page
 from searchapp.judging.events import Kind
 from searchapp.judging.fold import Opinion
-from searchapp.judging.scores import CUT_OFF, Scores
+from searchapp.judging.scores import CUT_OFF, TopicScores
 from searchapp.judging.words import said_of
 from searchapp.model import Topic
 from searchapp.ranking.search import Span
@@ -111,7 +111,7 @@ def said(opinion: Opinion, labels: Sequence[str], *, with_kind: bool = True) -> 
     return f"{what}{model}{': ' + opinion.note if opinion.note else ''}"
 
 
-def scores_line(title: str, scores: Scores | None) -> Content:
+def scores_line(title: str, scores: TopicScores | None) -> Content:
     """The scores of a topic or of all."""
     if scores is None:
         return Content.assemble((f"{title:<11}", FAINT), ("no grades yet", FAINT))

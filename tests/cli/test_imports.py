@@ -10,7 +10,7 @@ import pytest
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.fold import View
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 from tests.cli.conftest import SAMPLE, Cli, Result
 
 TASK = "nlps"
@@ -59,7 +59,7 @@ def held(log: Path, name: str = "ann") -> dict[str, int | None]:
 
 def judge(log: Path, document: str, grade: int, name: str = "ann") -> None:
     with JudgmentLog(log) as opened:
-        Session(opened, TASK, Author(name)).grade([Place("608", document)], grade)
+        Session(opened, TASK, Author(name)).grade([SeenDocument("608", document)], grade)
 
 
 # Ids
@@ -207,7 +207,7 @@ def test_what_a_file_itself_takes_back_stays_so_there_and_back(
     judge(first, "101", 1)
     with JudgmentLog(first) as opened:
         session = Session(opened, TASK, Author("ann"))
-        session.grade([Place("608", "102")], 1)
+        session.grade([SeenDocument("608", "102")], 1)
         session.undo()
     assert offline("judgments", "export", TASK, "--log", first, "--out", out).code == 0
     assert held(first) == {"101": 1}

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from searchapp.cli import app
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
-from searchapp.tui.plain import Prompts
+from searchapp.tui.plain import JudgePrompts
 from tests.cli.conftest import SAMPLE, Cli
 from tests.server.faults import FaultProxy
 
@@ -229,7 +229,7 @@ class Typist:
 
     def judge(self, run: Path, *options: object, monkeypatch: pytest.MonkeyPatch) -> Any:
         """Judge as ann."""
-        monkeypatch.setattr(Prompts.__init__, "__defaults__", (None, self, None))
+        monkeypatch.setattr(JudgePrompts.__init__, "__defaults__", (None, self, None))
         return judge(run, "ann", *options, typed="")
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from searchapp.judging.log import JudgmentLog, NotSaved
-from searchapp.judging.session import Place
-from searchapp.tui.plain import Prompts
+from searchapp.judging.session import SeenDocument
+from searchapp.tui.plain import JudgePrompts
 from tests.tui.conftest import Judging
 
 
@@ -34,7 +34,7 @@ def talk(
             raise EOFError from None
 
     judging.app(task, seed=seed, depth=depth, see_others=see_others)
-    Prompts(judging.desk, judging.material, "title", ask=ask, out=out).converse()
+    JudgePrompts(judging.judging, judging.run_pages, "title", ask=ask, out=out).converse()
     return out.getvalue()
 
 
@@ -100,8 +100,10 @@ def test_the_rest_of_the_commands(judging: Judging) -> None:
 
 def test_blind_prompts_hide_scores_and_others(judging: Judging) -> None:
     judging.app()
-    topic = judging.desk.topics[0]
-    judging.session("ben").grade([Place(topic, one) for one in judging.desk.order(topic).documents], 1)
+    topic = judging.judging.topics[0]
+    judging.session("ben").grade(
+        [SeenDocument(topic, one) for one in judging.judging.order(topic).documents], 1
+    )
     shown = talk(judging, "score", "1", seed=3)
     assert "ben" not in shown and "AP" not in shown and "Blind" in shown
     assert "ben: 1 relevant" not in talk(judging, "d", "+", "-")

@@ -21,7 +21,7 @@ def said(judging: Judging) -> list[tuple[str, int | None]]:
 
 
 def grades(judging: Judging, screen: JudgeScreen) -> list[int | None]:
-    opinions = [judging.desk.opinion(screen.topic_id, one) for one in screen.ranking.documents]
+    opinions = [judging.judging.opinion(screen.topic_id, one) for one in screen.ranking.documents]
     return [None if opinion is None else opinion.grade for opinion in opinions]
 
 
@@ -119,7 +119,7 @@ def test_a_grade_for_several_says_how_many_are_judged_already(judging: Judging) 
         )
         await pilot.press("y", "u")
         assert grades(judging, screen)[:5] == [1, None, 0, None, None]
-        opinion = judging.desk.opinion(screen.topic_id, screen.ranking.documents[1])
+        opinion = judging.judging.opinion(screen.topic_id, screen.ranking.documents[1])
         assert opinion is not None and opinion.action == "cant_tell"
 
     app = judging.app()

@@ -114,14 +114,14 @@ def register(group: typer.Typer) -> None:
             ):
                 opened.damage.report = session.news.append
                 if simple:
-                    from searchapp.tui.adjudicate.prompts import Prompts
+                    from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 
                     for other in presence.others:
                         warn(
                             f"{author.annotator} is at {loaded.name} in another window already ({other}): what is "
                             "said last holds"
                         )
-                    Prompts(adjudication, pages, title).converse()
+                    AdjudicatePrompts(adjudication, pages, title).converse()
                 else:
                     from searchapp.tui import keys
                     from searchapp.tui.adjudicate.app import AdjudicateApp
@@ -147,7 +147,7 @@ def _decide(
     reason: str,
 ) -> None:
     """Write one decision."""
-    from searchapp.judging.session import Place
+    from searchapp.judging.session import SeenDocument
 
     if topic is None or document is None:
         raise UsageError("--grade decides on one document: name it with --topic and --document")
@@ -155,7 +155,7 @@ def _decide(
         raise UsageError(f"{task.name} has the grades 0 to {len(task.info.grades) - 1}, not {grade}")
     if not session.view.opinions(topic, document):
         raise UsageError(f"nobody has judged document {document} of topic {topic}: check both ids")
-    outcome = session.adjudicate(Place(topic, document), grade, reason)
+    outcome = session.adjudicate(SeenDocument(topic, document), grade, reason)
     if outcome.not_saved:
         raise outcome.not_saved
     say(settings, f"topic {topic}, document {document}: decided, grade {grade}")
@@ -166,14 +166,14 @@ def _pages(
     settings: Settings, task: Task, run: Path | None, data: Path | None, wanted: Collection[str]
 ) -> Iterator[Pages]:
     """Topics and documents: of a run, or of the task's files and index; ids alone, where there are none."""
-    from searchapp.app.documents import AtHand
-    from searchapp.app.material import Material
+    from searchapp.app.index_sources import LocalFirst
     from searchapp.app.pages import Pages, topics_of
+    from searchapp.app.run_pages import RunPages
     from searchapp.tasks.folders import data_folder
 
-    with closing(AtHand(settings, for_person(settings), warn, copy=settings.shared)) as documents:
+    with closing(LocalFirst(settings, for_person(settings), warn, copy=settings.shared)) as documents:
         if run is not None:
-            yield Material.open(task, documents, run, data, home=settings.home)
+            yield RunPages.open(task, documents, run, data, home=settings.home)
             return
         folder: Path | None = None
         topics: dict[str, Topic] = {}

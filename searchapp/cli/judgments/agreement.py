@@ -23,7 +23,7 @@ from searchapp.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from searchapp.judging.statistics import Agreement, InSight, Progress
+    from searchapp.judging.statistics import Agreement, AnnotatorProgress, InSight
 
 
 def register(group: typer.Typer) -> None:
@@ -73,7 +73,7 @@ def register(group: typer.Typer) -> None:
             _print_agreement(found, worst)
 
 
-def _print_progress(found: Sequence[Progress]) -> None:
+def _print_progress(found: Sequence[AnnotatorProgress]) -> None:
     names = ("annotator", "kind", "topics", "graded", "can't tell", "skipped", "seconds each", "grades")
     rows = (
         (

@@ -16,7 +16,7 @@ from searchapp.errors import DataError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from searchapp.judging.verification import Verdict
+    from searchapp.judging.verification import LogVerification
 
 SHOWN = 20
 """How many problems are listed without --json."""
@@ -68,7 +68,7 @@ def register(group: typer.Typer) -> None:
             )
 
 
-def _report(settings: Settings, path: Path, verdict: Verdict, as_json: bool) -> None:
+def _report(settings: Settings, path: Path, verdict: LogVerification, as_json: bool) -> None:
     if as_json:
         print_json({"log": str(path), "sound": verdict.is_sound, **asdict(verdict)})
         return

@@ -20,9 +20,9 @@ class AdjudicateApp(WorkApp):
     def __init__(
         self,
         adjudication: Adjudication,
-        material: Pages,
+        run_pages: Pages,
         settings: JudgeSettings,
         title: str,
         presence: Presence | None = None,
     ) -> None:
-        super().__init__(AdjudicateScreen(adjudication, material, settings.keys, title, presence), settings)
+        super().__init__(AdjudicateScreen(adjudication, run_pages, settings.keys, title, presence), settings)

@@ -16,7 +16,7 @@ from searchapp.judging.words import graded
 from searchapp.tui.conversation import Ask, Conversation
 from searchapp.tui.pages import readable, said, topic_lines
 from searchapp.tui.saving import leave_by_prompts
-from searchapp.tui.telling import beginning, came_in
+from searchapp.tui.status import beginning, came_in
 
 DONE = "every disagreement is decided: q leaves"
 
@@ -31,20 +31,20 @@ m                LaTeX as Unicode mathematics, or as it is written
 q                leave; everything is saved"""
 
 
-class Prompts(Conversation):
+class AdjudicatePrompts(Conversation):
     """A conversation with who decides."""
 
     def __init__(
         self,
         adjudication: Adjudication,
-        material: Pages,
+        run_pages: Pages,
         title: str,
         ask: Ask = input,
         out: TextIO | None = None,
     ) -> None:
-        super().__init__(adjudication.session, material.task.info.grades, title, ask, out)
+        super().__init__(adjudication.session, run_pages.task.info.grades, title, ask, out)
         self.adjudication = adjudication
-        self.material = material
+        self.run_pages = run_pages
         self._place = -1
         self._rests_on: Key | None = None
         """The document that was just decided on, and that is still at hand because there is no other to go to."""
@@ -130,7 +130,7 @@ class Prompts(Conversation):
         return self._name_of(dispute.document_id)
 
     def _name_of(self, document: str) -> str:
-        return beginning(document, self.material.known_text(document), self._maths)
+        return beginning(document, self.run_pages.known_text(document), self._maths)
 
     def _note(self, words: str) -> None:
         if not words:
@@ -171,8 +171,8 @@ class Prompts(Conversation):
 
     def _read(self) -> None:
         dispute = self.dispute
-        topic, page = self.material.topic(dispute.topic_id), self.material.page(*dispute.key)
-        self._say_news(self.material.news)
+        topic, page = self.run_pages.topic(dispute.topic_id), self.run_pages.page(*dispute.key)
+        self._say_news(self.run_pages.news)
         self._say_news(self._session.news)
         where = f"{self._place + 1} of {len(self.adjudication.disputes)}"
         text, *others = topic_lines(topic, self._maths)

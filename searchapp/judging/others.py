@@ -24,7 +24,7 @@ class Show(StrEnum):
     never = "never"
 
 
-class Sight:
+class OthersOpinions:
     """What one annotator sees of what others say."""
 
     def __init__(self, session: Session, show: Show = Show.after_own) -> None:
