@@ -142,7 +142,7 @@ def require_writable(folder: Path) -> None:
     """
     nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise UsageError(f"{nearest} is no folder that may be written to: choose another place")
+        raise UsageError(f"{nearest} is not a folder that can be written to: choose another place")
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:

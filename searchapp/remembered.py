@@ -4,7 +4,7 @@
     <home>/folders.json.lock    held by the process that writes
 
 A task that ships with searchapp is known by its name, one of a user's own by its file. The file is replaced in one
-step, so that whoever reads it finds the old state or the new one; whoever writes it holds the lock from reading to
+step, so that a reader finds the old state or the new one; a writer holds the lock from reading to
 writing, so that of two processes neither loses what the other has written.
 """
 

@@ -72,7 +72,7 @@ def without_credentials(url: str) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """A text in which no address shows a user or a password, whoever wrote it."""
+    """A text in which no address shows a user or a password."""
     return re.sub(r"(\b[a-z][a-z0-9+.-]*://)[^\s/?#]*@", r"\1", text, flags=re.IGNORECASE)
 
 
@@ -102,7 +102,8 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
     prefix = value("index_prefix") or DEFAULT_INDEX_PREFIX
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,99}", prefix):
         raise UsageError(
-            f"{prefix!r} can't begin the names of indexes: SEARCHAPP_INDEX_PREFIX takes small letters, digits, - and _"
+            f"{prefix!r} can't begin the names of indexes: SEARCHAPP_INDEX_PREFIX takes lower-case letters, digits, "
+            "- and _"
         )
     ca_certs, home = value("ca_certs"), value("home")
     return Settings(

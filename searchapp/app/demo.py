@@ -1,6 +1,6 @@
-"""The story that `searchapp demo` tells, on the sample collections that ship with searchapp.
+"""The story that `searchapp demo` shows, on the sample collections that ship with searchapp.
 
-Everything is computed when it is told: index, search, rank and score every sample; then a script plays an
+Everything is computed when it is shown: index, search, rank and score every sample; then a script plays an
 annotator who judges half of the topics, and the other half is ranked again with what it said.
 """
 

@@ -231,7 +231,7 @@ def _trial_rankings(engine: Engine, task: Task) -> tuple[Ranking, ...]:
 
 
 def _quietly(action: Callable[[], None]) -> None:
-    """Tidy up; an engine that fails at that has failed before, and that is what is told."""
+    """Tidy up; an engine that fails at that has failed before, and the first failure is what is reported."""
     try:
         action()
     except SearchappError:

@@ -32,7 +32,7 @@ def exchange(
 
     Raises:
         UsageError: the engine is no cluster.
-        EngineError: the cluster is gone or refuses; what waits is told.
+        EngineError: the cluster is gone or refuses; what waits is reported.
         DataError: both have different judgments of the same id.
     """
     address = judgments_address(settings)

@@ -1,4 +1,4 @@
-"""Where the documents come from that people judge: from their own disk where they are at hand, else from the server.
+"""Where the documents come from that people judge: from their own disk where it has them, else from the server.
 
 Two indexes of one digest give the same answers, on whichever engine. So an embedded index of the digest that was
 ranked is as good as the server's, answers at once, and is there when the server is not.

@@ -73,7 +73,7 @@ class Pages:
         self._index = index
         self._spare = spare
         self.news: list[str] = []
-        """Sentences on what has changed since: whoever tells people takes them out."""
+        """Sentences on what has changed since: the interface shows them and removes them."""
         self._recipe = recipe or recipes.load(task.recipe_book(), task.info.search_recipe)
         self._mapping = task.index_mapping()
         self._lock = threading.Lock()

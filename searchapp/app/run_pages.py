@@ -110,7 +110,7 @@ class RunPages(Pages):
             folder = data or Path(ranked.manifest.data)
             if not folder.is_dir():
                 raise UsageError(
-                    f"there is no folder {folder}, where the run's topics are from: say where with --data"
+                    f"there is no folder {folder}, where the run's topics are from: name it with --data"
                 )
         else:
             folder = data_folder(task, home or Path(), data)

@@ -1,4 +1,4 @@
-"""`searchapp indexes`: what the engine holds, what need not be held any more, and what must serve again."""
+"""`searchapp indexes`: what the engine holds, what is no longer needed, and what must serve again."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _require_consent(found: Mapping[str, Sequence[StoredVersion]], location: str
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nobody is there to be asked whether indexes may be removed: say --yes")
+        raise UsageError("there is no terminal to ask on whether indexes may be removed: add --yes")
     what = ", ".join(f"{name} ({_content(every)})" for name, every in found.items())
     if ask(f"Remove {what} from {location}? [y/N] ").lower() not in ("y", "yes"):
         raise SearchappError("nothing was removed")

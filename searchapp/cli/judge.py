@@ -39,12 +39,14 @@ def register(app: typer.Typer) -> None:
         annotator: Annotated[
             str | None,
             typer.Option(
-                help="Who judges; by default the name of the account.",
+                help="Name of the annotator; by default that of the account.",
                 show_default=False,
                 autocompletion=complete.annotators,
             ),
         ] = None,
-        kind: Annotated[Kind, typer.Option(help="What the annotator is.")] = Kind.person,
+        kind: Annotated[
+            Kind, typer.Option(help="Whether the annotator is a person or a model.")
+        ] = Kind.person,
         blind: Annotated[
             bool,
             typer.Option(
@@ -54,7 +56,9 @@ def register(app: typer.Typer) -> None:
         seed: Annotated[
             int | None,
             typer.Option(
-                min=0, help="Decides the order with --blind; by default the annotator's.", show_default=False
+                min=0,
+                help="Seed of the order with --blind; by default one for each annotator.",
+                show_default=False,
             ),
         ] = None,
         assignment: Annotated[
@@ -113,7 +117,7 @@ def register(app: typer.Typer) -> None:
         from searchapp.tui.status import summed_up
 
         if seed is not None and not blind:
-            raise UsageError("--seed decides the order with --blind only: add --blind, or leave it out")
+            raise UsageError("--seed is for the order with --blind only: add --blind, or leave it out")
         if see_others and blind:
             raise UsageError("--see-others shows what --blind hides: choose one of them")
         most, unscored = _depth(depth)
@@ -164,7 +168,7 @@ def register(app: typer.Typer) -> None:
 
                 for other in presence.others:
                     warn(
-                        f"{name} judges {loaded.name} in another window already ({other}): what is said last holds"
+                        f"{name} judges {loaded.name} in another window already ({other}): the latest judgment counts"
                     )
                 JudgePrompts(judging, run_pages, title, topic).converse()
             else:
@@ -207,5 +211,5 @@ def _annotator(given: str | None) -> str:
     except (OSError, KeyError):
         name = ""
     if not name:
-        raise UsageError("who judges? Say it with --annotator NAME")
+        raise UsageError("who judges? Name the annotator with --annotator NAME")
     return name

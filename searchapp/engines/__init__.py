@@ -50,7 +50,7 @@ def judgments_address(settings: Settings) -> str:
 
 
 def open_judgments(settings: Settings, attempts: int = 3, timeout: float = 30.0) -> EventIndex:
-    """The team's judgments; every request is tried so many times, and given so many seconds each time.
+    """The team's judgments; every request is tried `attempts` times, and given `timeout` seconds each time.
 
     Raises:
         UsageError: the engine is no cluster.

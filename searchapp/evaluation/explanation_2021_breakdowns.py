@@ -107,7 +107,9 @@ def by_overlap(material: BreakdownInputs) -> Breakdown:
         )
         rows.append(Row(f"<= {percent}%", count, {"NDCG": value}))
     return Breakdown(
-        "overlap", "NDCG of the facts that share at most so many terms with question and answer", tuple(rows)
+        "overlap",
+        "NDCG of the facts that share at most this many terms with question and answer",
+        tuple(rows),
     )
 
 

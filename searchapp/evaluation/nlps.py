@@ -1,7 +1,7 @@
 """The official scorer of natural language premise selection (TextGraphs-16, 2022): MAP@500, with its quirks.
 
 The average precision of a statement is the mean of the precisions at its hits. The usual definition divides
-their sum by the number of gold premises, this one by the number of premises *found*: whoever finds one
+their sum by the number of gold premises, this one by the number of premises *found*: a system that finds one
 premise of ten at rank 1 has AP 1. `score` returns the official figure and says by how much it flatters.
 """
 
@@ -16,9 +16,8 @@ from typing import Any
 from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation import json_files
 from searchapp.evaluation.base import GoldFiles, OfficialScore, Qrels, Scored
-from searchapp.formats import two_column
+from searchapp.evaluation.two_column_files import TwoColumnFiles
 from searchapp.formats.problems import shown
-from searchapp.model import Run
 
 Predictions = Mapping[str, Sequence[str | None]]
 """The ranking of each statement, as `formats.two_column` reads it."""
@@ -82,17 +81,8 @@ def score(
     )
 
 
-class NlpsScorer:
+class NlpsScorer(TwoColumnFiles):
     """The official scorer of `nlps`."""
-
-    files_make_one = False
-
-    def read(self, files: Sequence[Path]) -> Predictions:
-        (path,) = files
-        return two_column.read_two_column(path)
-
-    def predictions(self, run: Run) -> Predictions:
-        return two_column.of_run(run)
 
     def qrels(self, gold: GoldFiles) -> Qrels:
         return honest_qrels(read_gold(gold.file))

@@ -79,13 +79,13 @@ def _line(path: Path, place: int, row: str, problems: Problems) -> Line | None:
     """A row as a line, or None and a problem."""
     where = f"line {place}"
     if not row.strip():
-        problems.add(path, "blank line", where, "remove it, for the official scorer stops there")
+        problems.add(path, "blank line", where, "remove it: the official scorer stops there")
         return None
     if "\r" in row:
         problems.add(path, "stray carriage return", where, "end lines with LF or CRLF alone")
         return None
     if "\0" in row:
-        problems.add(path, "NUL character", where, "remove it, for no text has one")
+        problems.add(path, "NUL character", where, "remove it: text has none")
         return None
     cells = row.split("\t")
     if len(cells) != 4:
@@ -93,7 +93,7 @@ def _line(path: Path, place: int, row: str, problems: Problems) -> Line | None:
         return None
     number, speaker, text, label = cells
     if not (number.isascii() and number.isdigit() and not number.startswith("0")):
-        detail = f"{shown(number)} is no whole number from 1 on"
+        detail = f"{shown(number)} is not a whole number from 1 on"
         problems.add(path, "wrong line number", where, detail)
         return None
     # Python converts no more than 4300 digits.
@@ -105,6 +105,6 @@ def _line(path: Path, place: int, row: str, problems: Problems) -> Line | None:
         problems.add(path, "unknown label", where, f"{shown(label)}, not 0 or 1")
         return None
     if not text.strip():
-        problems.add(path, "blank text", where, "every line has a text, be it (APPLAUSE)")
+        problems.add(path, "blank text", where, "every line has a text, even if it is (APPLAUSE)")
         return None
     return Line(int(number), speaker, text, int(label))

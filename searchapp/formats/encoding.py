@@ -44,7 +44,7 @@ _PACKED_DOCUMENTS = {
 """What stands in the beginning of a zip file that is one of these."""
 
 _EXPORT = "save its table as CSV in UTF-8, and use that file"
-_EXTRACT = "extract its text, one JSON object a line (JSONL), and use that file"
+_EXTRACT = "extract its text, one JSON object per line (JSONL), and use that file"
 _CONVERT = "write its rows as JSONL or CSV, for instance with pandas or DuckDB, and use that file"
 _ADVICE = {"workbook": _EXPORT, "spreadsheet": _EXPORT, "document": _EXTRACT, "text": _EXTRACT}
 _OTHERS = {
@@ -91,7 +91,7 @@ def foreign(head: bytes) -> Foreign | None:
         if _begins(head, magic):
             return Foreign(what, advice)
     if head[_TAR_PLACE:].startswith(_TAR):
-        return Foreign("a tar archive", "unpack it, and name the file that is meant")
+        return Foreign("a tar archive", "unpack it, and name the file to use")
     if coding := _wide(head):
         return Foreign(coding, f"save it as UTF-8, for instance with `iconv -f {coding} -t UTF-8`")
     return None
@@ -113,7 +113,7 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _packed(head: bytes) -> Foreign | None:
-    """What a zip file is whose name tells more than that it is one."""
+    """What a zip file is whose content shows more than that it is one."""
     for sign, what in _PACKED_DOCUMENTS.items():
         if sign in head:
             return Foreign(what, _ADVICE[what.rpartition(" ")[2]])
@@ -208,7 +208,7 @@ def _told() -> Iterator[None]:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         what = "ends too early" if isinstance(error, EOFError) else "is damaged"
-        raise BrokenFile(f"the gzip file {what}: fetch it again, or pack it anew") from error
+        raise BrokenFile(f"the gzip file {what}: fetch it again, or pack it again") from error
 
 
 @contextmanager

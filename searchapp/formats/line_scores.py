@@ -41,7 +41,7 @@ class Failure(NamedTuple):
 def failures(path: Path) -> Iterator[Failure]:
     """Everything that the official format checker would stop at, in the order of the lines.
 
-    The first one is what the checker reports; after a wrong number, lines are expected to go on from there.
+    The first one is what the checker reports; after a wrong number, the next lines are expected to continue from there.
 
     Raises:
         NotScorable: the file is not UTF-8, so that the checker crashes.
@@ -64,7 +64,7 @@ def failures(path: Path) -> Iterator[Failure]:
         number = int(cells[0])
         if number != expected:
             official = f"Problem with line_number: {number}. {CONSECUTIVE}"
-            yield Failure(place, "wrong line number", official, f"{expected} should stand here")
+            yield Failure(place, "wrong line number", official, f"{expected} is expected here")
         expected = number + 1
 
 

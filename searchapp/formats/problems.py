@@ -1,4 +1,4 @@
-"""Collects everything that is wrong with the files of one request, so that all of it can be told at once."""
+"""Collects everything that is wrong with the files of one request, so that all of it can be reported at once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Problems:
         self._notes.append(Problem(str(file), kind, where, detail))
 
     def add_all(self, others: Problems) -> None:
-        """Record what a reading has found that others are told of too; what is recorded already is not repeated."""
+        """Record what a reading has found that is reported elsewhere too; what is recorded already is not repeated."""
         for own, new in (
             (self._found, others._found),
             (self._fatal, others._fatal),

@@ -1,7 +1,7 @@
 """Reads a tab-separated table with a header, as pandas reads it, and says where it is broken.
 
 Cells are quoted as in the two-column file (see there). Every row must have as many cells as the header. A
-byte-order mark, line ends other than LF and a last line without one change nothing and are told as notes.
+byte-order mark, line ends other than LF and a last line without one change nothing and are reported as notes.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def read_table(
     required: Sequence[str],
     spellings: Mapping[str, Sequence[str]] | None = None,
 ) -> Table | None:
-    """The table in a file; None when it cannot be used as a whole, which is told in `problems`.
+    """The table in a file; None when it cannot be used as a whole, which is reported in `problems`.
 
-    Rows that have more or fewer cells than the header are told and left out. The columns `required` must be
+    Rows that have more or fewer cells than the header are reported and left out. The columns `required` must be
     there. `spellings` has for a column what a header may call it: the first of them that it has is renamed.
     """
     text = _text(path, problems)

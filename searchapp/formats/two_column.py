@@ -109,7 +109,7 @@ def read_rows(path: Path) -> Iterator[Row]:
         width = width or max(2, len(cells))
         if len(cells) > width:
             raise NotScorable(
-                f"{path}: line {line}: {len(cells)} cells, where the rows before have {width}",
+                f"{path}: line {line}: {len(cells)} cells, where the earlier rows have {width}",
                 f"{_PARSER_ERROR}Expected {width} fields in line {row}, saw {len(cells)}",
             )
         if len(cells) < width:
@@ -217,7 +217,7 @@ def _lines(rankings: Mapping[str, Sequence[str]]) -> Iterator[str]:
                 lower[document] = document.lower()
             if lower[document] in folded:
                 raise DataError(
-                    f"topic {shown(topic)}: document {shown(document)} stands in the ranking before, "
+                    f"topic {shown(topic)}: document {shown(document)} is ranked above it, "
                     "perhaps with other upper-case letters, which the official scorers fold; rank it once"
                 )
             folded.add(lower[document])

@@ -64,7 +64,7 @@ class Hierarchy:
         while (parent := self.parents[path[-1]]) in self.depths:
             if parent in path:
                 raise DataError(
-                    f"the type hierarchy goes round in circles: {shown(parent)} is its own ancestor; "
+                    f"the type hierarchy has a cycle: {shown(parent)} is its own ancestor; "
                     "correct the parents"
                 )
             path.append(parent)
@@ -96,7 +96,7 @@ def read_as_scored(path: Path) -> Hierarchy:
             depth = int(cells[1])
         except ValueError as error:
             raise NotScorable(
-                f"{path}: line {line}: the depth is no integer: {shown(cells[1])}", f"ValueError: {error}"
+                f"{path}: line {line}: the depth is not an integer: {shown(cells[1])}", f"ValueError: {error}"
             ) from error
         depths[cells[0]], parents[cells[0]] = depth, cells[2]
         greatest = max(greatest, depth)
@@ -131,7 +131,7 @@ def read(path: Path, problems: Problems) -> Hierarchy:
         elif any(cell.split() != [cell] for cell in cells):
             problems.add(path, "blank or spaced cell", where, "a name is one word without white space")
         elif not (cells[1].isascii() and cells[1].isdigit() and len(cells[1]) <= _MOST_DIGITS):
-            problems.add(path, "wrong depth", where, f"{shown(cells[1])} is no whole number")
+            problems.add(path, "wrong depth", where, f"{shown(cells[1])} is not a whole number")
         elif cells[0] in depths:
             problems.add(path, "duplicate type", where, f"{shown(cells[0])} has a row already")
         else:

@@ -71,7 +71,7 @@ class Adjudication:
         return self.session.view.opinions(*dispute.key)
 
     def decision(self, dispute: Dispute) -> Event | None:
-        """The decision that stands, whoever made it."""
+        """The decision that holds, by any annotator."""
         return self.session.view.decision(*dispute.key)
 
     def note_on(self, dispute: Dispute) -> str:
@@ -107,7 +107,7 @@ class Adjudication:
         return self.session.undo()
 
     def redo(self) -> Outcome | None:
-        """Do again what was undone last; None when there is nothing."""
+        """Redo what was undone last; None when there is nothing."""
         return self.session.redo()
 
     def refresh(self) -> tuple[Event, ...]:

@@ -2,7 +2,7 @@
 
 `append` returns once the events are on disk (write-ahead log, `synchronous=FULL`): whatever happens afterwards, they
 are there. Several processes may append at the same time. An event whose id is in the log already is not written again,
-so that whoever is unsure whether a write arrived may repeat it.
+so that a write whose outcome is unknown may be repeated.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class EventLog(Store):
             self.damage.add(Damage(None, self._lost))
 
     def _loss(self, remembered: Head) -> str | None:
-        """What was saved once and is not there any more, by what was remembered apart from the log."""
+        """What was saved once and is gone, by what was remembered apart from the log."""
         if self._chain.checksum_at(remembered.sequence) == remembered.checksum:
             return None
         fewer = remembered.events - self._chain.head().events
@@ -119,7 +119,7 @@ class EventLog(Store):
         return new
 
     def _remember_head(self) -> None:
-        # What was lost is told until somebody has looked into it.
+        # A loss is reported until somebody has looked into it.
         if self._lost is None:
             with self._reading():
                 self._head_file.write(self._chain.head())
@@ -169,7 +169,7 @@ class EventLog(Store):
 
     @contextmanager
     def at_one_moment(self) -> Iterator[None]:
-        """What is read within is the log of one moment, whoever writes meanwhile."""
+        """Everything read within is from one moment, whatever other processes write meanwhile."""
         with self._reading():
             self._database.execute("BEGIN")
             try:
@@ -204,7 +204,7 @@ class EventLog(Store):
             return head.sequence == 0 or self._chain.checksum_at(head.sequence) == head.checksum
 
     def copy_to(self, path: Path) -> None:
-        """Copy the log as it is at one moment; others may write meanwhile."""
+        """Copy the log as it is at one moment; others may write at the same time."""
         with self._reading(), closing(sqlite3.connect(path)) as copy:
             # All at once: with the write-ahead log this keeps nobody waiting, and no write makes it begin again.
             self._database.backup(copy)

@@ -141,7 +141,7 @@ class View:
                 self._changed.add(topic)
 
     def _topic(self, topic_id: str) -> _TopicEvents:
-        """What was said of a topic; it is read if it is not at hand."""
+        """What was said of a topic; it is read if it is not in memory."""
         found = self._topics.get(topic_id)
         if self._base is None:
             return found or _NOTHING
@@ -172,7 +172,7 @@ class View:
     def latest(self, topic_id: str, document_id: str) -> datetime | None:
         """The time of the latest event on a document.
 
-        What is said in sight of it gets a later time, for the clocks of two machines differ.
+        What is said in sight of it gets a later time, because the clocks of two machines differ.
         """
         of_all = (
             self._events(name, topic_id, document_id)[-1]

@@ -240,7 +240,7 @@ class JudgingSession:
             known.clear()
 
     def _look_at(self, keys: Iterable[tuple[str, str]]) -> None:
-        """Learn anew what is said of these documents."""
+        """Read again what is said of these documents."""
         for topic, document in keys:
             stock = self._stocks.get(topic)
             if stock is not None:

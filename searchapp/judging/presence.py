@@ -74,7 +74,7 @@ class Presence:
             log.leave(self._window)
 
     def _beat(self) -> None:
-        # Whatever keeps a beat from being written, such as a full disk, is told where judgments are written.
+        # Whatever keeps a beat from being written, such as a full disk, is reported where judgments are written.
         with suppress(SearchappError), JudgmentLog(self._path, PATIENCE_SECONDS) as log:
             self._exchange(log)
 

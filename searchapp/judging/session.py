@@ -20,7 +20,7 @@ from searchapp.judging.snapshot import compact
 
 @dataclass(frozen=True, slots=True)
 class SeenDocument:
-    """A document as it is judged: of which topic, where it was seen, and whether in sight of others.
+    """A document as it is judged: of which topic, where it was seen, and whether in view of others' opinions.
 
     `saw_others` is that of the events.
     """
@@ -63,7 +63,7 @@ class Session:
         self.synchronizer: Synchronizer | None = None
         """Exchanges the log with a team's, when judgments are shared."""
         self.news: list[str] = []
-        """Sentences on damage to the log that was come upon since: whoever tells people takes them out."""
+        """Sentences on damage to the log found since: the interface shows them and removes them."""
         self._base = compact(log, task)
         self.view = View(base=self._base)
         self.pace = Pace(self._base.moments(author.annotator))

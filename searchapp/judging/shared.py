@@ -2,7 +2,7 @@
 
 The file stays what a judgment is saved in. Everything in it that the index does not have yet is sent, and everything in
 the index that it does not have yet is fetched, by `synchronize`. How far that has come is in the file too, and is
-remembered after the fact: whoever is interrupted does some of it again, and since an event is known by its id, that
+remembered after the fact: an interrupted exchange repeats some of it, and since an event is known by its id, that
 changes nothing. A server that is gone is no harm: what it did not get waits in the file.
 """
 
@@ -86,12 +86,12 @@ def synchronize(log: JudgmentLog, index: EventIndex, task: str | None = None) ->
     """Send what the index does not have, of one task if it is named, and fetch what the log does not have, of all.
 
     Raises:
-        EngineError: the cluster is gone or refuses; nothing is lost, and the next time goes on from here.
+        EngineError: the cluster is gone or refuses; nothing is lost, and the next exchange resumes here.
         NotSaved: the log can't be written.
         DataError: log and index have different events of the same id, or the index holds something that is no event.
             All others have been exchanged.
     """
-    problems: dict[str, None] = {}  # sending and fetching may come upon the same one
+    problems: dict[str, None] = {}  # sending and fetching may find the same one
     exchanged = Exchanged(_send(log, index, problems, task), _fetch(log, index, problems))
     _tell(problems)
     return exchanged
@@ -152,7 +152,7 @@ def _contradiction(log: JudgmentLog, index: EventIndex, event_id: str) -> str:
 
 
 def waiting_words(unsent: int) -> str:
-    """What an annotator is told of judgments that are saved here, and that the cluster does not have yet."""
+    """What an annotator reads of judgments that are saved here, and that the cluster does not have yet."""
     return f"{'1 waits' if unsent == 1 else f'{unsent:,} wait'} for the cluster"
 
 

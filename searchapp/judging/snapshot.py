@@ -29,9 +29,9 @@ from searchapp.judging.log import JudgmentLog
 
 FORMAT = 1
 FEW = 2_000
-"""So many events are read from the log rather than remembered anew."""
+"""This many events are read from the log rather than computed again."""
 SHARE = 10
-"""Or one in so many of those that are remembered."""
+"""Or this share of those that are remembered: one in this many."""
 
 
 def compact(log: JudgmentLog, task: str) -> Compact:

@@ -76,7 +76,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class InSight:
-    """How many of some grades were given in sight of what others say, and of how many that is not known."""
+    """How many of some grades were given in view of others' judgments, and of how many that is not known."""
 
     grades: int
     in_sight: int
@@ -94,7 +94,7 @@ class Agreement:
 
     `alpha` is Krippendorff's, ordinal, over all documents with at least two grades; `topics` has it for each topic with
     the number of such documents. `disputed` are documents by how far their grades lie apart, the farthest first.
-    `in_sight` says how many of the grades on documents with several were given in sight of others, and `in_sight_by`
+    `in_sight` says how many of the grades on documents with several were given in view of others', and `in_sight_by`
     how many of each annotator's.
     """
 

@@ -37,7 +37,7 @@ class Summary:
 
     @property
     def judged(self) -> int:
-        """Documents with a grade, and those of which it can't be told."""
+        """Documents with a grade, and those marked "can't tell"."""
         return sum(self.grades.values()) + self.cant_tell
 
 

@@ -85,7 +85,7 @@ def _wrong(log: JudgmentLog, stored: Stored) -> str | None:
 def back_up(log: JudgmentLog, file: Path) -> LogVerification:
     """Copy a log as it is at one moment to a new file, which needs none beside it; returns what the copy is.
 
-    Others may write meanwhile. A copy of a damaged log is kept as well: it may be all that there will be.
+    Others may write at the same time. A copy of a damaged log is kept as well: it may be all that there will be.
 
     Raises:
         UsageError: the file exists, or its folder does not.
@@ -115,7 +115,7 @@ def back_up(log: JudgmentLog, file: Path) -> LogVerification:
 
 
 def _put(temporary: Path, file: Path) -> None:
-    """Give a complete file its name, which nobody else may have taken meanwhile."""
+    """Give a complete file its name, unless somebody else has taken it since."""
     try:
         file.hardlink_to(temporary)
     except FileExistsError:

@@ -10,7 +10,7 @@ So a query of nothing but common words still has words marked, and since no weig
 than about N^(3/5) documents always is. A word of the query is as common as in the field where it is commonest,
 whatever terms the fields' analyzers make of it: it is not marked in one place and left out in another.
 
-In short sentences "for" is as rare as "people": no count of documents tells them apart. So the words of Lucene's list
+In short sentences "for" is as rare as "people": no count of documents distinguishes them. So the words of Lucene's list
 of English function words are not marked, unless a query has no others.
 
     S. Robertson, Understanding inverse document frequency, Journal of Documentation 60(5), 2004.
@@ -152,7 +152,7 @@ def _heaviest(index: Index, asked: Mapping[Word, Collection[Term]]) -> dict[str,
 
 
 def weight(documents: int, of_all: int) -> float:
-    """The inverse document frequency of a term that is in so many documents.
+    """The inverse document frequency of a term that is in this many documents.
 
     >>> round(weight(5, 10), 4), weight(1, 1_000_000) > weight(1000, 1_000_000) > 0
     (0.6931, True)

@@ -68,7 +68,7 @@ def check_answered(
             problems.add(path, "unknown question", where, detail)
         elif one.official_id != questions[one.id]:
             is_, should = type_name(one.official_id), type_name(questions[one.id])
-            detail = f"the id {shown(one.id)} is {is_} here and {should} in the questions, which the scorer tells apart"
+            detail = f"the id {shown(one.id)} is {is_} here and {should} in the questions; the scorer compares both"
             problems.add(path, "wrong type of id", where, detail)
     if not problems.stopped:  # what was not read is not missing
         for id_ in sorted(set(topics) - answered):

@@ -153,8 +153,8 @@ class Collection(Protocol):
     def check_split(self, split: str, problems: Problems) -> int:
         """Find everything that is wrong with the files of a split's topics and gold; returns the number of good topics.
 
-        Splits that lie in the same files are checked together, by the first of them. The documents are checked by who
-        reads them.
+        Splits that lie in the same files are checked together, by the first of them. The reader of the
+        documents reports what is wrong with these.
         """
 
     def is_masked(self, split: str) -> bool:
@@ -219,7 +219,7 @@ class OfficialFormat(Protocol[P, C_contra]):
 
         Raises:
             NoOfficialFile: none can be made of the run.
-            DataError: the collection's files, of which the official ones take something, are not there any more.
+            DataError: the collection's files, of which the official ones take something, are gone.
         """
 
     def validate(self, file: OfficialFile[C_contra], problems: Problems) -> None:

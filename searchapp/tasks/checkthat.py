@@ -218,7 +218,7 @@ class CheckThatFormat:
         debates = part.files
         debate = next((one for one in debates if one.name == path.name), debates[0])
         if len(debates) > 1 and debate.name != path.name:
-            detail = f"name the file as its debate, such as {debate.name}, or the debate with --split"
+            detail = f"name the file after its debate, such as {debate.name}, or the debate with --split"
             problems.add(path.name, "unknown debate", detail=detail)
             return
         unread = Problems()
@@ -277,7 +277,7 @@ def _id(path: Path, line: Line) -> str:
 def _described(path: Path, lines: Sequence[Line]) -> str:
     """A debate in a few words, for people."""
     speakers = [speaker for speaker, _count in Counter(line.speaker for line in lines).most_common(3)]
-    return f"{path.stem}: {len(lines)} lines, by {', '.join(filter(None, speakers)) or 'nobody named'}"
+    return f"{path.stem}: {len(lines)} lines, by {', '.join(filter(None, speakers)) or 'unnamed speakers'}"
 
 
 def _counts(lines: Sequence[Line], registry: AnalysisRegistry) -> dict[str, TermCounts]:

@@ -65,7 +65,7 @@ class RankingFile(ABC):
         """Find everything that is wrong with one."""
         path, part = file.path, file.part
         if part is None:
-            raise UsageError(f"say which split {path} answers with --split: {' or '.join(SPLITS)}")
+            raise UsageError(f"name the split that {path} is for with --split: {' or '.join(SPLITS)}")
         own = Problems(lenient=True)
         asked = self.asked(part, own)
         facts = {document.id.lower() for document in part.collection.documents.read(own)}

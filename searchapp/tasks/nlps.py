@@ -89,7 +89,7 @@ class NlpsFormat:
     def validate(self, file: OfficialFile[NlpsCollection], problems: Problems) -> None:
         path, part = file.path, file.part
         if part is None:
-            raise UsageError(f"say which split {path} answers with --split: {' or '.join(INFO.splits)}")
+            raise UsageError(f"name the split that {path} is for with --split: {' or '.join(INFO.splits)}")
         (split_file,) = part.files
         statements = _ids(split_file)
         premises = _ids(part.collection.folder / KNOWLEDGE_BASE)
@@ -159,8 +159,8 @@ def _number(premise: str) -> int:
         return int(premise)
     except ValueError as error:
         raise DataError(
-            f"{shown(premise)} is no premise, whose ids are whole numbers, so that no gold can name it: take the "
-            "judgment on it back, or leave out its annotator"
+            f"{shown(premise)} is not a premise, whose ids are whole numbers, so the gold can't contain it: retract "
+            "the judgment on it, or leave out its annotator"
         ) from error
 
 

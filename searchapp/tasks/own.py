@@ -272,6 +272,8 @@ def _gold_layout(info: TaskInfo, described: OwnFile, path: Path, split: str | No
         return gold.layout
     told = graded.format_of(path)
     if told is None:
-        raise UsageError(f"{path} does not tell its format: name it .txt (TREC), .tsv, .csv or .jsonl")
+        raise UsageError(
+            f"{path} does not show its format by its name: name it .txt (TREC), .tsv, .csv or .jsonl"
+        )
     known = (topics.gold.layout for topics in described.topics.values() if topics.gold)
     return next((layout for layout in known if layout.format == told), GradeLayout(told))

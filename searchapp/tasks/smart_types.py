@@ -231,7 +231,7 @@ class TypesCollection(SplitFiles):
         return (question.category is not None for question in questions)
 
     def official_ids(self, split: str) -> Mapping[str, OfficialId]:
-        """The ids of a split's file as they stand there: the scorer tells 7 from "7"."""
+        """The ids of a split's file as they stand there: the scorer distinguishes 7 from "7"."""
         return official_ids(self.file(split), bom=self._base.bom)
 
     def _read_documents(self, problems: Problems) -> Iterator[Document]:
@@ -306,7 +306,7 @@ class TypesFormat:
             for question, (category, types) in ((one, _answer(of_topic)) for one, of_topic in grades.items())
         ]
         own = part.collection.file(part.split)
-        # The scorer's other gold files, such as a hierarchy, are what they are, whoever judges.
+        # The scorer's other gold files, such as a hierarchy, are the same for all judges.
         others = part.collection.types.gold_files
         return {own.name: json_writer(gold), **{path.name: _copied(path) for path in others}}
 

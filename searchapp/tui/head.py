@@ -9,7 +9,7 @@ from searchapp.tui.content import Content, Plain
 from searchapp.tui.rows import shortened
 
 TITLE_CELLS = 60
-"""A longer title is cut: what is saved, and what is not, must be in sight behind it."""
+"""A longer title is cut: what is saved, and what is not, must be visible after it."""
 
 
 class Head(Plain):

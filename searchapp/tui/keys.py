@@ -42,15 +42,15 @@ class KeyAction:
 _JUDGE, _MOVE, _LOOK, _ALL = "Judge", "Move", "Look", "All else"
 
 KEY_ACTIONS = (
-    KeyAction("undo", _JUDGE, "Take the last action back, without limit", ("u", "ctrl+z"), "undo"),
-    KeyAction("redo", _JUDGE, "Do again what was undone", ("U", "ctrl+y"), "redo"),
+    KeyAction("undo", _JUDGE, "Undo the last action, any number of times", ("u", "ctrl+z"), "undo"),
+    KeyAction("redo", _JUDGE, "Redo what was undone", ("U", "ctrl+y"), "redo"),
     KeyAction("skip", _JUDGE, "Skip: put the document off, which is no grade", ("s",), "skip"),
     KeyAction("cant_tell", _JUDGE, "Can't tell: the document can't be judged", ("x",), "can't tell"),
     KeyAction("note", _JUDGE, "Write a note on the document", ("n",), "note"),
     KeyAction("reason", _JUDGE, "Give a grade together with a reason", ("r",), "reason"),
     KeyAction("select", _JUDGE, "Select the document, to grade several at once", ("space",), "select"),
-    KeyAction("select_down", _JUDGE, "Select on downwards", ("shift+down", "J")),
-    KeyAction("select_up", _JUDGE, "Select on upwards", ("shift+up", "K")),
+    KeyAction("select_down", _JUDGE, "Extend the selection down", ("shift+down", "J")),
+    KeyAction("select_up", _JUDGE, "Extend the selection up", ("shift+up", "K")),
     KeyAction("clear", _JUDGE, "Drop the selection, the search or the filter", ("escape",)),
     KeyAction("down", _MOVE, "Next line", ("down", "j")),
     KeyAction("up", _MOVE, "Previous line", ("up", "k")),

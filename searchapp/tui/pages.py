@@ -34,7 +34,7 @@ def readable(text: str, spans: Sequence[Span], maths: bool) -> tuple[str, list[S
 def topic_page(topic: Topic, maths: bool) -> Content:
     """A topic with its further fields, and with the options of a question, of which the right one is marked."""
     text, _spans = readable(topic.text, (), maths)
-    text = re.sub(r"\n{2,}", "\n", text)  # so that more of it is in sight
+    text = re.sub(r"\n{2,}", "\n", text)  # so that more of it is visible
     parts = [Content(text or "The data no longer has this topic's words.")]
     for name, value in fields_of(topic, maths):
         parts.append(Content.assemble((f"{_title(name)}  ", FAINT), value))

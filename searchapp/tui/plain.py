@@ -22,11 +22,11 @@ from searchapp.tui.saving import leave_by_prompts
 from searchapp.tui.status import beginning, came_in, instead_of, judged_already, standing
 
 HELP = """\
-0, 1, ...        give the document this grade; words behind it are the reason: 1 defines the term
+0, 1, ...        give the document this grade; words after it are the reason: 1 defines the term
 s                skip: put it off, which is no grade
 x [words]        can't tell
 n words          note
-u, redo          take the last action back, do it again
+u, redo          undo the last action, redo it
 bulk 3-7 0       give the documents 3 to 7 of this topic the grade 0, after a question
 (nothing)        next document that is not judged; + and - go to the next and the one before
 # 12             go to document 12 of this topic; i ID to the one with this id
@@ -63,7 +63,7 @@ class JudgePrompts(Conversation):
         self._number = judging.topics.index(start) if start else judging.next_unjudged_topic() or 0
         self._place = 0
         self._rests_on: str | None = None
-        """The document that was just judged, and that is still the one at hand because there is no other to go to."""
+        """The document that was just judged, and that is still shown because there is no other to go to."""
 
     @property
     def topic(self) -> str:
@@ -71,7 +71,7 @@ class JudgePrompts(Conversation):
 
     @property
     def document(self) -> str:
-        """The document at hand.
+        """The document that is shown.
 
         Raises:
             UsageError: the topic has none.
@@ -191,7 +191,7 @@ class JudgePrompts(Conversation):
 
     def _note(self, words: str) -> None:
         if not words:
-            self._say("write the note behind the n")
+            self._say("write the note after the n")
         else:
             document = self.document
             self._report(self.judging.note(self.topic, document, words), f"a note: {self._name(document)}")
@@ -204,7 +204,7 @@ class JudgePrompts(Conversation):
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
-            self._say("there is nothing left of that")
+            self._say("there is nothing left to take back or do again")
             return
         event = outcome.events[0]
         count = len(outcome.events)

@@ -28,7 +28,7 @@ def rescue(session: Session) -> str:
         raise SearchappError(
             f"the judgments can't be written to {tempfile.gettempdir()}: {reason(error)}"
         ) from error
-    return f"{len(lines)} judgments are in {Path(file.name)}: `searchapp judgments import` takes them in"
+    return f"{len(lines)} judgments are in {Path(file.name)}: `searchapp judgments import` imports them"
 
 
 def leave_by_prompts(session: Session, say: Callable[[str], None], ask: Callable[[str], str]) -> bool:

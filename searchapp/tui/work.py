@@ -111,7 +111,7 @@ class WorkScreen(Screen[None]):
         raise NotImplementedError
 
     def take_in(self) -> Sequence[Event]:
-        """Take in and show what was written elsewhere meanwhile; returns these events."""
+        """Read and show what was written elsewhere since; returns these events."""
         raise NotImplementedError
 
     def actions(self) -> Mapping[str, Callable[[], object]]:
@@ -277,7 +277,7 @@ class WorkScreen(Screen[None]):
         name = self.session.author.annotator
         question = (
             f"{name} judges {self.session.task} in another window already ({where}). "
-            "What is said last holds, in whichever window: each shows what comes from the other."
+            "The latest judgment counts, whichever window it is made in: each shows what comes from the other."
         )
         options = [("g", "Go on in this one too"), ("q", "Leave")]
         self.app.push_screen(

@@ -72,7 +72,7 @@ def test_ids_that_the_task_does_not_have_are_refused_with_their_number(
     qrels.write_text(qrels.read_text() + "608 0 nothing 1\n999 0 nowhere 0\n999 0 101 1\n")
     result = take_in(cli, log, qrels, "--data", SAMPLE)
     assert result.code == 4
-    assert "1 of 3 topics (999) is not in nlps train, dev (not at hand: test)" in result.stderr
+    assert "1 of 3 topics (999) is not in nlps train, dev (missing: test)" in result.stderr
     assert "2 of 5 documents (such as nothing) are not in the index " in result.stderr
     assert "--lenient" in result.stderr and "Traceback" not in result.stderr
     assert events(log) == []

@@ -140,7 +140,7 @@ def test_agreement_of_people_and_of_a_model_with_them(offline: Cli, log: Path) -
 def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli, log: Path) -> None:
     both = ("--annotator", "ann", "--annotator", "ben")
     printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
-    assert "whether grades were given in sight of what others say is not known" in printed
+    assert "whether grades were given in view of others' judgments is not known" in printed
     with JudgmentLog(log) as opened:
         for name, saw in (("ann", False), ("ben", True)):
             session = Session(opened, TASK, Author(name))
@@ -159,8 +159,8 @@ def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli,
         },
     }
     printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
-    told = "1 of 4 grades (25.0%) were given in sight of what others say; of 2 more it is not known"
-    assert told in printed and "in sight of others" in printed
+    told = "1 of 4 grades (25.0%) were given in view of others' judgments; of 2 more it is not known"
+    assert told in printed and "in view of others'" in printed
 
 
 def test_whether_others_were_in_sight_goes_out_and_in(offline: Cli, tmp_path: Path) -> None:
@@ -382,7 +382,7 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
     assert result.exit_code == 0, result.stderr
     assert "1 of 1. Topic t1" in result.stdout and "saved. decided 1 least relevant: d2" in result.stdout
     assert "the words of the topics are not at hand" in result.stderr
-    assert "the documents are not at hand: " in result.stderr
+    assert "the documents are missing: " in result.stderr
     assert "1 of 1 disputed documents are decided" in result.stderr
     again = offline(*arguments)
     assert again.code == 0 and "all 1 disputed documents are decided" in again.stderr

@@ -85,7 +85,7 @@ def test_a_task_file_that_was_moved_can_be_named(cli: Cli, run: Path, task: Path
     moved = task.rename(task.with_name("moved.toml"))
     for command in (["evaluate", run], ["export", run, "--out", tmp_path / "x.trec"]):
         result = cli(*command)
-        assert result.code == 2 and "which is not there any more: name the file with --task" in result.stderr
+        assert result.code == 2 and "which is gone: name the file with --task" in result.stderr
         assert cli(*command, "--task", moved).code == 0
         wrong = cli(*command, "--task", "nlps")
         assert wrong.code == 2 and "is a run of cooking, not of nlps" in wrong.stderr

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TextIO, TypeVar, cast
 
 import pytest
 from textual import events
@@ -67,6 +67,20 @@ class Prepared:
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return Prepared(tmp_path_factory.mktemp("judging"))
+
+
+def typing(lines: Iterable[str], out: TextIO) -> Callable[[str], str]:
+    """Answers prompts, which are written to `out`, with these lines; the end of the input follows them."""
+    typed = iter(lines)
+
+    def ask(prompt: str) -> str:
+        out.write(prompt)
+        try:
+            return next(typed)
+        except StopIteration:
+            raise EOFError from None
+
+    return ask
 
 
 class Judging:

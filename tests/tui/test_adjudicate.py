@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from searchapp.judging.session import SeenDocument
 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import OTHER, SAME, AdjudicateScreen
 from searchapp.tui.keys import KEY_ACTIONS
-from tests.tui.conftest import Judging, drive, settled, text_of
+from tests.tui.conftest import Judging, drive, settled, text_of, typing
 
 P = Pilot[None]
 
@@ -232,17 +231,10 @@ def test_every_action_of_the_screen_does_something_and_is_documented(judging: Ju
 
 def talk(judging: Judging, *lines: str, pages: Pages | None = None) -> str:
     out = io.StringIO()
-    typed: Iterator[str] = iter(lines)
-
-    def ask(prompt: str) -> str:
-        out.write(prompt)
-        try:
-            return next(typed)
-        except StopIteration:
-            raise EOFError from None
-
     judging.adjudicating()
-    AdjudicatePrompts(judging.adjudication, pages or judging.run_pages, "title", ask, out).converse()
+    AdjudicatePrompts(
+        judging.adjudication, pages or judging.run_pages, "title", typing(lines, out), out
+    ).converse()
     return out.getvalue()
 
 

@@ -120,7 +120,7 @@ def test_what_is_no_disagreement_any_more_is_told_and_takes_no_decision(judging:
 
     AdjudicatePrompts(judging.adjudication, judging.run_pages, "title", ask=ask, out=out).converse()
     shown = out.getvalue()
-    assert "1 judgment of ben came in" in shown and "what was at hand is no disagreement any more" in shown
+    assert "1 judgment of ben came in" in shown and "the disagreement that was shown is resolved" in shown
     decided = [event for event in judging.events() if event.action == "adjudicate"]
     assert [(event.grade, event.document_id != first.document_id) for event in decided] == [(0, True)]
 

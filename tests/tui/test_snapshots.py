@@ -1,6 +1,6 @@
 """Pictures of the screens, compared with those that people have looked at.
 
-SEARCHAPP_UPDATE_SNAPSHOTS=1 writes them anew, after a change of the design or of Textual.
+SEARCHAPP_UPDATE_SNAPSHOTS=1 writes them again, after a change of the design or of Textual.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.tui.conftest import Judging, drive, settled
 
 FOLDER = Path(__file__).parent / "snapshots"
 DOCS = Path(__file__).parents[2] / "docs" / "images"
-"""Where the pictures are that the documentation shows: they are compared, and written anew, like the others."""
+"""Where the pictures are that the documentation shows: they are compared, and written again, like the others."""
 
 PINNED = re.search(r'"textual==(.+)"', (Path(__file__).parents[2] / "pyproject.toml").read_text())
 

@@ -34,7 +34,12 @@ def register(group: typer.Typer) -> None:
         settings: Settings,
         task: TaskArgument,
         annotator: Annotated[
-            str, typer.Option(help="Who decides.", show_default=False, autocompletion=complete.annotators)
+            str,
+            typer.Option(
+                help="Name of the annotator who decides.",
+                show_default=False,
+                autocompletion=complete.annotators,
+            ),
         ],
         between: Annotated[
             list[str] | None,
@@ -85,7 +90,7 @@ def register(group: typer.Typer) -> None:
 
         loaded = load(task)
         if not annotator.strip():
-            raise UsageError("who decides? Say it with --annotator NAME")
+            raise UsageError("who decides? Name the annotator with --annotator NAME")
         if reason and grade is None:
             raise UsageError("--reason is that of --grade: on the screen and in prompts write it there")
         simple = plain or os.environ.get("TERM") == "dumb"
@@ -183,12 +188,10 @@ def _pages(
         except DataError as error:
             warn(str(error))
         if not topics:
-            warn(
-                "the words of the topics are not at hand: name a run with --run, or their folder with --data"
-            )
+            warn("the texts of the topics are missing: name a run with --run, or their folder with --data")
         try:
             index = documents.index(task, folder)
         except EngineError as error:
-            warn(f"the documents are not at hand: {error}")
+            warn(f"the documents are missing: {error}")
             index = None
         yield Pages(task, index, topics, spare=lambda: documents.spare(task, folder))

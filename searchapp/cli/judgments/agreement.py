@@ -107,7 +107,7 @@ def _print_agreement(found: Agreement, worst: int) -> None:
         seen = (
             (name, *map(str, (of.grades, of.in_sight, of.unknown))) for name, of in found.in_sight_by.items()
         )
-        print_table(("annotator", "grades", "in sight of others", "not known"), seen)
+        print_table(("annotator", "grades", "in view of others'", "not known"), seen)
     if found.pairs:
         console.print()
         names = ("annotators", "documents", "kappa", "linear", "quadratic")
@@ -136,18 +136,20 @@ def _print_agreement(found: Agreement, worst: int) -> None:
 
 
 def _in_sight_words(found: InSight) -> str:
-    """Which share of the grades was given in sight of others.
+    """Which share of the grades was given in view of others'.
 
     >>> from searchapp.judging.statistics import InSight
     >>> _in_sight_words(InSight(200, 3, 0))
-    '3 of 200 grades (1.5%) were given in sight of what others say'
+    '3 of 200 grades (1.5%) were given in view of others' judgments'
     """
     known = found.grades - found.unknown
     if not known:
-        return "whether grades were given in sight of what others say is not known: they are older than its record"
+        return "whether grades were given in view of others' judgments is not known: they are older than its record"
     share = f"{found.in_sight / known:.1%}"
     unknown = f"; of {found.unknown:,} more it is not known" if found.unknown else ""
-    return f"{found.in_sight:,} of {known:,} grades ({share}) were given in sight of what others say{unknown}"
+    return (
+        f"{found.in_sight:,} of {known:,} grades ({share}) were given in view of others' judgments{unknown}"
+    )
 
 
 def _described(task: str, found: Agreement) -> dict[str, object]:

@@ -76,9 +76,9 @@ def register(group: typer.Typer) -> None:
             print_json({"task": task, "import": number, "retracted": retracted})
         file = known[number].file
         if not retracted:
-            say(settings, f"nothing of import {number} ({file}) holds any more: nothing is taken back")
+            say(settings, f"nothing of import {number} ({file}) holds any more: nothing is retracted")
         else:
-            say(settings, f"{retracted:,} judgments of import {number} ({file}) are taken back")
+            say(settings, f"{retracted:,} judgments of import {number} ({file}) are retracted")
 
 
 def _print_imports(found: Sequence[tuple[Import, int]]) -> None:

@@ -40,7 +40,7 @@ def register(group: typer.Typer) -> None:
         _report(settings, path, verdict, as_json)
         if not verdict.is_sound:
             raise DataError(
-                f"{path} is damaged: what is damaged is left out of everything; restore a backup, or keep what is "
+                f"{path} is damaged: damaged events are left out of everything; restore a backup, or keep the "
                 "sound, with `searchapp judgments export` and `import --log` into a new log"
             )
 

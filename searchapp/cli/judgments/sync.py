@@ -37,5 +37,5 @@ def register(group: typer.Typer) -> None:
         say(
             settings,
             f"{found.sent:,} judgments were sent to {address}, {found.fetched:,} new ones came from it"
-            + (f"; {waiting:,} written meanwhile wait" if waiting else ""),
+            + (f"; {waiting:,} written since wait" if waiting else ""),
         )

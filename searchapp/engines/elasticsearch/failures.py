@@ -111,7 +111,7 @@ def unreachable(url: str, what: str, error: TransportError, timeout: float) -> E
             "look at the server's load and try again"
         )
     if isinstance(error, SerializationError):
-        return EngineRefused(f"{url} is not an Elasticsearch: its answer is no JSON; check the address")
+        return EngineRefused(f"{url} is not an Elasticsearch: its answer is not JSON; check the address")
     return EngineUnreachable(
         f"no Elasticsearch answers at {url}, so searchapp could not {what}: "
         "start it, or give its address with --url or SEARCHAPP_URL"
@@ -121,7 +121,7 @@ def unreachable(url: str, what: str, error: TransportError, timeout: float) -> E
 def _of_tls(url: str, cause: str) -> str:
     if "certificate has expired" in cause:
         return (
-            f"the certificate of {url} has expired: whoever runs the server must renew it, "
+            f"the certificate of {url} has expired: the server's administrator must renew it, "
             "unless this machine's clock is wrong"
         )
     if "certificate is not yet valid" in cause:
@@ -129,7 +129,7 @@ def _of_tls(url: str, cause: str) -> str:
     if "mismatch" in cause:
         return (
             f"the certificate of {url} is made out to another name: use the host name that stands in the "
-            "certificate as the address, or have the server's certificate made anew with this one"
+            "certificate as the address, or get the server a certificate for this one"
         )
     if "CERTIFICATE_VERIFY_FAILED" in cause:
         return (
@@ -140,7 +140,7 @@ def _of_tls(url: str, cause: str) -> str:
 
 
 def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError:
-    """A sentence on an answer that says no, the last one after asking for so many seconds."""
+    """A sentence on an answer that says no, the last one after asking for this many seconds."""
     body, status = error.body, error.status_code
     tried = f", even after {seconds:.0f} s" if seconds >= 1 else ""
     detail = reason(body.get("error", body)) if isinstance(body, dict) else str(error.message)

@@ -83,7 +83,7 @@ class JudgmentIndex:
 
     @classmethod
     def connect(cls, settings: Settings, attempts: int, timeout: float) -> JudgmentIndex:
-        """Connect; every request is tried so many times, and given so many seconds each time.
+        """Connect; every request is tried `attempts` times, and given `timeout` seconds each time.
 
         Raises:
             EngineUnreachable: no answer, or TLS failed.
@@ -215,7 +215,7 @@ class JudgmentIndex:
         try:
             return Event.from_json(hit["_source"])
         except DataError as error:
-            return f"{self.address} holds a document {hit['_id']} that is no judgment: {error}"
+            return f"{self.address} holds a document {hit['_id']} that is not a judgment: {error}"
 
     def _different(self, ids: Sequence[str], by_id: Mapping[str, Event]) -> tuple[str, ...]:
         """The ids of those events for which the index has another one."""

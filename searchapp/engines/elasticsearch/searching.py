@@ -53,7 +53,7 @@ class Replaced(EngineRefused):
     """The version that a handle stands for has made way for a newer one."""
 
     def __init__(self, index: str) -> None:
-        super().__init__(f"{index} was replaced by a newer version meanwhile: run the command again")
+        super().__init__(f"{index} was replaced by a newer version during the search: run the command again")
 
 
 class ElasticsearchIndex:

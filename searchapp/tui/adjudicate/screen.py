@@ -113,10 +113,10 @@ class AdjudicateScreen(WorkScreen):
     def _show(self) -> None:
         """Show the disagreement that the cursor is on."""
         total = len(self.adjudication.disputes)
-        left = f" · {self.disputes.count} in sight" if self.disputes.count < total else ""
+        left = f" · {self.disputes.count} shown" if self.disputes.count < total else ""
         entitle(self.disputes, f"{self.adjudication.decided} of {total} decided{left}")
         dispute = self.dispute
-        anew, self._shown = (
+        changed, self._shown = (
             dispute is None or dispute.key != self._shown,
             None if dispute is None else dispute.key,
         )
@@ -137,9 +137,9 @@ class AdjudicateScreen(WorkScreen):
         topic.update(pages.topic_page(self.run_pages.topic(dispute.topic_id), self._maths))
         for name, id_ in (("topic", dispute.topic_id), ("document", dispute.document_id)):
             entitle(self.query_one(f"#{name}"), f"{name.capitalize()} {id_}")
-        for name in ("#opinions", "#topic") if anew else ():
+        for name in ("#opinions", "#topic") if changed else ():
             self.query_one(name).scroll_home(animate=False)
-        document.show(self._document(dispute), anew=anew)
+        document.show(self._document(dispute), changed=changed)
         self.query_one("#grades", KeyLine).choose("" if decision is None else f"grade_{decision.grade}")
         if following := self._next_keys():
             self.run_worker(
@@ -181,7 +181,7 @@ class AdjudicateScreen(WorkScreen):
         self._show()
 
     def _open_places(self) -> list[int]:
-        """The lines of the disagreements in sight that are not decided."""
+        """The lines of the disagreements in the list that are not decided."""
         every = self.adjudication.disputes
         return [
             line
@@ -200,7 +200,7 @@ class AdjudicateScreen(WorkScreen):
 
     def _done_words(self) -> str:
         hidden = self.disputes.count < len(self.adjudication.disputes)
-        return f"✓ all {'in sight ' if hidden else ''}are decided"
+        return f"✓ all {'shown ' if hidden else ''}are decided"
 
     def _filter(self) -> None:
         self.panes.focus(self.disputes)  # with which the line for words comes into sight

@@ -19,7 +19,7 @@ class Finder:
         screen: does the search in the background
         rows: the topic's documents
         run_pages: has their texts
-        head: is told what was found
+        head: shows what was found
         keys: which keys go on
         go: puts the cursor on a document
     """
@@ -89,7 +89,7 @@ class Finder:
     def _show(self, topic: str, sought: tuple[str, ...], found: list[int]) -> None:
         rows = self._rows
         if topic != rows.topic or sought != self.words:
-            return  # somebody has gone on meanwhile
+            return  # the person has moved on
         rows.matching = frozenset(found)
         rows.refresh()
         if rows.cursor in rows.matching:

@@ -101,7 +101,7 @@ class Grading:
         self._again(self._judging.undo(), "undo")
 
     def redo(self) -> None:
-        """Do again what was undone last."""
+        """Redo what was undone last."""
         self._again(self._judging.redo(), "redo")
 
     def _give(self, places: Sequence[int], grade: int, reason: str) -> None:
@@ -149,7 +149,7 @@ class Grading:
         return self._rests_since == self._screen.ranking.moves
 
     def _on_words(self) -> str:
-        """How to go on from a document after which nothing of the topic is left."""
+        """Where to go from a document after which nothing of the topic is left."""
         if self._judging.next_unjudged(self._screen.topic_id) is None:
             return self._screen.done_words()
         key = self._screen.keys.shown("next_unjudged_topic")

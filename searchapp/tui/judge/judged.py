@@ -1,4 +1,4 @@
-"""The list of what an annotator has said: all of it, or what was graded, skipped, could not be told or was noted."""
+"""The list of what an annotator has said: all of it, or what was graded, skipped, marked "can't tell" or noted."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class RankingRows(Rows):
         return "rows--selected" if place in self.selected else ""
 
     def redraw_documents(self, documents: Iterable[str]) -> None:
-        """Draw the lines of some documents again, those that are in sight."""
+        """Draw the lines of some documents again, those that are visible."""
         wanted = set(documents)
         for place in self.visible_places:
             if self.documents[place] in wanted:

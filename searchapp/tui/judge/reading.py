@@ -42,9 +42,9 @@ class Reading(Vertical):
         entitle(self._topic, f"Topic {topic}")
 
     def show_document(self, topic: str, document: str | None, finder: Finder) -> None:
-        """Show a document with what was said of it: from its beginning, unless it is the one in sight already."""
+        """Show a document with what was said of it: from its beginning, unless it is the one shown already."""
         pane, key = self._document, (topic, document or "")
-        anew, self._shown = key != self._shown, key
+        changed, self._shown = key != self._shown, key
         if document is None:
             entitle(pane, "Document")
             pane.show(Content.styled(self._why_none(topic), "$faint"))
@@ -59,7 +59,7 @@ class Reading(Vertical):
         match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
         labels = self._run_pages.task.info.grades
         text = pages.document_page(page, others, words, labels, self.maths, match, finder.words)
-        pane.show(text, anew=anew)
+        pane.show(text, changed=changed)
 
     def _why_none(self, topic: str) -> str:
         if self._run_pages.ranking(topic):

@@ -43,14 +43,14 @@ class Snippets:
 
 
 class Fetching:
-    """Fetches in the background what is about to be in sight; a failure is the screen's to say."""
+    """Fetches in the background what is about to be shown; the screen reports a failure."""
 
     def __init__(self, screen: Screen[Any], run_pages: RunPages) -> None:
         self._screen = screen
         self._run_pages = run_pages
 
     def around(self, documents: Sequence[str], place: int) -> None:
-        """Fetch the beginnings that are in sight first, at once.
+        """Fetch the visible beginnings first, at once.
 
         Raises:
             SearchappError: they can't be had.
