@@ -104,8 +104,10 @@ def messages(tree: ast.Module, errors: set[str]) -> Iterator[tuple[int, str]]:
             case ast.Return(value=ast.expr() as value) | ast.Expr(value=ast.Yield(value=ast.expr() as value)):
                 if (text := sentence(value)) and " " in text.strip():
                     yield value.lineno, text
-            case ast.FunctionDef(decorator_list=[ast.Call(func=ast.Attribute(attr="command"))]):
-                yield node.lineno, " ".join((ast.get_docstring(node) or "").split())
+            case ast.FunctionDef(
+                decorator_list=[ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))]
+            ) if name in ("command", "callback"):
+                yield node.lineno, ast.get_docstring(node) or ""
 
 
 def main() -> None:

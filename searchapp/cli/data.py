@@ -71,8 +71,8 @@ def register(app: typer.Typer) -> None:
         """Fetch the official files of a task over the network.
 
         Sizes, sources and terms are shown first, and nothing is fetched before they are accepted. Every file is
-        checked against its digest, and all of them appear together when the last has arrived. What was interrupted
-        goes on where it broke off. SEARCHAPP_DATA_MIRROR names a mirror, see docs/data.md.
+        checked against its digest, and all of them appear together when the last has arrived. An interrupted
+        download resumes. SEARCHAPP_DATA_MIRROR names a mirror, see docs/data.md.
         """
         from searchapp.fetching.get import make_plan
         from searchapp.fetching.sources import load

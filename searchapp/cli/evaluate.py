@@ -159,7 +159,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
         as_json: JsonOption = False,
     ) -> None:
-        """Score runs exactly as the task's organisers do, and honestly beside it.
+        """Score runs exactly as the task's organisers do, with an honest figure where theirs misleads.
 
         A file that their scorer stops on or refuses has no figure: that is an error with exit code 4.
         """

@@ -93,10 +93,10 @@ def register(app: typer.Typer) -> None:
         ] = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Let one version of each index on an Elasticsearch serve, and remove what builders have left.
+        """Make one version of each index on an Elasticsearch serve, and remove leftovers of builds.
 
-        Builders of an earlier searchapp could leave an alias on two versions, and then every command refuses. Of those
-        the newest one stays that holds what it was built from. What else is wrong with an index is reported.
+        Builders of an earlier searchapp could leave an alias on two versions, and then every command refuses. The
+        newest of them that holds what it was built from then serves. Other faults of an index are reported.
         """
         from searchapp.app import indexes
 

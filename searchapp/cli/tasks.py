@@ -109,7 +109,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write a TOML file that describes a task of your own, to start from.
 
-        The files that are given are looked at, and their columns filled in: check what has become of them.
+        The given files are read, and their columns filled in: check the result.
         """
         from searchapp.files import whole_file
         from searchapp.tasks import starter

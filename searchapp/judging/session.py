@@ -51,8 +51,8 @@ JUDGING = (Action.grade, Action.skip, Action.cant_tell, Action.note)
 class Session:
     """An annotator's actions on a task, with everything in the log so far taken in.
 
-    Undoing knows no limit, but of what was done in earlier sessions it takes back the `earlier` actions only: who
-    decides between annotators does not take back what they once judged themselves, nor the other way round.
+    Undoing knows no limit, but of what was done in earlier sessions it undoes the `earlier` actions only: undo during
+    adjudication leaves one's own judgments alone, and the other way round.
     """
 
     def __init__(

@@ -155,7 +155,7 @@ class JudgePrompts(Conversation):
         before = self.judging.opinion(self.topic, document)
         if before is not None and before.action is not Action.skip:
             said_before = standing(before, self.labels)
-            if not self._agrees(f"{self._name(document)} has {said_before}. Skip it, which takes that back?"):
+            if not self._agrees(f"{self._name(document)} has {said_before}. Skip it, which undoes that?"):
                 return
         elif before is not None and self._rests_on == document:
             self._say(f"it is skipped already: {ON}")

@@ -121,7 +121,7 @@ def test_an_import_is_listed_and_taken_back(offline: Cli, log: Path, qrels: Path
     judge(log, "101", 1)
     judge(log, "104", 0)
     first = take_in(offline, log, qrels)
-    assert f"`searchapp judgments retract nlps --import 1 --log {log}` takes it back" in first.stderr
+    assert f"`searchapp judgments retract nlps --import 1 --log {log}` retracts it" in first.stderr
     assert listed(offline, log) == [(1, 2, 2)]
     before = len(events(log))
     assert take_back(offline, log, 1).json == {"task": TASK, "import": 1, "retracted": 2}

@@ -92,7 +92,7 @@ def test_a_reason_for_another_grade_asks_too(judging: Judging) -> None:
 def test_a_skip_takes_a_grade_back_after_a_question_only(judging: Judging) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await pilot.press("1", "0", "home", "s")
-        assert "has 1 relevant. Skip it, which takes that back?" in question(app)
+        assert "has 1 relevant. Skip it, which undoes that?" in question(app)
         await pilot.press("n")
         assert said(judging) == [("grade", 1), ("grade", 0)]
         await pilot.press("s", "y")

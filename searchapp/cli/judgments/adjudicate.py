@@ -79,7 +79,7 @@ def register(group: typer.Typer) -> None:
     ) -> None:
         """Go through the documents that annotators disagree on, and write deciding events.
 
-        One key decides, saves and goes on. With --topic, --document and --grade one decision is written without a
+        One key decides, saves and moves on. With --topic, --document and --grade one decision is written without a
         question. Without a terminal there are prompts.
         """
         from searchapp.judging.disputes import Adjudication

@@ -58,7 +58,7 @@ def register(group: typer.Typer) -> None:
 
         Kappa is Cohen's, plain and with linear and quadratic weights; alpha is Krippendorff's, ordinal. 1 is
         perfect agreement, 0 agreement by chance. Models are annotators like others here. A grade that was given in
-        sight of what others say, or changed after it could be seen, is not independent: how many are, is said.
+        view of others' judgments, or changed after these could be seen, is not independent: the output counts these.
         """
         from searchapp.judging.statistics import agreement as measured
 

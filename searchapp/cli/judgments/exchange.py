@@ -168,11 +168,11 @@ def register(group: typer.Typer) -> None:
         log: LogOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Take in judgments from a file: all of them or, if one contradicts the log, none.
+        """Import judgments from a file: all of them or, if one contradicts the log, none.
 
-        What the log has already is no news: to import a file a second time changes nothing. Topics are looked up in the
-        task's files and documents in its index. What came with a file can be taken back: `judgments imports` lists
-        the files, `judgments retract` takes one back, and to import it again brings it back.
+        A judgment is stored once: to import a file a second time changes nothing. Topics are looked up in the
+        task's files and documents in its index. An import can be retracted: `judgments imports` lists the files,
+        `judgments retract` retracts one, and to import it again restores its judgments.
         """
         from searchapp.judging import exchange
         from searchapp.tasks import load

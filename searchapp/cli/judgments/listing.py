@@ -66,9 +66,9 @@ def register(group: typer.Typer) -> None:
         log: LogOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        """List what holds of everything that was said: of which document, by whom, which grade, why and when.
+        """List the judgments that hold: annotator, topic, document, grade, reason and time.
 
-        What was taken back or replaced is not listed; `judgments export` has every event.
+        Judgments that were undone or replaced are not listed; `judgments export` has every event.
         """
         from searchapp.judging.events import Action
         from searchapp.judging.listing import Filter, listed

@@ -27,7 +27,7 @@ def register(group: typer.Typer) -> None:
 
     @command(group)
     def verify(settings: Settings, log: LogOption = None, as_json: JsonOption = False) -> None:
-        """Look through the whole log for damage: every event, its checksum, and the file's structure.
+        """Check the whole log for damage: every event, its checksum, and the file's structure.
 
         Exits with 4 if anything is wrong, and says which events are damaged or gone.
         """
@@ -41,7 +41,7 @@ def register(group: typer.Typer) -> None:
         if not verdict.is_sound:
             raise DataError(
                 f"{path} is damaged: damaged events are left out of everything; restore a backup, or keep the "
-                "sound, with `searchapp judgments export` and `import --log` into a new log"
+                "others, with `searchapp judgments export` and `import --log` into a new log"
             )
 
     @command(group)

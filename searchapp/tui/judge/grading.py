@@ -57,7 +57,7 @@ class Grading:
 
         if _stands(before):
             name, said = self._screen.begin_of(document), standing(before, self._labels)
-            self._screen.ask(f"{name} has {said}. Skip it, which takes that back?", skip)
+            self._screen.ask(f"{name} has {said}. Skip it, which undoes that?", skip)
         elif not self._rests:
             skip()
         else:
