@@ -128,7 +128,7 @@ class JavaRegex:
 
     @cached_property
     def _between_halves(self) -> re.Pattern[str]:
-        """For a text in which one character was split: who looks back on its first half sees both."""
+        """For a text in which one character was split: looking back on its first half sees both."""
         return self._looking_behind("(?![\ud800-\udbff][\udc00-\udfff])")
 
     def _looking_behind(self, guard: str) -> re.Pattern[str]:

@@ -90,7 +90,7 @@ def indexed(sample: Sample, engine: Engine) -> int:
 
 
 def found(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchResult]:
-    """What a person finds who types some words."""
+    """What a search for some words finds."""
     task = sample.task
     recipe = recipes.load(task.recipe_book(), task.info.search_recipe)
     return search(open_index(task, engine), task.index_mapping(), recipe, words, size)

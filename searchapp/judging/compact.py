@@ -73,7 +73,7 @@ class TopicEvents:
         return min(self.columns["times"])
 
     def add(self, place: int, event: Event, annotator: int) -> None:
-        """Take in an event."""
+        """Add an event."""
         columns, documents = self.columns, self.documents
         columns["places"].append(place)
         columns["times"].append(microseconds(event.order[0]))
@@ -118,7 +118,7 @@ class Work:
     kind: str
 
     def add(self, moment: int, event: Event) -> None:
-        """Take in an event."""
+        """Add an event."""
         if moment < self.began:
             self.began, self.first = moment, event.time
         if moment >= self.ended:
@@ -154,7 +154,7 @@ class Compact:
         self._numbers = {name: number for number, name in enumerate(self.works)}
 
     def add(self, place: int, event: Event) -> None:
-        """Take in an event."""
+        """Add an event."""
         self.count += 1
         self._topics_of.clear()
         moment = microseconds(event.order[0])

@@ -47,7 +47,7 @@ class Adjudication:
     """Somebody deciding between annotators.
 
     Args:
-        session: the session of who decides
+        session: the adjudicator's session
         annotators: between whom; None means all people. Models are decided on only if they are named
         topic: only disputes of this topic, if one is given
         document: only disputes on this document, if one is given
@@ -75,7 +75,7 @@ class Adjudication:
         return self.session.view.decision(*dispute.key)
 
     def note_on(self, dispute: Dispute) -> str:
-        """The last words on the document of who decides here."""
+        """The adjudicator's last note on the document."""
         return self.session.view.words(self.session.author.annotator, *dispute.key)
 
     @property
@@ -111,7 +111,7 @@ class Adjudication:
         return self.session.redo()
 
     def refresh(self) -> tuple[Event, ...]:
-        """Take in what others have written since; returns these events."""
+        """Read what others have written since; returns these events."""
         came = self.session.refresh()
         if came:
             self._take_stock()
@@ -127,5 +127,5 @@ class Adjudication:
 
 
 def _in_sight(dispute: Dispute) -> SeenDocument:
-    """The document of a dispute: who decides has everybody's opinion before them."""
+    """The document of a dispute: the adjudicator sees everybody's opinion."""
     return SeenDocument(*dispute.key, saw_others=True)

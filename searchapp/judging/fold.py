@@ -114,7 +114,7 @@ class View:
             self.add(event)
 
     def add(self, event: Event) -> None:
-        """Take in one more event."""
+        """Add one more event."""
         if event.action is Action.retract:
             self._retracted_by[event.refers].append(event.id)
         if self._base is not None:

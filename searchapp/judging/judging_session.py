@@ -220,7 +220,7 @@ class JudgingSession:
         return self.session.save_waiting()
 
     def refresh(self) -> tuple[Event, ...]:
-        """Take in what others have written since, or the same annotator elsewhere; returns these events."""
+        """Read what others have written since, or the same annotator elsewhere; returns these events."""
         came = self.session.refresh()
         if any(event.action is Action.retract for event in came):
             self._take_stock()  # what is taken back may be another document's: only its id is named

@@ -60,7 +60,7 @@ class JudgmentLog(EventLog):
         return Import(number, now, task, file, format_, new)
 
     def imports(self, task: str) -> list[Import]:
-        """The files of a task that were taken in, in this order."""
+        """The imported files of a task, in this order."""
         columns = ", ".join(field.name for field in fields(Import))
         return [
             Import(*row)

@@ -49,7 +49,7 @@ JUDGING = (Action.grade, Action.skip, Action.cant_tell, Action.note)
 
 
 class Session:
-    """An annotator's actions on a task, with everything in the log so far taken in.
+    """An annotator's actions on a task, with everything in the log so far.
 
     Undoing knows no limit, but of what was done in earlier sessions it undoes the `earlier` actions only: undo during
     adjudication leaves one's own judgments alone, and the other way round.
@@ -83,7 +83,7 @@ class Session:
     # What has been said
 
     def refresh(self) -> tuple[Event, ...]:
-        """Take in what others have written since, or the same annotator elsewhere; returns these events."""
+        """Read what others have written since, or the same annotator elsewhere; returns these events."""
         came = []
         for sequence, event in self._log.events(after=self._last):
             self._last = sequence

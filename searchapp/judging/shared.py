@@ -157,7 +157,7 @@ def waiting_words(unsent: int) -> str:
 
 
 class Synchronizer:
-    """Synchronizes in the background, so that nobody who judges waits for a network.
+    """Synchronizes in the background, so that judging never waits for a network.
 
     Args:
         path: the log's file, of which it opens a connection of its own

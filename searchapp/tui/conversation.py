@@ -18,7 +18,7 @@ Ask = Callable[[str], str]
 
 
 class Conversation(ABC):
-    """A conversation with somebody who judges or decides; `labels` are the names of the grades."""
+    """A conversation with an annotator or adjudicator; `labels` are the names of the grades."""
 
     def __init__(
         self, session: Session, labels: Sequence[str], title: str, ask: Ask, out: TextIO | None
@@ -80,7 +80,7 @@ class Conversation(ABC):
             self._say(news.pop(0))
 
     def _agrees(self, question: str) -> bool:
-        """Whether somebody wants something, who does not at the end of the input."""
+        """Whether the answer to a question is yes; at the end of the input it is not."""
         try:
             return self._ask(f"{question} (y/n) ").strip().lower() in ("y", "yes")
         except EOFError:

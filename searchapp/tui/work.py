@@ -37,7 +37,7 @@ from searchapp.tui.status import came_in, no_such_grade
 from searchapp.tui.themes import DARK, LIGHT
 
 REFRESH_SECONDS = 5.0
-"""How often what others have judged is taken in, and what could not be saved is tried again."""
+"""How often others' judgments are read, and what could not be saved is tried again."""
 
 TEAM_SECONDS = 0.5
 """How often it is looked what has gone to, and come from, the cluster of a team, and who else has the log open."""

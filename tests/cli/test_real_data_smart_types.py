@@ -16,7 +16,7 @@ from tests.real_data import real_data
 pytestmark = pytest.mark.data
 
 EVERY = 4
-"""One in so many questions of the train file is taken: enough for the figures, few enough to be quick."""
+"""Every EVERY-th question of the train file is taken: enough for the figures, few enough to be quick."""
 
 
 @pytest.fixture

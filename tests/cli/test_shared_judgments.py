@@ -273,7 +273,7 @@ def test_judging_starts_without_the_server_from_the_tasks_own_files(
     assert told.exit_code == 0, told.stderr
     assert count(log) == 2 and "The index does not have it" not in told.stdout
     assert "2 judgments wait in" in told.stderr
-    told = judge(run, "ann", typed="1\nq\n")  # who does not share needs it as little
+    told = judge(run, "ann", typed="1\nq\n")  # without sharing it is not needed either
     assert told.exit_code == 0 and count(log) == 3
 
 

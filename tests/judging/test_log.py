@@ -39,7 +39,7 @@ for number in range(int(sys.argv[3])):
     assert log.append(events) == len(events)
     print(*(event.id for event in events), flush=True)
 """
-"""Appends again and again, up to so many events at a time, and says which only once `append` has returned."""
+"""Appends again and again, up to this many events at a time, and says which only once `append` has returned."""
 
 
 def event(document: str = "d", grade: int = 1) -> Event:

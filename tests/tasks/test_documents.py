@@ -1,4 +1,4 @@
-"""What a collection keeps is read once in a command, and everybody who asks is told its problems."""
+"""What a collection keeps is read once in a command, and every caller gets its problems."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from searchapp.tui.work import LOOKS, WorkApp
 
 
 class AdjudicateApp(WorkApp):
-    """Shows the adjudicating screen until who decides leaves it."""
+    """Shows the adjudicating screen until it is left."""
 
     CSS_PATH = [LOOKS, Path(__file__).with_name("adjudicate.tcss")]  # noqa: RUF012  # Textual declares it
 

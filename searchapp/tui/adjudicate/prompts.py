@@ -32,7 +32,7 @@ q                leave; everything is saved"""
 
 
 class AdjudicatePrompts(Conversation):
-    """A conversation with who decides."""
+    """A conversation with the adjudicator."""
 
     def __init__(
         self,

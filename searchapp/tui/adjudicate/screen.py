@@ -51,7 +51,7 @@ COLUMNS = {"disputes": "left", "opinions": "middle", "topic": "right", "document
 
 
 class AdjudicateScreen(WorkScreen):
-    """Somebody who decides between annotators."""
+    """The adjudicator's screen."""
 
     AUTO_FOCUS = "#disputes"
 
