@@ -120,7 +120,7 @@ def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
             files.append(source)
         else:
             raise UsageError(
-                f"there is not a run directory or file {source}: `searchapp rank` makes a run directory"
+                f"there is no run directory or file {source}: `searchapp rank` makes a run directory"
             )
     if not files:
         return evaluations

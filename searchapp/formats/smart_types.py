@@ -170,7 +170,7 @@ class _Entry:
         elif text is not None and not isinstance(text, str):
             self.wrong("wrong type", f"question is {type_name(text)}, not a string")
         elif text and not text.strip():
-            self.wrong("blank text", "question must not be blank, or be null")
+            self.wrong("blank text", "question must not be blank, but may be null")
         elif text and not encodable(text):
             self.wrong("lone surrogate", "question has an escape that is half of a character")
         return text not in (None, "")

@@ -70,7 +70,7 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
         elif rank != previous + 1:
             gap = topic not in ranks or rank > previous
             if (topic, gap) not in told:
-                detail = f"rank {rank} of topic {shown(topic)} is where {previous + 1} is expected"
+                detail = f"topic {shown(topic)} has the rank {rank} where {previous + 1} is expected"
                 found.add(path, OF_RANKS[1], where, detail, skippable=gap)
             told.add((topic, gap))
         ranks[topic] = previous + 1 if rank is None else rank

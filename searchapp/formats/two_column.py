@@ -217,7 +217,7 @@ def _lines(rankings: Mapping[str, Sequence[str]]) -> Iterator[str]:
                 lower[document] = document.lower()
             if lower[document] in folded:
                 raise DataError(
-                    f"topic {shown(topic)}: document {shown(document)} is ranked above it, "
+                    f"topic {shown(topic)}: document {shown(document)} is in the ranking already, "
                     "perhaps with other upper-case letters, which the official scorers fold; rank it once"
                 )
             folded.add(lower[document])

@@ -118,7 +118,7 @@ def read(path: Path) -> StoredRun:
     """A run directory with its rankings.
 
     Raises:
-        UsageError: there is not a run directory.
+        UsageError: there is no run directory.
         DataError: its files are not what they should be.
     """
     manifest = read_manifest(path)

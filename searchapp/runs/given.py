@@ -63,5 +63,5 @@ def require_there(path: Path) -> None:
     """
     if not path.exists():
         raise UsageError(
-            f"there is not a run directory or TREC run {path}: `searchapp rank` makes a run directory"
+            f"there is no run directory or TREC run {path}: `searchapp rank` makes a run directory"
         )

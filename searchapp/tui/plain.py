@@ -204,7 +204,7 @@ class JudgePrompts(Conversation):
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
-            self._say("there is nothing left to take back or do again")
+            self._say("there is nothing to undo or redo")
             return
         event = outcome.events[0]
         count = len(outcome.events)

@@ -381,7 +381,7 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
     result = CliRunner().invoke(app, arguments, input="1 half of it\n")
     assert result.exit_code == 0, result.stderr
     assert "1 of 1. Topic t1" in result.stdout and "saved. decided 1 least relevant: d2" in result.stdout
-    assert "the words of the topics are not at hand" in result.stderr
+    assert "the texts of the topics are missing" in result.stderr
     assert "the documents are missing: " in result.stderr
     assert "1 of 1 disputed documents are decided" in result.stderr
     again = offline(*arguments)

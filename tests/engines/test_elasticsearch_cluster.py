@@ -170,7 +170,7 @@ def test_documents_that_can_be_drawn_once_are_not_begun_anew(
             yield document
 
     with pytest.raises(
-        EngineUnreachable, match=r"shards? .* without node for 2 s: .* index again; what served"
+        EngineUnreachable, match=r"shards? .* without node for 2 s: .* index again; the index before it"
     ):
         engine.build("words", spec_of(documents, shards=SHARDS), once())
 

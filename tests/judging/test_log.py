@@ -98,8 +98,8 @@ def test_a_foreign_or_damaged_or_newer_file_is_named(tmp_path: Path) -> None:
             database.execute(statement)
         database.close()
     for path, part in (
-        (damaged, "no judgment log"),
-        (foreign, "no judgment log"),
+        (damaged, "not a (readable )?judgment log"),
+        (foreign, "not a (readable )?judgment log"),
         (newer, "newer searchapp"),
     ):
         with pytest.raises(DataError, match=part):

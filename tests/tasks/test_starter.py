@@ -66,7 +66,11 @@ def test_without_a_known_name_the_first_column_is_the_id_and_the_longest_the_tex
 @pytest.mark.parametrize(
     ("name", "content", "error"),
     [
-        ("d.dat", "x", "does not tell its format: give it a name that ends in .csv or .tsv or .jsonl"),
+        (
+            "d.dat",
+            "x",
+            "does not show its format by its name: give it a name that ends in .csv or .tsv or .jsonl",
+        ),
         ("d.csv", "id\n1\n", "has 1 columns: an id and a text are needed"),
         ("d.csv", 'id,text\n1,"x\n', "line 2: broken row"),
     ],

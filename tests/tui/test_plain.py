@@ -47,7 +47,7 @@ def test_lines_grade_and_the_next_document_is_read(judging: Judging) -> None:
 def test_undo_and_redo(judging: Judging) -> None:
     shown = talk(judging, "1", "u", "u", "redo", "redo")
     assert [action for action, _grade, _text in said(judging)] == ["grade", "retract", "grade"]
-    assert shown.count("there is nothing left to take back or do again") == 2
+    assert shown.count("there is nothing to undo or redo") == 2
 
 
 def test_bulk_asks_first(judging: Judging) -> None:

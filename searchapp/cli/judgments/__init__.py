@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
 
     @group.callback()
     def _group() -> None:
-        """Look after judgments: share the work, measure agreement, decide, and carry judgments in and out."""
+        """Manage judgments: share the work, measure agreement, adjudicate, import and export."""
 
     exchange.register(group)
     imports.register(group)

@@ -141,7 +141,7 @@ class AdjudicatePrompts(Conversation):
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
-            self._say("there is nothing left to take back or do again")
+            self._say("there is nothing to undo or redo")
             return
         event = outcome.events[0]
         self._report(outcome, f"{what}: {self._name_of(event.document_id)}")
