@@ -33,7 +33,7 @@ ANNOTATORS = ("ann", "ben", "cem", "dan", "eve")
 OPEN = """
 import sys
 from pathlib import Path
-from searchapp.judging.desk import Desk
+from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session
@@ -41,8 +41,8 @@ topics = [f"t{number}" for number in range(int(sys.argv[2]) + 1)]
 with JudgmentLog(Path(sys.argv[1])) as log:
     session = Session(log, "nlps", Author("ann"))
     documents = [f"document-{number}" for number in range(100)]
-    desk = Desk(session, topics, lambda topic: documents, lambda topic: 100, "run")
-    desk.order(topics[desk.next_unjudged_topic() or 0])
+    judging = JudgingSession(session, topics, lambda topic: documents, lambda topic: 100, "run")
+    judging.order(topics[judging.next_unjudged_topic() or 0])
     session.pace.seconds
 """
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from searchapp.errors import DataError
+from searchapp.files import unreadable
 from searchapp.inputs import open_file
 from searchapp.model import Document
 
@@ -28,7 +28,7 @@ def digest_file(path: Path) -> str:
         with open_file(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
+        raise unreadable(path, error) from error
 
 
 def data_digests(data: Path, files: Iterable[Path]) -> dict[str, str]:

@@ -98,7 +98,9 @@ class Replaced(EngineRefused):
     """The version of an index that a handle answers from has made way for a newer one."""
 
     def __init__(self, version: str) -> None:
-        super().__init__(f"{version} was replaced by a newer version meanwhile: run the command again")
+        super().__init__(
+            f"{version} was replaced by a newer version during the search: run the command again"
+        )
 
 
 class DataError(SearchappError):

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from searchapp.errors import SearchappError, UsageError
+from searchapp.errors import DataError, SearchappError, UsageError
 
 ABANDONED_SECONDS = 3600.0
 """The age from which on a thing is taken for left over where nothing can be locked, or was not by an older version."""
@@ -142,7 +142,7 @@ def require_writable(folder: Path) -> None:
     """
     nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise UsageError(f"{nearest} is no folder that may be written to: choose another place")
+        raise UsageError(f"{nearest} is not a folder that can be written to: choose another place")
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:
@@ -256,6 +256,13 @@ def reason(error: OSError) -> str:
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return f"{words}: allow more with `ulimit -n 1024`"
     return words
+
+
+def unreadable(path: Path, error: OSError) -> DataError:
+    """The error that a file can't be read: there is none, or the system says why."""
+    if isinstance(error, FileNotFoundError):
+        return DataError(f"{path}: there is no such file")
+    return DataError(f"{path} can't be read: {reason(error)}")
 
 
 def _failed(path: Path, error: OSError) -> str:

@@ -1,4 +1,4 @@
-"""How long work is reported, whoever shows it: a terminal, the interface, or nobody."""
+"""How the progress of work is reported, to be shown by a terminal, the interface, or nobody."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 Advance = Callable[[int], None]
-"""Called with the number of further items done, for a progress bar; a negative one when work is begun anew."""
+"""Called with the number of further items done, for a progress bar; a negative one when work is begun again."""
 
 Notify = Callable[[str], None]
 """Called with a sentence for the person who waits: what for, and how long at most."""

@@ -4,7 +4,7 @@
     <home>/folders.json.lock    held by the process that writes
 
 A task that ships with searchapp is known by its name, one of a user's own by its file. The file is replaced in one
-step, so that whoever reads it finds the old state or the new one; whoever writes it holds the lock from reading to
+step, so that a reader finds the old state or the new one; a writer holds the lock from reading to
 writing, so that of two processes neither loses what the other has written.
 """
 
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from searchapp.errors import DataError, SearchappError
-from searchapp.files import whole_file
+from searchapp.files import reason, whole_file
 from searchapp.inputs import parse_json, read_text
 
 FILE = "folders.json"
@@ -94,6 +94,4 @@ def _locked(home: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
     except OSError as error:
-        raise SearchappError(
-            f"{home / FILE} could not be written: {(error.strerror or str(error)).lower()}"
-        ) from error
+        raise SearchappError(f"{home / FILE} could not be written: {reason(error)}") from error

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, UsageError
+from searchapp.files import unreadable
 from searchapp.inputs import parse_json, parse_toml, read_text
 
 _PACKAGE = Path(__file__).parent
@@ -90,10 +91,8 @@ def read_json(path: Path, *, file_names: bool = False) -> dict[str, Any]:
     """
     try:
         value = parse_json(read_text(path), file_names=file_names)
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file") from error
     except OSError as error:
-        raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
+        raise unreadable(path, error) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 at byte {error.start}") from error
     except json.JSONDecodeError as error:

@@ -48,7 +48,6 @@ class Settings:
     data_mirror: str | None = None
     shared: bool = False
     quiet: bool = False
-    verbose: bool = False
 
     @property
     def address(self) -> str:
@@ -75,7 +74,7 @@ def without_credentials(url: str) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """A text in which no address shows a user or a password, whoever wrote it."""
+    """A text in which no address shows a user or a password."""
     return re.sub(r"(\b[a-z][a-z0-9+.-]*://)[^\s/?#]*@", r"\1", text, flags=re.IGNORECASE)
 
 
@@ -105,7 +104,8 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
     prefix = value("index_prefix") or DEFAULT_INDEX_PREFIX
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,99}", prefix):
         raise UsageError(
-            f"{prefix!r} can't begin the names of indexes: SEARCHAPP_INDEX_PREFIX takes small letters, digits, - and _"
+            f"{prefix!r} can't begin the names of indexes: SEARCHAPP_INDEX_PREFIX takes lower-case letters, digits, "
+            "- and _"
         )
     ca_certs, home = value("ca_certs"), value("home")
     return Settings(
@@ -122,7 +122,6 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
         data_mirror=value("data_mirror"),
         shared=_switch("SEARCHAPP_SHARED", value("shared")),
         quiet=bool(flags.get("quiet")),
-        verbose=bool(flags.get("verbose")),
     )
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.real_data import real_data
+
 RECORDED = Path(__file__).parent / "fixtures" / "conformance"
 
 COUNTS = {
@@ -67,9 +69,7 @@ class Case:
             return self.folder / str(self.recorded["inputs"]["hierarchy"])
         if "hierarchy" not in self.recorded:
             return None
-        if not (root := os.environ.get("SEARCHAPP_TEST_DATA")):
-            pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
-        return Path(root) / "smart" / "dbpedia_types.tsv"
+        return real_data("smart") / "dbpedia_types.tsv"
 
     def __str__(self) -> str:
         return f"{self.folder.parents[1].name}/{self.folder.parent.name}/{self.folder.name}"

@@ -11,6 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.real_data import real_data
 from tests.server.choice import given_server
 from tests.server.errors import ServerFailed, ServerUnavailable
 from tests.server.faults import FaultProxy
@@ -119,7 +120,4 @@ def fault_proxy(_elasticsearch: Server) -> Iterator[FaultProxy]:
 @pytest.fixture(scope="session")
 def nlps_data() -> Path:
     """The folder of the real NLPS data."""
-    root = os.environ.get("SEARCHAPP_TEST_DATA")
-    if not root:
-        pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
-    return Path(root) / "nlps"
+    return real_data("nlps")

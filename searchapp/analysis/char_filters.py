@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from searchapp.analysis.halves import Found
-from searchapp.analysis.java_regex import JavaRegex, compile_java
+from searchapp.analysis.java_pattern import JavaRegex
+from searchapp.analysis.java_regex import compile_java
 from searchapp.analysis.offsets import (
     Corrections,
     from_utf16_units,
@@ -157,7 +158,7 @@ def _group_number(digits: str, groups: int) -> tuple[int, str]:
 _RULE = re.compile(r"([^\n\r\u0085\u2028\u2029]*)[ \t\n\x0b\f\r]*=>[ \t\n\x0b\f\r]*"
                    r"([^\n\r\u0085\u2028\u2029]*)[ \t\n\x0b\f\r]*[\u0085\u2028\u2029]?\Z")  # fmt: skip
 LONGEST_SIDE = 256
-"""Code units of one side of a rule: Elasticsearch reads it into an array of so many."""
+"""Code units of one side of a rule: Elasticsearch reads it into an array of this length."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 

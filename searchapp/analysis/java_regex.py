@@ -8,16 +8,11 @@ ends than Python; `\Q..\E`; `(?<name>..)`), and what has no exact counterpart is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import islice
 from typing import Final
 
-import regex
-
 from searchapp.analysis.errors import BadSettings
-from searchapp.analysis.halves import Found, HalvesFinder
 from searchapp.analysis.java_classes import (
     NAMED_SETS,
     ClassParser,
@@ -26,9 +21,9 @@ from searchapp.analysis.java_classes import (
     property_set,
     quoted,
 )
-from searchapp.analysis.offsets import has_astral, joined_units, utf16_units
+from searchapp.analysis.java_pattern import BEHIND, NOT_BOUNDARY, WORD_BOUNDARY, JavaRegex
+from searchapp.analysis.offsets import has_astral
 from searchapp.analysis.options import Options
-from searchapp.analysis.unicode_tables import category_set
 
 FLAGS: Final = frozenset({"CASE_INSENSITIVE", "DOTALL", "MULTILINE", "LITERAL"})
 REFUSED_FLAGS: Final = frozenset(
@@ -44,147 +39,6 @@ _QUANTIFIER = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})[?+]?")
 _GROUP_START = re.compile(r"\(\?(?:[:=!>]|<[=!])")
 _NAMED_GROUP = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
 _FLAG_GROUP = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]*))?([:)])")
-
-
-@dataclass(frozen=True)
-class JavaRegex:
-    r"""A compiled Java pattern.
-
-    There can be two Python patterns behind it, because `\b` treats combining marks in a way that takes long to
-    decide, and no ASCII text has any.
-    """
-
-    groups: int
-    _source: str
-    _flags: int
-    _has_boundary: bool
-    _may_be_empty: bool
-    _groups_certain: bool
-    _in_halves: bool
-
-    @property
-    def leaves_halves(self) -> bool:
-        """Whether it may match between the two halves of a character beyond U+FFFF."""
-        return self._may_be_empty
-
-    def check_groups(self, options: Options) -> None:
-        """To be called where groups are used: in some places Java and Python keep different ones.
-
-        Raises:
-            NotSupported: a group stands in a repeated, possessive or negative one, or may match nothing often
-        """
-        if not self._groups_certain:
-            raise options.not_supported("a group inside of a repeated, atomic or negative one")
-
-    def find(self, text: str) -> Iterator[re.Match[str]]:
-        """The matches one after the other, as Java's `Matcher.find` gives them.
-
-        After an empty match Java looks on at the next character; Python would first look for a longer match at
-        the same place.
-        """
-        pattern = self._on(text)
-        if not self._may_be_empty:
-            yield from pattern.finditer(text)
-            return
-        at = 0
-        while at <= len(text) and (match := pattern.search(text, at)):
-            yield match
-            at = match.end() + (match.end() == match.start())
-
-    def find_between_halves(self, text: str) -> Iterable[Found] | None:
-        """The matches in a text in which that makes a difference, None for any other text, see `halves`."""
-        if not self._may_be_empty or not has_astral(text):
-            return None
-        return HalvesFinder(self._on(text), self._between_halves, text, self._in_halves)
-
-    def find_texts(self, text: str, group: int) -> list[str]:
-        """What one group matched, each time that this was not nothing."""
-        if not self._may_be_empty and (self.groups == 0 or group == self.groups == 1):
-            return [found for found in self._on(text).findall(text) if found]
-        return [found for match in self.find(text) if (found := match[group])]
-
-    def substitute(self, template: str, text: str, count: int = 0) -> str:
-        """The text with matches (the first `count` of them, if not 0) replaced by Python's template."""
-        if not self._may_be_empty:
-            return self._on(text).sub(template, text, count)
-        between = self.find_between_halves(text)
-        if between is not None:
-            return self._substituted(between, template, text, count)
-        out: list[str] = []
-        at = 0
-        for match in islice(self.find(text), count or None):
-            out += text[at : match.start()], match.expand(template)
-            at = match.end()
-        return "".join([*out, text[at:]])
-
-    def _substituted(self, between: Iterable[Found], template: str, text: str, count: int) -> str:
-        units = utf16_units(text)
-        out: list[str] = []
-        at = 0
-        for found in islice(between, count or None):
-            out += units[at : found.start], found.match.expand(template)
-            at = found.end
-        return joined_units("".join([*out, units[at:]]))
-
-    def match(self, text: str) -> re.Match[str] | None:
-        """The match at the beginning of a text."""
-        return self._on(text).match(text)
-
-    def matches(self, text: str) -> bool:
-        """Whether the pattern matches the whole text."""
-        return self._on(text).fullmatch(text) is not None
-
-    def _on(self, text: str) -> re.Pattern[str]:
-        return self._quick if not self._has_boundary or text.isascii() else self._exact
-
-    @cached_property
-    def names(self) -> dict[str, int]:
-        return dict(self._quick.groupindex)
-
-    @cached_property
-    def _quick(self) -> re.Pattern[str]:
-        source = self._source.replace(_WORD_BOUNDARY, r"(?:\b)").replace(_NOT_BOUNDARY, r"(?:\B|\A\Z)")
-        return re.compile(source.replace(_BEHIND, ""), self._flags)
-
-    @cached_property
-    def _exact(self) -> re.Pattern[str]:
-        return self._looking_behind("")
-
-    @cached_property
-    def _between_halves(self) -> re.Pattern[str]:
-        """For a text in which one character was split: who looks back on its first half sees both."""
-        return self._looking_behind("(?![\ud800-\udbff][\udc00-\udfff])")
-
-    def _looking_behind(self, guard: str) -> re.Pattern[str]:
-        r"""The pattern with `\b` as in Java, and with a condition for each character that is looked back on."""
-        # `regex` because looking back over any number of combining marks takes more than `re` can do.
-        source = self._source.replace(_WORD_BOUNDARY, _boundary("")).replace(_NOT_BOUNDARY, _boundary("!"))
-        source = source.replace(_BEHIND, guard)
-        flags = regex.VERSION0 | regex.ASCII | (regex.IGNORECASE if self._flags & re.IGNORECASE else 0)
-        compiled: re.Pattern[str] = regex.compile(source, flags)
-        return compiled
-
-
-# Placeholders in `_source`: private characters, which the translation writes as escapes everywhere else.
-_WORD_BOUNDARY = "\ue000"
-_NOT_BOUNDARY = "\ue001"
-_BEHIND = "\ue002"
-"""Stands before each character in a look-behind."""
-
-
-def _boundary(negation: str) -> str:
-    r"""Java's `\b` where there may be combining marks: one after a letter or digit counts as a word character.
-
-    Java looks for that letter in steps of code units, so it finds none beyond U+FFFF.
-    """
-    base = f"[{category_set('L', 'Nd', last=0xFFFF)}]"
-    mark = f"[{category_set('Mn', last=0xFFFF)}]"
-    left = f"(?:(?<=[A-Za-z0-9_])|(?<={base}{mark}+))"
-    right = f"(?:(?=[A-Za-z0-9_])|(?=[{category_set('Mn')}])(?<={base}{mark}*))"
-    not_left, not_right = f"(?!{left})", f"(?!{right})"
-    if negation:
-        return f"(?:{left}{right}|{not_left}{not_right})"
-    return f"(?:{left}{not_right}|{not_left}{right})"
 
 
 def compile_java(
@@ -272,7 +126,7 @@ class _Translator:
                 self._step()
         source = "".join(self._out)
         flags = re.ASCII | (re.IGNORECASE if "CASE_INSENSITIVE" in self._flags else 0)
-        has_boundary = _WORD_BOUNDARY in source or _NOT_BOUNDARY in source
+        has_boundary = WORD_BOUNDARY in source or NOT_BOUNDARY in source
         may_be_empty = self._open_groups[0].close()
         compiled = JavaRegex(
             self._groups,
@@ -401,8 +255,8 @@ class _Translator:
             "A": _START,
             "z": r"(?:\Z)",
             "Z": _END,
-            "b": _WORD_BOUNDARY,
-            "B": _NOT_BOUNDARY,
+            "b": WORD_BOUNDARY,
+            "B": NOT_BOUNDARY,
         }
         if letter == "Q":
             end = self._pattern.find("\\E", self._at + 2)
@@ -456,7 +310,7 @@ class _Translator:
     def _emit(self, source: str, empty: bool = False) -> None:
         """Write an element; `empty` says whether it may match without taking a character."""
         if self._looks_behind() and not empty:
-            source = f"(?:{_BEHIND}{source})"
+            source = f"(?:{BEHIND}{source})"
         self._out.append(source)
         self._open_groups[-1].add(empty)
         self._repeatable = True

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from searchapp.analysis.java_regex import JavaRegex, compile_java
+from searchapp.analysis.java_pattern import JavaRegex
+from searchapp.analysis.java_regex import compile_java
 from searchapp.analysis.offsets import has_astral, has_halves, joined_units, utf16_length, utf16_units
 from searchapp.analysis.options import JAVA_WHITESPACE, Options
 from searchapp.analysis.unicode_tables import category_set, lower

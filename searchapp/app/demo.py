@@ -1,6 +1,6 @@
-"""The story that `searchapp demo` tells, on the sample collections that ship with searchapp.
+"""The story that `searchapp demo` shows, on the sample collections that ship with searchapp.
 
-Everything is computed when it is told: index, search, rank and score every sample; then a script plays an
+Everything is computed when it is shown: index, search, rank and score every sample; then a script plays an
 annotator who judges half of the topics, and the other half is ranked again with what it said.
 """
 
@@ -90,7 +90,7 @@ def indexed(sample: Sample, engine: Engine) -> int:
 
 
 def found(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchResult]:
-    """What a person finds who types some words."""
+    """What a search for some words finds."""
     task = sample.task
     recipe = recipes.load(task.recipe_book(), task.info.search_recipe)
     return search(open_index(task, engine), task.index_mapping(), recipe, words, size)

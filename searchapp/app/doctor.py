@@ -22,6 +22,7 @@ from searchapp.app.indexes import remedy, versions
 from searchapp.engines import open_engine, open_on_disk, open_server
 from searchapp.engines.base import Engine, OnDisk, State
 from searchapp.errors import Damaged, EngineError, SearchappError
+from searchapp.files import reason
 from searchapp.formats.problems import Problems
 from searchapp.model import Ranking
 from searchapp.progress import Progress, Silent
@@ -164,8 +165,9 @@ def _files(settings: Settings, progress: Progress) -> Iterator[Check]:
         try:
             names = engine.names()
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            yield Check("files", Verdict.failed, f"the indexes in {settings.home} can't be listed: {reason}")
+            yield Check(
+                "files", Verdict.failed, f"the indexes in {settings.home} can't be listed: {reason(error)}"
+            )
             return
         for name in names:
             check = _file_check(engine, name, progress)
@@ -232,7 +234,7 @@ def _trial_rankings(engine: Engine, task: Task) -> tuple[Ranking, ...]:
 
 
 def _quietly(action: Callable[[], None]) -> None:
-    """Tidy up; an engine that fails at that has failed before, and that is what is told."""
+    """Tidy up; an engine that fails at that has failed before, and the first failure is what is reported."""
     try:
         action()
     except SearchappError:

@@ -24,7 +24,7 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class GoldSource:
-    """Where the gold comes from, as far as the person has said, and what else the scorer is told.
+    """Where the gold comes from, as far as the person has said, and what else the scorer is given.
 
     `gold` are files; without them the gold is that of `split` in the folder `data`. A run directory knows its
     task, split and folder; what is said here comes before that. `by` names the breakdowns to compute, `measures`
@@ -143,7 +143,7 @@ def _files_in(folder: Path, gold: GoldSource) -> list[Path]:
     """
     if gold.task is None:
         raise UsageError(
-            f"{folder} is no run directory (it has no {directory.MANIFEST}): `searchapp rank` makes one; if it has "
+            f"{folder} is not a run directory (it has no {directory.MANIFEST}): `searchapp rank` makes one; if it has "
             "official files, name their task with --task"
         )
     task = tasks.load(gold.task)
@@ -221,7 +221,7 @@ def task_of(stored: StoredRun, given: str | None = None) -> Task:
     if given is None:
         if described and not Path(described).is_file():
             raise UsageError(
-                f"{stored.path} was made with the task file {described}, which is not there any more: "
+                f"{stored.path} was made with the task file {described}, which is gone: "
                 "name the file with --task"
             )
         return tasks.load(described or manifest.task)
@@ -235,7 +235,7 @@ def _gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
     if gold.gold:
         return gold.gold
     if gold.split is None:
-        raise UsageError(f"say which gold to score {task.reference} against: --split with --data, or --gold")
+        raise UsageError(f"name the gold to score {task.reference} against: --split with --data, or --gold")
     folder = gold.folder(task) or Path()
     collection = task.collection(folder)
     if collection.is_masked(gold.split):

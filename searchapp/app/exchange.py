@@ -8,14 +8,14 @@ from contextlib import closing, contextmanager
 from searchapp.engines import judgments_address, open_judgments
 from searchapp.errors import DataError, EngineError
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.shared import Courier, Exchanged, synchronize
+from searchapp.judging.shared import Exchanged, Synchronizer, synchronize
 from searchapp.progress import Notify
 from searchapp.settings import Settings
 
 FIRST_SECONDS = 5.0
 """How long judging waits at its beginning for what others have judged."""
 LEAVING_SECONDS = 2.0
-"""How long leaving waits for what a courier is at, and then for an answer to each request."""
+"""How many seconds leaving waits for an exchange that has begun, and then for an answer to each request."""
 TIMEOUT_SECONDS = 10.0
 """How long a server may take for one request while somebody is, or may be, waiting."""
 
@@ -32,7 +32,7 @@ def exchange(
 
     Raises:
         UsageError: the engine is no cluster.
-        EngineError: the cluster is gone or refuses; what waits is told.
+        EngineError: the cluster is gone or refuses; what waits is reported.
         DataError: both have different judgments of the same id.
     """
     address = judgments_address(settings)
@@ -67,7 +67,9 @@ def exchange_if_possible(
 
 
 @contextmanager
-def team(settings: Settings, log: JudgmentLog, task: str, say: Notify, warn: Notify) -> Iterator[Courier]:
+def team(
+    settings: Settings, log: JudgmentLog, task: str, say: Notify, warn: Notify
+) -> Iterator[Synchronizer]:
     """Exchange judgments before, while and after somebody judges a task.
 
     A server that is away keeps nobody waiting: everything is in the log first.
@@ -79,20 +81,20 @@ def team(settings: Settings, log: JudgmentLog, task: str, say: Notify, warn: Not
         UsageError: the engine is no cluster.
     """
     address = judgments_address(settings)
-    courier = Courier(
+    synchronizer = Synchronizer(
         log.path, lambda: open_judgments(settings, attempts=1, timeout=TIMEOUT_SECONDS), address, task
     )
-    if not courier.start(FIRST_SECONDS):
+    if not synchronizer.start(FIRST_SECONDS):
         warn(
             f"{address} has not answered yet: judging begins without what others have judged since; what you judge "
             f"waits in {log.path}, and is exchanged when the server answers"
         )
-    elif courier.trouble is not None:
-        warn(f"{courier.trouble}; judging goes on, and what you judge waits in {log.path}")
+    elif synchronizer.trouble is not None:
+        warn(f"{synchronizer.trouble}; judging goes on, and what you judge waits in {log.path}")
     try:
-        yield courier
+        yield synchronizer
     finally:
-        courier.stop(LEAVING_SECONDS)
+        synchronizer.stop(LEAVING_SECONDS)
         if not log.waiting(address, task) or exchange_if_possible(
             settings, log, task, warn, attempts=1, timeout=LEAVING_SECONDS
         ):

@@ -84,7 +84,7 @@ def index_task(
         UsageError: the index of that name was made for another task file, and `rebuild` is not set.
         InvalidFiles: the data has problems, and `lenient` is not set.
         DataError: there is not one document.
-        EngineError: the engine failed; what served before still serves.
+        EngineError: the engine failed; the index before it still serves.
     """
     if shards > 1 and not engine.has_shards:
         raise UsageError(
@@ -103,8 +103,8 @@ def index_task(
     for info in serving.values():
         if info is not None and info.owner != _owner(task) and not rebuild:
             raise UsageError(
-                f"{info.version} {_of_another(task, info)}: give one of the two another name, or put this one in "
-                "its place with --rebuild"
+                f"{info.version} {_of_another(task, info)}: rename one of the two, or replace the "
+                "index with --rebuild"
             )
     indexes = []
     for name, documents in seen.items():
@@ -202,7 +202,7 @@ def index_examples(
     judged: Sequence[Example] = (),
     problems: Problems | None = None,
 ) -> tuple[Index, list[Example]]:
-    """The solved topics that a split's topics may be ranked by, and an index of them, made anew if need be.
+    """The solved topics that a split's topics may be ranked by, and an index of them, made again if need be.
 
     `judged` topics count as solved ones; what people say of a topic goes before the gold.
 
@@ -241,8 +241,7 @@ def _examples_index(
         if index.info.digest == spec.digest:
             return index
     raise EngineRefused(
-        f"others rank with other solved topics at the same time, in the same index {name}: "
-        "rank again when they are done"
+        f"another process ranks with other solved topics in the same index {name}: rank again when it is done"
     )
 
 
@@ -303,19 +302,19 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
                 f"there is no index {name}, which this split needs: make it with {command}, from a folder that has "
                 "the split's files"
             )
-        raise EngineRefused(f"nothing of {task.name} is indexed yet: make its index with {command}")
+        raise EngineRefused(f"nothing of {task.name} is indexed yet: build it with {command}")
     if name != task.name and (flaw := engine.flaw(name)):
-        raise EngineRefused(f"{flaw}: build it anew with `searchapp index {task.reference} --rebuild`")
+        raise EngineRefused(f"{flaw}: build it again with `searchapp index {task.reference} --rebuild`")
     index = engine.open(name)
     if index.info.owner != _owner(task):
         raise EngineRefused(
-            f"{index.info.version} {_of_another(task, index.info)}: give one of the two another name, and make "
+            f"{index.info.version} {_of_another(task, index.info)}: rename one of the two, and make "
             f"the index with `searchapp index {task.reference}`"
         )
     if index.info.mapping_digest != digest_json(task.index_mapping()):
         raise EngineRefused(
             f"{index.info.version} was made with another version of the mapping {task.info.mapping}: "
-            f"make it anew with `searchapp index {task.reference}`"
+            f"build it again with `searchapp index {task.reference}`"
         )
     return index
 
@@ -333,7 +332,7 @@ def require_documents(task: Task, index: Index, collection: Collection) -> None:
         data = collection.folder
         raise DataError(
             f"{index.info.version} holds {index.info.documents:,} documents that are not the {seen.count:,} in "
-            f"{data}: make it anew with `searchapp index {task.reference} --data {data}`"
+            f"{data}: build it again with `searchapp index {task.reference} --data {data}`"
         )
 
 

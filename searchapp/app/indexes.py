@@ -42,8 +42,8 @@ def remedy(name: str, owner: str = "") -> str:
     `owner` is the task file that it was made for, empty for a task that searchapp ships.
     """
     if name.startswith(EXAMPLES):
-        return "the next `searchapp rank` that needs it builds it anew"
-    return f"build it anew with `searchapp index {owner or _shipped(name) or name} --rebuild`"
+        return "the next `searchapp rank` that needs it builds it again"
+    return f"build it again with `searchapp index {owner or _shipped(name) or name} --rebuild`"
 
 
 def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:

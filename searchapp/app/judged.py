@@ -126,7 +126,7 @@ def _unseen(
     if manifest is None:
         if unseen:
             raise UsageError(
-                f"{path} is a TREC run, which does not say what it has learned from: leave out --unseen"
+                f"{path} is a TREC run, which does not record what it has learned from: leave out --unseen"
             )
         return judged, ()
     topics = [ranking.topic_id for ranking in judged]
@@ -143,7 +143,7 @@ def _unseen(
         return left, ()
     out = len(judged) - len(left)
     return left, (
-        f"{out:,} of {len(judged):,} judged topics are left out, for the run has learned from them",
+        f"{out:,} of {len(judged):,} judged topics are left out, because the run has learned from them",
     )
 
 

@@ -76,7 +76,7 @@ class Pages:
         self._spare = spare
         self._newer = newer
         self.news: list[str] = []
-        """Sentences on what has changed since: whoever tells people takes them out."""
+        """Sentences on what has changed since: the interface shows them and removes them."""
         self._recipe = recipe or recipes.load(task.recipe_book(), task.info.search_recipe)
         self._mapping = task.index_mapping()
         self._lock = threading.Lock()

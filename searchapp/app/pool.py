@@ -29,7 +29,7 @@ TAG = "pool"
 class Scope:
     """What the runs of a pool are of: the topics that count, and the manifest that theirs is made from.
 
-    `name` is what messages call it. `look_up` finds which documents the index does not have, where it is at hand.
+    `name` is what messages call it. `look_up` finds which documents the index does not have, where it is available.
     """
 
     name: str
@@ -156,7 +156,7 @@ def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:
     if not manifests:
         if scope is None:
             raise UsageError(
-                f"{runs[0].path} is a TREC run, which does not say what it is of: name its task with --task and its "
+                f"{runs[0].path} is a TREC run, which does not name its task: name its task with --task and its "
                 "split with --split"
             )
         return scope

@@ -71,7 +71,7 @@ def make_run(
         )
     if request.judged and not request.recipe.learns:
         raise UsageError(
-            f"the recipe {request.recipe.name} does not learn from judged topics: choose one that asks solved topics"
+            f"the recipe {request.recipe.name} does not learn from judged topics: choose one that uses solved topics"
         )
     directory.require_writable(out, overwrite=overwrite)
     collection = request.collection

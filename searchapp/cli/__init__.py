@@ -58,7 +58,8 @@ def main() -> None:
     take_over()
     # NumPy's BLAS, which nothing here uses, would start a thread with much memory for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # As Ctrl-C does: what is half-written is removed on the way out. What whoever started this ignores stays ignored.
+    # As Ctrl-C does: what is half-written is removed on the way out. A signal that the parent process ignores stays
+    # ignored.
     if signal.getsignal(signal.SIGTERM) != signal.SIG_IGN:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(complete.offer(run) if complete.VARIABLE in os.environ else run())

@@ -80,6 +80,7 @@ DataOption = Annotated[
         show_default=False,
     ),
 ]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
@@ -200,6 +201,6 @@ def data_of(settings: Settings, task: Task, data: Path | None) -> Path:
 
 
 def _unwrapped(docstring: str) -> str:
-    """A docstring whose paragraphs are one line each: the help text is wrapped to the terminal anew."""
+    """A docstring whose paragraphs are one line each: the help text is wrapped to the terminal again."""
     paragraphs = inspect.cleandoc(docstring).split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

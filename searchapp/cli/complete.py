@@ -1,4 +1,4 @@
-"""What the Tab key offers: the names that an argument or option can have, as far as the line before it tells.
+"""What the Tab key offers: the names that an argument or option can have, as far as the line before it shows.
 
 A shell starts the program for every press of the key and prints what it prints into the line that is being typed. So
 nothing here is slow, asks a server or makes a file; and whatever goes wrong, nothing is offered instead of an error.

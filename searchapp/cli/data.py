@@ -39,13 +39,13 @@ _OfficialTask = Annotated[
 ]
 
 SHOWN_ALONE = 10
-"""Up to so many files of a folder are shown one by one, more as one line."""
+"""Up to this many files of a folder are shown one by one, more as one line."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(
-        cls=Group, help="Fetch the official files of the tasks, and look after them.", no_args_is_help=True
+        cls=Group, help="Fetch the official files of the tasks, and check them.", no_args_is_help=True
     )
     app.add_typer(group, name="data")
 
@@ -71,8 +71,8 @@ def register(app: typer.Typer) -> None:
         """Fetch the official files of a task over the network.
 
         Sizes, sources and terms are shown first, and nothing is fetched before they are accepted. Every file is
-        checked against its digest, and all of them appear together when the last has arrived. What was interrupted
-        goes on where it broke off. SEARCHAPP_DATA_MIRROR names a mirror, see docs/data.md.
+        checked against its digest, and all of them appear together when the last has arrived. An interrupted
+        download resumes. SEARCHAPP_DATA_MIRROR names a mirror, see docs/data.md.
         """
         from searchapp.fetching.get import make_plan
         from searchapp.fetching.sources import load
@@ -120,7 +120,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """List the tasks whose official files can be fetched: sizes, sources, terms, and what is there.
 
-        Files are told by name and size here; `searchapp data verify` compares every byte.
+        Files are recognized by name and size here; `searchapp data verify` compares every byte.
         """
         from searchapp.fetching.folder import look
         from searchapp.fetching.sources import load, names
@@ -177,8 +177,8 @@ def _folder_in_use(settings: Settings, task: str) -> Path:
 def _require_somebody(task: str, accept_terms: bool) -> None:
     if not accept_terms and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
-            f"nobody is there to accept the terms of the data of {task}: read them with `searchapp data list {task}`, "
-            "and say --accept-terms"
+            f"there is no terminal to ask on whether you accept the terms of the data of {task}: read them with "
+            f"`searchapp data list {task}`, and add --accept-terms"
         )
 
 
@@ -209,7 +209,7 @@ def _say_what_is_kept(settings: Settings, plan: Plan) -> None:
     from searchapp.fetching.get import kept_bytes
 
     if kept := kept_bytes(plan.folder):
-        say(settings, f"{decimal(kept)} have arrived and are kept: the same command goes on from there")
+        say(settings, f"{decimal(kept)} have arrived and are kept: the same command resumes")
 
 
 def _show(plan: Plan, downloader: Downloader, sizes: Mapping[Download, int]) -> None:

@@ -87,7 +87,7 @@ def register(app: typer.Typer) -> None:
             list[str] | None,
             typer.Option(
                 metavar="NAME",
-                help="Measure this beside the official figures, by default what the task names: any measure that "
+                help="A measure beside the official figures, by default those that the task names: any measure that "
                 "ir-measures knows, as AP, RR, P@5, nDCG@10, R(rel=2)@100. Can be given several times.",
                 show_default=False,
                 autocompletion=complete.measures,
@@ -107,7 +107,7 @@ def register(app: typer.Typer) -> None:
         kb: Annotated[
             str | None,
             typer.Option(
-                help="smart-relations: the knowledge base that the organisers' script is told, by default the task's.",
+                help="smart-relations: the knowledge base that the organisers' script is given, by default the task's.",
                 show_default=False,
             ),
         ] = None,
@@ -115,7 +115,7 @@ def register(app: typer.Typer) -> None:
             bool,
             typer.Option(
                 "--lenient",
-                help="Go on, with a warning, where the official scorer stops. checkthat: leave out debates that are "
+                help="Continue, with a warning, where the official scorer stops. checkthat: leave out debates that are "
                 "too short for it; smart-types-wikidata: compare whole labels; explanation-2019: read questions in the "
                 "layout of WorldTree 2. No effect on other tasks.",
             ),
@@ -132,10 +132,13 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         unjudged: Annotated[
-            Unjudged, typer.Option(help="What retrieved documents without a grade count as.")
+            Unjudged, typer.Option(help="How retrieved documents without a grade count.")
         ] = Unjudged.nonrelevant,
         rule: Annotated[
-            Rule, typer.Option(help="--judgments: how several opinions become one, where nobody has decided.")
+            Rule,
+            typer.Option(
+                help="--judgments: how several annotators' grades become one, where nobody has decided."
+            ),
         ] = Rule.majority,
         annotator: AnnotatorsOption = None,
         unseen: Annotated[
@@ -156,7 +159,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
         as_json: JsonOption = False,
     ) -> None:
-        """Score runs exactly as the task's organisers do, and honestly beside it.
+        """Score runs exactly as the task's organisers do, with an honest figure where theirs misleads.
 
         A file that their scorer stops on or refuses has no figure: that is an error with exit code 4.
         """
@@ -243,7 +246,7 @@ def _grades(
     task = subjects[0].task
     if task is None:
         raise UsageError(
-            f"{subjects[0].path} is a TREC run, which does not say whose judgments to take: name its task with --task"
+            f"{subjects[0].path} is a TREC run, which does not name its task: name it with --task"
         )
     with open_log(settings, log, task.name) as opened:
         _, view = of_task(opened, task.name)

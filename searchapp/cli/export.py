@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import RunArgument, command
+from searchapp.cli.common import OverwriteOption, RunArgument, command
 from searchapp.cli.output import say
 from searchapp.errors import DataError, UsageError
 from searchapp.settings import Settings
@@ -82,7 +82,7 @@ def register(app: typer.Typer) -> None:
                 "trec_eval.",
             ),
         ] = False,
-        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+        overwrite: OverwriteOption = False,
     ) -> None:
         """Write a run as the file that the task's organisers accept, or as other programs read it.
 

@@ -139,7 +139,7 @@ def print_evaluations(evaluations: Sequence[Evaluation]) -> None:
 
 
 def headings(evaluations: Sequence[Evaluation]) -> list[str]:
-    """What tells runs and submissions apart: their paths without the folders that all of them share.
+    """What distinguishes runs and submissions: their paths without the folders that all of them share.
 
     Of a submission of several files it is their folder and their number; a single path is cut to its last parts
     where it is long. Where the rest would not tell different ones apart, the paths are whole.

@@ -102,10 +102,10 @@ def _lines(task: Task, collection: Collection, outcome: IndexOutcome) -> Iterato
             yield f"{task.name}: {info.documents:,} documents are indexed and serve as {info.version}"
         else:
             yield (
-                f"{task.name}: nothing has changed, {info.version} with {info.documents:,} documents goes on serving"
+                f"{task.name}: nothing has changed, {info.version} with {info.documents:,} documents still serves"
             )
     for name in outcome.removed:
-        yield f"{task.name}: the index {name} is removed, for {data} has no files of its splits"
+        yield f"{task.name}: the index {name} is removed, because {data} has no files of its splits"
     if outcome.missing:
         names = ", ".join(data_name(data, file) for file in outcome.missing)
         lost = [

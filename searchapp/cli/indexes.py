@@ -1,4 +1,4 @@
-"""`searchapp indexes`: what the engine holds, what need not be held any more, and what must serve again."""
+"""`searchapp indexes`: what the engine holds, what is no longer needed, and what must serve again."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def register(app: typer.Typer) -> None:
         ] = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Let one version of each index on an Elasticsearch serve, and remove what builders have left.
+        """Make one version of each index on an Elasticsearch serve, and remove leftovers of builds.
 
-        Builders of an earlier searchapp could leave an alias on two versions, and then every command refuses. Of those
-        the newest one stays that holds what it was built from. What else is wrong with an index is reported.
+        Builders of an earlier searchapp could leave an alias on two versions, and then every command refuses. The
+        newest of them that holds what it was built from then serves. Other faults of an index are reported.
         """
         from searchapp.app import indexes
 
@@ -132,7 +132,7 @@ def _require_consent(found: Mapping[str, Sequence[StoredVersion]], location: str
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nobody is there to be asked whether indexes may be removed: say --yes")
+        raise UsageError("there is no terminal to ask on whether indexes may be removed: add --yes")
     what = ", ".join(f"{name} ({_content(every)})" for name, every in found.items())
     if ask(f"Remove {what} from {location}? [y/N] ").lower() not in ("y", "yes"):
         raise SearchappError("nothing was removed")

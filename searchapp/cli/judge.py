@@ -39,12 +39,14 @@ def register(app: typer.Typer) -> None:
         annotator: Annotated[
             str | None,
             typer.Option(
-                help="Who judges; by default the name of the account.",
+                help="Name of the annotator; by default that of the account.",
                 show_default=False,
                 autocompletion=complete.annotators,
             ),
         ] = None,
-        kind: Annotated[Kind, typer.Option(help="What the annotator is.")] = Kind.person,
+        kind: Annotated[
+            Kind, typer.Option(help="Whether the annotator is a person or a model.")
+        ] = Kind.person,
         blind: Annotated[
             bool,
             typer.Option(
@@ -54,7 +56,9 @@ def register(app: typer.Typer) -> None:
         seed: Annotated[
             int | None,
             typer.Option(
-                min=0, help="Decides the order with --blind; by default the annotator's.", show_default=False
+                min=0,
+                help="Seed of the order with --blind; by default one for each annotator.",
+                show_default=False,
             ),
         ] = None,
         assignment: Annotated[
@@ -99,21 +103,21 @@ def register(app: typer.Typer) -> None:
         shared: SharedOption = None,
     ) -> None:
         """Judge the documents of a run, topic by topic; every key that is pressed is saved at once."""
-        from searchapp.app.documents import AtHand
-        from searchapp.app.material import Material, require_topic
+        from searchapp.app.index_sources import LocalFirst
+        from searchapp.app.run_pages import RunPages, require_topic
         from searchapp.judging import assignment as assignments
-        from searchapp.judging.desk import Desk, own_seed
         from searchapp.judging.events import Author, Channel
+        from searchapp.judging.judging_session import JudgingSession, own_seed
         from searchapp.judging.log import JudgmentLog
         from searchapp.judging.presence import Presence
         from searchapp.judging.session import Session
         from searchapp.judging.summary import summary
         from searchapp.tasks import load
         from searchapp.tui import keys
-        from searchapp.tui.telling import summed_up
+        from searchapp.tui.status import summed_up
 
         if seed is not None and not blind:
-            raise UsageError("--seed decides the order with --blind only: add --blind, or leave it out")
+            raise UsageError("--seed is for the order with --blind only: add --blind, or leave it out")
         if see_others and blind:
             raise UsageError("--see-others shows what --blind hides: choose one of them")
         most, unscored = _depth(depth)
@@ -127,59 +131,59 @@ def register(app: typer.Typer) -> None:
         author = Author(name, kind, Channel.plain if simple else Channel.interface)
         together = settings.shared if shared is None else shared
         with (
-            closing(AtHand(settings, for_person(settings), warn, copy=together)) as documents,
+            closing(LocalFirst(settings, for_person(settings), warn, copy=together)) as documents,
             JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS, warn) as log,
-            team(settings, log, loaded.name, together) as courier,
+            team(settings, log, loaded.name, together) as synchronizer,
             Presence(log.path, loaded.name, name) as presence,
         ):
             # An assignment says which split it is of, a TREC run does not.
             of_split = split or (assigned.split if assigned is not None and run.is_file() else None)
-            material = Material.open(loaded, documents, run, data, home=settings.home, split=of_split)
-            topics = material.topics
+            run_pages = RunPages.open(loaded, documents, run, data, home=settings.home, split=of_split)
+            topics = run_pages.topics
             if assigned is not None:
-                topics = assigned.topics_in(loaded.name, material.split or "", topics, name)
-            require_topic(material, topics, topic)
-            for note in material.notes:
+                topics = assigned.topics_in(loaded.name, run_pages.split or "", topics, name)
+            require_topic(run_pages, topics, topic)
+            for note in run_pages.notes:
                 warn(note)
             if depth is None:
-                most = None if material.is_pool else loaded.info.judging_depth
-            desk = Desk(
+                most = None if run_pages.is_pool else loaded.info.judging_depth
+            judging = JudgingSession(
                 Session(log, loaded.name, author),
                 topics,
-                material.ranking,
-                material.rankings.length if unscored else lambda topic: material.scored(topic, most),
-                material.name,
+                run_pages.ranking,
+                run_pages.rankings.length if unscored else lambda topic: run_pages.scored(topic, most),
+                run_pages.name,
                 most,
                 (own_seed(name) if seed is None else seed) if blind else None,
                 see_others=see_others,
             )
-            desk.session.courier = courier
-            log.damage.report = desk.session.news.append
-            of_what = f"{loaded.name} {material.split or run.name}"
+            judging.session.synchronizer = synchronizer
+            log.damage.report = judging.session.news.append
+            of_what = f"{loaded.name} {run_pages.split or run.name}"
             title = f"{of_what} · {name}{' · blind' if blind else ''}"
             if assigned is not None:
                 title += f" · {len(topics):,} assigned"
             if simple:
-                from searchapp.tui.plain import Prompts
+                from searchapp.tui.plain import JudgePrompts
 
                 for other in presence.others:
                     warn(
-                        f"{name} judges {loaded.name} in another window already ({other}): what is said last holds"
+                        f"{name} judges {loaded.name} in another window already ({other}): the latest judgment counts"
                     )
-                Prompts(desk, material, title, topic).converse()
+                JudgePrompts(judging, run_pages, title, topic).converse()
             else:
                 from searchapp.tui.judge.app import JudgeApp
 
-                screen = JudgeApp(desk, material, own, title, topic, presence)
+                screen = JudgeApp(judging, run_pages, own, title, topic, presence)
                 screen.run()
                 if screen.return_code:
                     raise typer.Exit(screen.return_code)
             log.damage.report = warn
-            for words in (*desk.session.news, *material.news):
+            for words in (*judging.session.news, *run_pages.news):
                 warn(words)
-            for line in summed_up(summary(desk), loaded.info.grades):
+            for line in summed_up(summary(judging), loaded.info.grades):
                 say(settings, line)
-            left = desk.session.waiting
+            left = judging.session.waiting
             say(
                 settings,
                 f"every judgment is in {log.path}" if not left else f"{left} judgments are not in {log.path}",
@@ -207,5 +211,5 @@ def _annotator(given: str | None) -> str:
     except (OSError, KeyError):
         name = ""
     if not name:
-        raise UsageError("who judges? Say it with --annotator NAME")
+        raise UsageError("who judges? Name the annotator with --annotator NAME")
     return name

@@ -105,7 +105,7 @@ def warn_of_skipped(problems: InvalidFiles | None) -> None:
 def warn_of_notes(notes: InvalidFiles | None) -> None:
     """Report what is odd about files, and what was made of it."""
     if notes is not None:
-        warn(f"odd, but no reason to stop: {notes.lines[0]}", *notes.lines[1:])
+        warn(f"unusual, but not an error: {notes.lines[0]}", *notes.lines[1:])
 
 
 def print_json(value: Any) -> None:

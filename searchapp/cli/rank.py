@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command, data_of
+from searchapp.cli.common import DataOption, JsonOption, OverwriteOption, TaskArgument, command, data_of
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import print_json, say, warn, warn_of_skipped
 from searchapp.errors import DataError, UsageError
@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
         recipe: Annotated[
             str | None,
             typer.Option(
-                help="How to rank: see `searchapp tasks show TASK`.",
+                help="Recipe to rank with: see `searchapp tasks show TASK`.",
                 show_default=False,
                 autocompletion=complete.recipes,
             ),
@@ -49,7 +49,7 @@ def register(app: typer.Typer) -> None:
             typer.Option(
                 min=1,
                 max=10_000,
-                help="Documents a topic; the task's own depth by default.",
+                help="Documents per topic; the task's own depth by default.",
                 show_default=False,
             ),
         ] = None,
@@ -68,7 +68,9 @@ def register(app: typer.Typer) -> None:
         ] = False,
         rule: Annotated[
             Rule,
-            typer.Option(help="--with-judgments: how several opinions become one, where nobody has decided."),
+            typer.Option(
+                help="--with-judgments: how several annotators' grades become one, where nobody has decided."
+            ),
         ] = Rule.majority,
         annotator: AnnotatorsOption = None,
         log: LogOption = None,
@@ -76,7 +78,7 @@ def register(app: typer.Typer) -> None:
             bool,
             typer.Option("--lenient", help="Leave invalid topics and solved topics out instead of stopping."),
         ] = False,
-        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run.")] = False,
+        overwrite: OverwriteOption = False,
         as_json: JsonOption = False,
     ) -> None:
         """Rank the documents for every topic of a split and write a run directory."""

@@ -13,12 +13,12 @@ from searchapp.settings import Settings
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    group = typer.Typer(cls=Group, help="Look after run directories.", no_args_is_help=True)
+    group = typer.Typer(cls=Group, help="Manage run directories.", no_args_is_help=True)
     app.add_typer(group, name="runs")
 
     @group.callback()
     def _group() -> None:
-        """Look after run directories."""
+        """Manage run directories."""
 
     @command(group)
     def verify(

@@ -37,7 +37,7 @@ def register(app: typer.Typer) -> None:
         recipe: Annotated[
             str | None,
             typer.Option(
-                help="How to rank: see `searchapp tasks show TASK`.",
+                help="Recipe to rank with: see `searchapp tasks show TASK`.",
                 show_default=False,
                 autocompletion=complete.recipes,
             ),

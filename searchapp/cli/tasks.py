@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from searchapp.cli.commands import Group
-from searchapp.cli.common import JsonOption, TaskArgument, command
+from searchapp.cli.common import JsonOption, OverwriteOption, TaskArgument, command
 from searchapp.cli.output import print_json, say, stdout_console, warn
 from searchapp.errors import DataError, EngineError, SearchappError, UsageError
 from searchapp.settings import Settings
@@ -97,7 +97,7 @@ def register(app: typer.Typer) -> None:
             bool | None,
             typer.Option(
                 "--header/--no-header",
-                help="Whether the first lines of tables name their columns; by default found out, and said.",
+                help="Whether the first lines of tables name their columns; by default detected, and reported.",
                 show_default=False,
             ),
         ] = None,
@@ -105,11 +105,11 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option(help="Name of the task; by default that of the file.", show_default=False),
         ] = None,
-        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+        overwrite: OverwriteOption = False,
     ) -> None:
         """Write a TOML file that describes a task of your own, to start from.
 
-        The files that are given are looked at, and their columns filled in: check what has become of them.
+        The given files are read, and their columns filled in: check the result.
         """
         from searchapp.files import whole_file
         from searchapp.tasks import starter
@@ -215,7 +215,7 @@ def _data(settings: Settings, task: Task) -> str:
 
 
 def _more_rows(task: Task) -> list[tuple[str, str]]:
-    """What people read of one task besides."""
+    """What else is shown of one task."""
     recipes = task.recipe_book().recipes
     return [
         ("about", task.info.about),

@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
         split: Annotated[
             str | None,
             typer.Option(
-                help="The split that it answers.", show_default=False, autocompletion=complete.splits
+                help="The split that it is for.", show_default=False, autocompletion=complete.splits
             ),
         ] = None,
         data: DataOption = None,

@@ -19,7 +19,7 @@ from searchapp.progress import Advance, Progress, no_progress
 Body = Mapping[str, Any]
 
 BEYOND_FLOAT32 = (
-    "this query comes to a score that is infinite or no number: give its parts smaller boosts and weights"
+    "this query gives a score that is infinite or not a number: give its parts smaller boosts and weights"
 )
 """What an engine says in the place of scores that order nothing."""
 
@@ -195,7 +195,7 @@ class Engine(Protocol):
     def flaw(self, name: str) -> str:
         """What keeps the index that serves from ranking, as the beginning of a sentence; empty if nothing does.
 
-        It holds something else than what it was built from, and must be built anew.
+        It holds something else than what it was built from, and must be built again.
         """
 
     def stored(self) -> list[StoredVersion]:
@@ -206,7 +206,7 @@ class Engine(Protocol):
     ) -> IndexInfo:
         """Build a new version of an index beside the old one, and let it serve once it is complete.
 
-        Whatever happens on the way, including the end of this process, the old version goes on serving. Documents
+        Whatever happens on the way, including the end of this process, the old version still serves. Documents
         that can be drawn more than once are, if what was built of them is lost on the way.
         """
 

@@ -157,7 +157,7 @@ def read_gold(path: Path) -> dict[int, int]:
     """The label of each line number as the official scorer reads them: nothing is checked but what stops it.
 
     Raises:
-        NotScorable: not UTF-8, a line that has not four cells, or a number or label that is no integer.
+        NotScorable: not UTF-8, a line that has not four cells, or a number or label that is not an integer.
         DataError: the file can't be opened.
     """
     labels = {}
@@ -358,7 +358,7 @@ def _integer(text: str, where: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise NotScorable(f"{where}: {shown(text)} is no integer", f"ValueError: {error}") from error
+        raise NotScorable(f"{where}: {shown(text)} is not an integer", f"ValueError: {error}") from error
 
 
 def _grades(labels: Mapping[int, int]) -> dict[str, int]:

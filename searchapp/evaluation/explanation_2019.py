@@ -14,7 +14,7 @@ from pathlib import Path
 
 from searchapp.errors import NotScorable
 from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Scored
-from searchapp.evaluation.explanation_2019_breakdowns import BREAKDOWNS, Material, breakdown
+from searchapp.evaluation.explanation_2019_breakdowns import BREAKDOWNS, BreakdownInputs, breakdown
 from searchapp.evaluation.explanation_rankings import (
     Predictions,
     Ranked,
@@ -23,9 +23,9 @@ from searchapp.evaluation.explanation_rankings import (
     distinct,
     ranks_of,
 )
+from searchapp.evaluation.two_column_files import TwoColumnFiles
 from searchapp.formats import two_column, worldtree
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Run
 
 MEASURE = "MAP"
 
@@ -61,7 +61,7 @@ def read_gold(path: Path, *, lenient: bool = False) -> dict[str, dict[str, tuple
         official = f'KeyError: "{missing} not in index"' if len(missing) == 1 else f'KeyError: "{both}"'
         message = f"{path}: the header has no column {' and no column '.join(missing)}"
         if is_of_worldtree_2(header):
-            message += f", but that of WorldTree 2, {V2_ID} (evaluate --lenient goes on)"
+            message += f", but that of WorldTree 2, {V2_ID} (evaluate --lenient continues)"
         raise NotScorable(message, official)
     question_at, explanation_at = header.index(worldtree.QUESTION_ID), header.index(worldtree.EXPLANATION)
     explained: dict[str, str] = {}
@@ -166,21 +166,13 @@ def _warnings(
         )
 
 
-class Explanation2019Scorer:
+class Explanation2019Scorer(TwoColumnFiles):
     """The official scorer of `explanation-2019`; `terms` are what lexical overlap is a matter of."""
 
-    files_make_one = False
     breakdowns = BREAKDOWNS
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-
-    def read(self, files: Sequence[Path]) -> Predictions:
-        (path,) = files
-        return two_column.read_two_column(path)
-
-    def predictions(self, run: Run) -> Predictions:
-        return two_column.of_run(run)
 
     def qrels(self, gold: GoldFiles) -> Qrels:
         return _qrels(read_gold(gold.file, lenient=gold.options.lenient))
@@ -215,7 +207,7 @@ class Explanation2019Scorer:
             problems.raise_if_any()
         # What stops the organisers' script was met when the figures themselves were computed.
         gold_read = read_gold(gold.file, lenient=True)
-        material = Material(folded(predictions), gold_read, texts, asked, self._terms)
+        material = BreakdownInputs(folded(predictions), gold_read, texts, asked, self._terms)
         return [breakdown(name, material) for name in wanted]
 
 

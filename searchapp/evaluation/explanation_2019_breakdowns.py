@@ -33,7 +33,7 @@ ALL_QUESTIONS = "MAP over all questions"
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class BreakdownInputs:
     """What breakdowns are made from, all ids in lower case.
 
     `gold` has the facts of each question's explanation with their roles, `texts` those of the facts, `asked`
@@ -53,12 +53,12 @@ class Material:
                 yield question, self.rankings[question], facts
 
 
-def breakdown(name: str, material: Material) -> Breakdown:
+def breakdown(name: str, material: BreakdownInputs) -> Breakdown:
     """The breakdown of that name, one of `BREAKDOWNS`."""
     return _MAKERS[name](material)
 
 
-def by_role(material: Material) -> Breakdown:
+def by_role(material: BreakdownInputs) -> Breakdown:
     """MAP of the facts of each role."""
     figures: dict[str, list[float]] = {"CENTRAL": [], "GROUNDING": [], "LEXGLUE": []}
     questions = 0
@@ -76,7 +76,7 @@ def by_role(material: Material) -> Breakdown:
     )
 
 
-def by_overlap(material: Material) -> Breakdown:
+def by_overlap(material: BreakdownInputs) -> Breakdown:
     """MAP of the facts that share a content word with question or answer, and of those that do not."""
     figures: dict[str, list[float]] = {"LEXOVERLAP": [], "NOLEXOVERLAP": []}
     terms = {fact: material.terms(text) for fact, text in material.texts.items()}
@@ -98,7 +98,7 @@ def by_overlap(material: Material) -> Breakdown:
     )
 
 
-def by_precision(material: Material) -> Breakdown:
+def by_precision(material: BreakdownInputs) -> Breakdown:
     """Precision at the first ranks."""
     figures: dict[int, list[float]] = {k: [] for k in PRECISION_AT}
     for _question, ranked, facts in material.answered():
@@ -112,7 +112,7 @@ def by_precision(material: Material) -> Breakdown:
     )
 
 
-def by_length(material: Material) -> Breakdown:
+def by_length(material: BreakdownInputs) -> Breakdown:
     """MAP by the number of facts that the explanation has."""
     figures: dict[int, dict[str, float]] = {}
     for question, ranked, facts in material.answered():
@@ -136,7 +136,7 @@ def _rows(figures: Mapping[str, list[float]], questions: int) -> tuple[Row, ...]
     )
 
 
-_MAKERS: Mapping[str, Callable[[Material], Breakdown]] = {
+_MAKERS: Mapping[str, Callable[[BreakdownInputs], Breakdown]] = {
     "role": by_role,
     "overlap": by_overlap,
     "precision": by_precision,

@@ -15,7 +15,7 @@ from typing import Any
 from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation import json_files
 from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, Qrels, Scored
-from searchapp.evaluation.explanation_2021_breakdowns import BREAKDOWNS, Material, breakdown
+from searchapp.evaluation.explanation_2021_breakdowns import BREAKDOWNS, BreakdownInputs, breakdown
 from searchapp.evaluation.explanation_rankings import (
     Predictions,
     Terms,
@@ -30,9 +30,10 @@ from searchapp.evaluation.graded_gain import (
     ndcg_at,
     official_ndcg_at,
 )
-from searchapp.formats import knowledge_types, two_column, worldtree, worldtree_ratings
+from searchapp.evaluation.two_column_files import TwoColumnFiles
+from searchapp.formats import knowledge_types, worldtree, worldtree_ratings
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Document, Run
+from searchapp.model import Document
 
 MEASURE = "mean NDCG"
 
@@ -121,7 +122,7 @@ def _numbers(question: str, grades: Mapping[str, Any], ranks: Mapping[str, int])
     for fact in [*(fact for fact in ranks if fact in wrong), *wrong]:
         kind = type(wrong[fact]).__name__
         raise NotScorable(
-            f"question {shown(question)}: the rating of {shown(fact)} is no number: {shown(str(wrong[fact]))}",
+            f"question {shown(question)}: the rating of {shown(fact)} is not a number: {shown(str(wrong[fact]))}",
             f"TypeError: '>' not supported between instances of '{kind}' and 'int'",
         )
     return grades
@@ -165,21 +166,13 @@ def _warnings(predictions: Predictions, gold: Gold, lacking: int, honest: float)
         yield f"{negative} of {len(gold)} questions have ratings below 0, which count only where they are not ranked"
 
 
-class Explanation2021Scorer:
+class Explanation2021Scorer(TwoColumnFiles):
     """The official scorer of `explanation-2021`; `terms` are what lexical overlap is a matter of."""
 
-    files_make_one = False
     breakdowns = BREAKDOWNS
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-
-    def read(self, files: Sequence[Path]) -> Predictions:
-        (path,) = files
-        return two_column.read_two_column(path)
-
-    def predictions(self, run: Run) -> Predictions:
-        return two_column.of_run(run)
 
     def qrels(self, gold: GoldFiles) -> Qrels:
         return _qrels(read_gold(gold.file))
@@ -208,7 +201,7 @@ class Explanation2021Scorer:
             questions = worldtree_ratings.read_ratings(gold.file, problems)
             asked = {question.id: f"{question.text} {question.answer}" for question in questions}
         problems.raise_if_any()
-        material = Material(
+        material = BreakdownInputs(
             predictions,
             {
                 question: {fact.lower(): grade for fact, grade in grades.items() if grade > 0}

@@ -26,7 +26,7 @@ OVERLAPS = tuple(range(100, -1, -10))
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class BreakdownInputs:
     """What breakdowns are made from, ids of facts in lower case.
 
     `gold` has the ratings above 0 of each question's facts, `texts` those of the facts, `types` their types of
@@ -54,12 +54,12 @@ class Material:
         return len(values), mean(values)
 
 
-def breakdown(name: str, material: Material) -> Breakdown:
+def breakdown(name: str, material: BreakdownInputs) -> Breakdown:
     """The breakdown of that name, one of `BREAKDOWNS`."""
     return _MAKERS[name](material)
 
 
-def by_type(material: Material) -> Breakdown:
+def by_type(material: BreakdownInputs) -> Breakdown:
     """NDCG of the facts of each type of knowledge (Table 3)."""
     rows = []
     for type_, name in TYPES.items():
@@ -70,7 +70,7 @@ def by_type(material: Material) -> Breakdown:
     return Breakdown("type", "NDCG of the facts of one type of knowledge", tuple(rows))
 
 
-def by_rating(material: Material) -> Breakdown:
+def by_rating(material: BreakdownInputs) -> Breakdown:
     """NDCG of the facts rated above a threshold (Table 4)."""
     rows = []
     for threshold in THRESHOLDS:
@@ -81,7 +81,7 @@ def by_rating(material: Material) -> Breakdown:
     return Breakdown("rating", "NDCG of the facts rated above a threshold", tuple(rows))
 
 
-def by_precision(material: Material) -> Breakdown:
+def by_precision(material: BreakdownInputs) -> Breakdown:
     """Precision at k, facts rated above 0 being relevant (Table 5)."""
     figures: dict[int, list[float]] = {k: [] for k in PRECISION_AT}
     for question, grades in material.gold.items():
@@ -93,7 +93,7 @@ def by_precision(material: Material) -> Breakdown:
     return Breakdown("precision", "precision at k, facts rated above 0 being relevant", rows)
 
 
-def by_overlap(material: Material) -> Breakdown:
+def by_overlap(material: BreakdownInputs) -> Breakdown:
     """NDCG of the facts whose lexical overlap with question and answer is at most a threshold (Table 6)."""
     overlaps: dict[tuple[str, str], float] = {}
     for question, grades in material.gold.items():
@@ -107,7 +107,9 @@ def by_overlap(material: Material) -> Breakdown:
         )
         rows.append(Row(f"<= {percent}%", count, {"NDCG": value}))
     return Breakdown(
-        "overlap", "NDCG of the facts that share at most so many terms with question and answer", tuple(rows)
+        "overlap",
+        "NDCG of the facts that share at most this many terms with question and answer",
+        tuple(rows),
     )
 
 
@@ -121,7 +123,7 @@ def overlap(asked: frozenset[str], fact: frozenset[str]) -> float:
     return len(asked & fact) / len(together) if together else 0.0
 
 
-_MAKERS: Mapping[str, Callable[[Material], Breakdown]] = {
+_MAKERS: Mapping[str, Callable[[BreakdownInputs], Breakdown]] = {
     "type": by_type,
     "rating": by_rating,
     "precision": by_precision,

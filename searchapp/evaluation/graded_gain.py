@@ -36,18 +36,13 @@ def ndcg_at(ranks: Mapping[str, int], grades: Grades) -> float:
     )
 
 
-def official_ndcg(ranked: Ranked, grades: Grades) -> float:
-    """What the organisers' script makes of a ranking.
+def official_ndcg_at(ranks: Mapping[str, int], length: int, grades: Grades) -> float:
+    """What the organisers' script makes of a ranking of this length, in which those graded facts have these ranks.
 
     Of the facts that are not ranked, m0, m1, ... in the order of the gold, mj is put at rank n + 1,000,000 - j.
     There a negative grade counts; at the ranks proper it is 0. The greatest gain is that of the same grades in
     descending order, in which the negative ones are last, behind all ranks without a grade.
     """
-    return official_ndcg_at(ranks_of(ranked, grades), len(ranked), grades)
-
-
-def official_ndcg_at(ranks: Mapping[str, int], length: int, grades: Grades) -> float:
-    """The same from the ranks of those graded facts that are ranked, and the length of the ranking."""
     if not grades:
         return 1.0
     placed = [(rank, max(0.0, grades[fact])) for fact, rank in ranks.items()]

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.formats.encoding import remedy
+from searchapp.files import unreadable
+from searchapp.formats.encoding import undecodable
 from searchapp.inputs import read_bytes
 
 
@@ -41,14 +42,10 @@ def load(path: Path, *, bom: bool = False) -> Any:
     """
     try:
         return json.loads(read_bytes(path).decode("utf-8-sig" if bom else "utf-8"))
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file") from error
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise unreadable(path, error) from error
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        message = f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8; {remedy(path)}"
-        raise NotScorable(message, official(error)) from error
+        raise NotScorable(undecodable(path, error), official(error)) from error
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise NotScorable(f"{path}: {where}: not JSON", f"json.decoder.JSONDecodeError: {error}") from error

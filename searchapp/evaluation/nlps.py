@@ -1,13 +1,12 @@
 """The official scorer of natural language premise selection (TextGraphs-16, 2022): MAP@500, with its quirks.
 
 The average precision of a statement is the mean of the precisions at its hits. The usual definition divides
-their sum by the number of gold premises, this one by the number of premises *found*: whoever finds one
+their sum by the number of gold premises, this one by the number of premises *found*: a system that finds one
 premise of ten at rank 1 has AP 1. `score` returns the official figure and says by how much it flatters.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError, NotScorable, UsageError
+from searchapp.evaluation import json_files
 from searchapp.evaluation.base import GoldFiles, OfficialScore, Qrels, Scored
-from searchapp.formats import two_column
-from searchapp.formats.encoding import remedy
+from searchapp.evaluation.two_column_files import TwoColumnFiles
 from searchapp.formats.problems import shown
-from searchapp.inputs import read_bytes
-from searchapp.model import Run
 
 Predictions = Mapping[str, Sequence[str | None]]
 """The ranking of each statement, as `formats.two_column` reads it."""
@@ -38,21 +35,7 @@ def read_gold(path: Path) -> dict[str, list[Any]]:
         NotScorable: not UTF-8, not JSON, or a statement without `premises`.
         DataError: the file cannot be opened, or is JSON of another shape.
     """
-    try:
-        statements = json.loads(read_bytes(path).decode("utf-8-sig"))
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        message = f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8; {remedy(path)}"
-        raise NotScorable(message, f"UnicodeDecodeError: {error}") from error
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno} column {error.colno}"
-        raise NotScorable(f"{path}: {where}: not JSON", f"json.decoder.JSONDecodeError: {error}") from error
-    except (ValueError, RecursionError) as error:  # an integer of more than 4300 digits; brackets without end
-        raise NotScorable(f"{path} is not JSON that can be read", _official(error)) from error
+    statements = json_files.load(path, bom=True)
     if not isinstance(statements, dict):
         raise DataError(
             f"{path}: the gold must be an object of statements, not a {type(statements).__name__}"
@@ -98,17 +81,8 @@ def score(
     )
 
 
-class NlpsScorer:
+class NlpsScorer(TwoColumnFiles):
     """The official scorer of `nlps`."""
-
-    files_make_one = False
-
-    def read(self, files: Sequence[Path]) -> Predictions:
-        (path,) = files
-        return two_column.read_two_column(path)
-
-    def predictions(self, run: Run) -> Predictions:
-        return two_column.of_run(run)
 
     def qrels(self, gold: GoldFiles) -> Qrels:
         return honest_qrels(read_gold(gold.file))
@@ -204,7 +178,7 @@ def _integer(statement: str, rank: int, text: str | None) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise NotScorable(f"{where} is not an integer: {shown(text)}", _official(error)) from error
+        raise NotScorable(f"{where} is not an integer: {shown(text)}", json_files.official(error)) from error
 
 
 def _warnings(
@@ -237,8 +211,3 @@ def _warnings(
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
-
-
-def _official(error: Exception) -> str:
-    """An exception as the organisers' script would report it."""
-    return f"{type(error).__name__}: {error}"

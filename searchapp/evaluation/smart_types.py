@@ -126,7 +126,7 @@ def required(entry: Mapping[str, Any], key: str, what: str) -> Any:
 
 
 def hashable_id(entry: Mapping[str, Any], what: str) -> Any:
-    """An entry's id, by which entries are told apart.
+    """An entry's id, that distinguishes entries.
 
     Raises:
         NotScorable: there is none, or it is a list or an object.

@@ -67,7 +67,7 @@ def read_gold(
             try:
                 types = [type_ for type_ in types if type_ in hierarchy]
             except TypeError as error:
-                message = f"{path}: gold question {shown(str(id_))}: `type` is no list of types"
+                message = f"{path}: gold question {shown(str(id_))}: `type` is not a list of types"
                 raise NotScorable(message, official(error)) from error
         gold[id_] = {**entry, "type": types}
     return gold
@@ -96,7 +96,7 @@ def score(predictions: Predictions, gold: Ids, hierarchy: Hierarchy) -> Official
 
 
 class SmartTypesDbpediaScorer:
-    """The official scorer of `smart-types-dbpedia`; `in_split` tells the folds of the gold file apart."""
+    """The official scorer of `smart-types-dbpedia`; `in_split` says which questions of the gold file are in a fold."""
 
     files_make_one = False
     breakdowns: tuple[str, ...] = BREAKDOWNS
@@ -202,9 +202,7 @@ def _results(predictions: Predictions, gold: Ids, hierarchy: Hierarchy) -> dict[
         try:
             results[id_] = _result(predicted.get(id_), question, hierarchy, known)
         except (TypeError, IndexError, KeyError) as error:
-            message = (
-                f"question {shown(str(id_))}: the types of the gold or of the prediction are no list of text"
-            )
+            message = f"question {shown(str(id_))}: the types of the gold or of the prediction are not a list of text"
             raise NotScorable(message, official(error)) from error
     return results
 

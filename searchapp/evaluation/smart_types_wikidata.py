@@ -7,7 +7,7 @@ has the usual figures beside it: over all questions, by the place in the predict
 
 Worse, it stops at a predicted label that is a part of what the gold lists without being in it ("city" where the
 gold has "big city"), which nearly every real submission has somewhere. A notebook that the organisers published
-beside the script compares whole labels; so does `score` when it is told to, under another name of the figure.
+beside the script compares whole labels; so does `score` when asked to, under another name of the figure.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def score(predictions: Entries, gold: Entries, *, whole_labels: bool = False) ->
 
 
 class SmartTypesWikidataScorer:
-    """The official scorer of `smart-types-wikidata`; `in_split` tells the folds of the gold file apart."""
+    """The official scorer of `smart-types-wikidata`; `in_split` says which questions of the gold file are in a fold."""
 
     files_make_one = False
     breakdowns: tuple[str, ...] = BREAKDOWNS
@@ -241,7 +241,7 @@ def _rank(id_: Any, predicted: Any, wanted: Any, whole_labels: bool) -> int:
         if not isinstance(type_, str):
             kind = type(type_).__name__
             official = f"TypeError: 'in <string>' requires string as left operand, not {kind}"
-            raise NotScorable(f"{where} has a type that is no text", official)
+            raise NotScorable(f"{where} has a type that is not text", official)
         if type_ not in printed:
             continue
         if isinstance(wanted, str):
@@ -250,7 +250,7 @@ def _rank(id_: Any, predicted: Any, wanted: Any, whole_labels: bool) -> int:
             official = f"AttributeError: {type(wanted).__name__!r} object has no attribute 'index'"
             raise NotScorable(f"{where}: the gold has no list of types", official)
         if type_ not in wanted:
-            part = "which is only a part of what the gold lists (evaluate --lenient goes on)"
+            part = "which is only a part of what the gold lists (evaluate --lenient continues)"
             message = f"{where} has the type {shown(type_)}, {part}"
             raise NotScorable(message, f"ValueError: {type_!r} is not in list")
         return wanted.index(type_) + 1

@@ -58,7 +58,7 @@ def unpack(
 ) -> list[str]:
     """Unpack the wanted entries into a folder and return their paths there, with slashes, in order.
 
-    `at_most` bounds their bytes together, `shown` is what the archive is called in an error, and `advance` is told
+    `at_most` bounds their bytes together, `shown` is what the archive is called in an error, and `advance` is given
     of each number of bytes.
 
     Raises:
@@ -139,7 +139,7 @@ def _chosen(
             break
     missing = [member.pattern for member in members if member not in found and not member.optional]
     if missing:
-        raise DataError(f"{shown} does not hold {', '.join(missing)}: it is not the archive that is meant")
+        raise DataError(f"{shown} does not hold {', '.join(missing)}: it is not the expected archive")
     total = sum(entry.file_size for entry in chosen.values())
     if total > at_most:
         raise DataError(f"{shown} would unpack to {total:,} bytes, more than {at_most:,}: it is not unpacked")
@@ -165,7 +165,7 @@ def _refuse_content(entry: zipfile.ZipInfo, shown: str) -> None:
     if entry.file_size > SMALL_BYTES and entry.file_size > HIGHEST_RATIO * max(1, entry.compress_size):
         raise DataError(
             f"{shown}: {entry.filename} would grow from {entry.compress_size:,} to {entry.file_size:,} bytes, "
-            "as a bomb does: it is not unpacked"
+            "like a decompression bomb: it is not unpacked"
         )
 
 

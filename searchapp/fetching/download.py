@@ -53,7 +53,7 @@ class _Passing(Exception):
 class Downloader:
     """Fetches files, one at a time, over connections that it keeps.
 
-    `mirror` is an address that holds the files of all hosts, each host in a folder of its name; `notify` is told
+    `mirror` is an address that holds the files of all hosts, each host in a folder of its name; `notify` is given
     of what goes wrong on the way and is tried again.
     """
 
@@ -90,14 +90,14 @@ class Downloader:
         return f"{self._mirror}/{wanted.url.partition('://')[2]}"
 
     def sizes(self, downloads: Sequence[Download]) -> dict[Download, int]:
-        """The size of each download, in bytes, as far as it is known or its server tells at once."""
+        """The size of each download, in bytes, as far as it is known or its server reports at once."""
         sizes = {one: one.size for one in downloads if one.size is not None}
         for wanted in downloads:
             if wanted not in sizes:
                 try:
                     answer = self._client.head(self.address(wanted))
                 except (httpx.HTTPError, httpx.InvalidURL):
-                    return sizes  # what the matter is will be told by the download
+                    return sizes  # the download will report the cause
                 length = _whole_number(answer.headers.get("Content-Length"))
                 if answer.status_code == 200 and length is not None:
                     sizes[wanted] = length
@@ -106,7 +106,7 @@ class Downloader:
     def fetch(self, wanted: Download, path: Path, advance: Advance = no_progress) -> None:
         """Download a file to `path`, which appears when it has arrived whole and is what its digest promises.
 
-        What arrives is kept beside it, and a later call goes on from there. `advance` is told of each number of
+        What arrives is kept beside it, and a later call resumes from there. `advance` is given each number of
         bytes, also of those that were there already; a negative one takes back what turned out useless.
 
         Raises:
@@ -124,10 +124,10 @@ class Downloader:
             part.discard()
             advance(-size)
             if again:
-                self._notify(f"{self.address(wanted)} did not arrive as it should be: fetching it anew")
+                self._notify(f"{self.address(wanted)} did not arrive as it should: fetching it again")
         raise DataError(
-            f"{self.address(wanted)} is not the file that is meant, {wanted.digest} ({size:,} bytes arrived): "
-            "the source or the way to it has changed, nothing was kept"
+            f"{self.address(wanted)} is not the expected file, {wanted.digest} ({size:,} bytes arrived): "
+            "the source or the connection to it has changed, nothing was kept"
         )
 
     def _transfer(self, wanted: Download, part: Part, advance: Advance) -> None:
@@ -154,11 +154,7 @@ class Downloader:
         try:
             retrying(attempt)
         except _Passing as error:
-            kept = (
-                f"; {part.size:,} bytes are kept, and the same command goes on from there"
-                if part.size
-                else ""
-            )
+            kept = f"; {part.size:,} bytes are kept, and the same command resumes" if part.size else ""
             raise SearchappError(f"{url} {error}: try again later{kept}") from error
 
     def _attempt(self, url: str, wanted: Download, part: Part, advance: Advance) -> None:
@@ -184,7 +180,7 @@ class Downloader:
     def _accept(
         self, answer: httpx.Response, url: str, wanted: Download, part: Part, advance: Advance
     ) -> int | None:
-        """Make the part ready for what the answer brings; returns the size of the whole file, if it is told."""
+        """Make the part ready for what the answer brings; returns the size of the whole file, if it is reported."""
         status = answer.status_code
         if status == 416:
             total = _total(answer.headers.get("Content-Range", ""))
@@ -241,7 +237,7 @@ class _Patience:
     def note(self, error: _Passing) -> None:
         """Take account of an attempt that failed, and of what it brought before it did."""
         size = self._part.size
-        # Compared with the most there ever was: what is begun anew again and again does not move on.
+        # Compared with the most there ever was: what is begun again and again does not move on.
         if size >= self._most + PROGRESS_BYTES:
             self._fruitless = 0
         self._most = max(self._most, size)
@@ -283,7 +279,7 @@ def _write(answer: httpx.Response, url: str, wanted: Download, part: Part, advan
                 file.close()
                 _begin_anew(part, advance)
                 raise DataError(
-                    f"{url} brings more than the {wanted.at_most:,} bytes it may have: not fetched"
+                    f"{url} sends more than the {wanted.at_most:,} bytes it may have: not fetched"
                 )
             rest = memoryview(piece)
             while rest:  # unbuffered, a nearly full disk may take less than it is given
@@ -303,7 +299,7 @@ def _check_size(url: str, wanted: Download, total: int | None) -> None:
         return
     if wanted.size is not None and total != wanted.size:
         raise DataError(
-            f"{url} has {total:,} bytes, and the file that is meant has {wanted.size:,}: "
+            f"{url} has {total:,} bytes, and the expected file has {wanted.size:,}: "
             "the source has changed, or something on the way answers in its place"
         )
     if total > wanted.at_most:
@@ -344,7 +340,7 @@ def _advice(status: int) -> str:
     if status in (404, 410):
         return "; the file may have moved: a mirror can be named in SEARCHAPP_DATA_MIRROR"
     if status == 407:
-        return "; the proxy wants a name and a password"
+        return "; the proxy requires a name and a password"
     return ""
 
 

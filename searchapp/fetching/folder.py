@@ -23,7 +23,7 @@ State = Literal["missing", "there", "intact", "changed", "unknown"]
 class Found:
     """One official file and what lies in its place.
 
-    `path` has slashes, and is a pattern (`tables/*.tsv`) where the names are told by an archive that has not been
+    `path` has slashes, and is a pattern (`tables/*.tsv`) where the names are those of an archive that has not been
     fetched. `expected` and `size` are in bytes, None where not known or not there. `state`: "missing"; "there", of
     the expected size as far as that is known; "intact", byte for byte; "changed", something else; "unknown", there
     but never fetched by searchapp, so that there is nothing to compare it with.
@@ -65,7 +65,7 @@ def read_receipt(folder: Path) -> Receipt:
         return Receipt({})
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
-    raise DataError(f"{path} can't be read as what was fetched: remove it and fetch again")
+    raise DataError(f"{path} is not a record of what was fetched: remove it and fetch again")
 
 
 def look(source: Source, folder: Path) -> list[Found]:

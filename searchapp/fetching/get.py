@@ -18,7 +18,7 @@ from searchapp.fetching.download import Downloader
 from searchapp.fetching.folder import RECEIPT, Found, check, read_receipt
 from searchapp.fetching.sources import Archive, Download, OfficialFile, Source
 from searchapp.fetching.staging import NAME, Staging, locked
-from searchapp.files import whole_file
+from searchapp.files import reason, whole_file
 from searchapp.progress import Progress
 
 
@@ -90,10 +90,9 @@ def fetch(
             )  # another process may have been here
             return _fetch(plan, staging, downloader, sizes, progress, overwrite=overwrite)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         raise SearchappError(
-            f"{plan.folder} could not be written: {reason}; what has arrived is kept in {NAME} there, and the same "
-            "command goes on from it"
+            f"{plan.folder} could not be written: {reason(error)}; what has arrived is kept in {NAME} there, and "
+            "the same command resumes"
         ) from error
 
 

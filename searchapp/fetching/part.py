@@ -32,7 +32,7 @@ class Part:
             return None
 
     def begin(self, validator: str | None) -> None:
-        """Forget what there is, for a new beginning of the version that the validator names."""
+        """Forget what there is, to start again with the version that the validator names."""
         self.discard()
         self.file.touch()
         if validator and validator.isascii():

@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from searchapp.errors import DataError, UsageError
+from searchapp.errors import UsageError
+from searchapp.files import unreadable
 from searchapp.inputs import open_file, parse_toml, read_text
 from searchapp.names import refused
 
@@ -43,7 +44,7 @@ class Digest:
                     seen.update(piece)
                 return seen.hexdigest() == self.value
         except OSError as error:
-            raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
+            raise unreadable(path, error) from error
 
 
 @dataclass(frozen=True, slots=True)

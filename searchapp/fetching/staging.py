@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from searchapp.errors import SearchappError, UsageError
-from searchapp.files import sync_folder
+from searchapp.files import reason, sync_folder
 
 NAME = ".fetching"
 LOCK = "lock"
@@ -19,7 +19,7 @@ LOCK = "lock"
 
 class Staging:
     """The folder `.fetching` in a task's folder: `downloads` with what has arrived or is arriving, `files` with what
-    is ready, under the paths that it will have. It outlives a failure, so that the next attempt goes on from it.
+    is ready, under the paths that it will have. It outlives a failure, so that the next attempt resumes from it.
     """
 
     def __init__(self, target: Path) -> None:
@@ -69,7 +69,7 @@ class Staging:
     def put_in_place(self) -> None:
         """Move everything that is ready to where it belongs, and remove this folder.
 
-        A folder that is not there yet appears with all its files at once: who reads it meanwhile never sees a part.
+        A folder that is not there yet appears with all its files at once: a reader never sees only a part.
         """
         for entry in sorted(self.files.iterdir()):
             if entry.is_dir() and (self.target / entry.name).is_dir():
@@ -96,9 +96,7 @@ def locked(target: Path) -> Iterator[Staging]:
     try:
         staging.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(
-            f"{target} can't be used: {(error.strerror or str(error)).lower()}: choose another folder"
-        ) from error
+        raise UsageError(f"{target} can't be used: {reason(error)}: choose another folder") from error
     descriptor = _lock(staging)
     try:
         staging.downloads.mkdir(exist_ok=True)
@@ -130,7 +128,7 @@ def _lock(staging: Staging) -> int:
             raise SearchappError(
                 f"process {holder} is fetching into {staging.target} at this moment: wait until it is done"
             ) from error
-        # The lock of a file that has been removed meanwhile keeps nobody else out.
+        # The lock of a file that was removed since keeps nobody else out.
         try:
             if path.stat().st_ino == os.fstat(descriptor).st_ino:
                 os.ftruncate(descriptor, 0)

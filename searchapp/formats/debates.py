@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from searchapp.formats.encoding import remedy
+from searchapp.formats.encoding import read_whole
 from searchapp.formats.problems import Problems, shown
-from searchapp.inputs import read_bytes
 
 MOST_LINES = 9999
 """The official result file has no room for greater line numbers."""
@@ -66,17 +65,8 @@ def write_debate(file: BinaryIO, lines: Iterable[Line]) -> None:
 
 
 def _text(path: Path, problems: Problems) -> str | None:
-    try:
-        content = read_bytes(path)
-    except OSError as error:
-        problems.add_unopened(path, error)
-        return None
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        where = f"line {content[: error.start].count(10) + 1}"
-        detail = f"byte 0x{content[error.start]:02x} is not UTF-8: {remedy(path)}"
-        problems.add(path, "wrong encoding", where, detail, skippable=False)
+    text = read_whole(path, problems)
+    if text is None:
         return None
     if text.startswith("\ufeff"):
         detail = "remove the byte-order mark, which the official scorer takes for a part of the first number"
@@ -89,13 +79,13 @@ def _line(path: Path, place: int, row: str, problems: Problems) -> Line | None:
     """A row as a line, or None and a problem."""
     where = f"line {place}"
     if not row.strip():
-        problems.add(path, "blank line", where, "remove it, for the official scorer stops there")
+        problems.add(path, "blank line", where, "remove it: the official scorer stops there")
         return None
     if "\r" in row:
         problems.add(path, "stray carriage return", where, "end lines with LF or CRLF alone")
         return None
     if "\0" in row:
-        problems.add(path, "NUL character", where, "remove it, for no text has one")
+        problems.add(path, "NUL character", where, "remove it: text has none")
         return None
     cells = row.split("\t")
     if len(cells) != 4:
@@ -103,7 +93,7 @@ def _line(path: Path, place: int, row: str, problems: Problems) -> Line | None:
         return None
     number, speaker, text, label = cells
     if not (number.isascii() and number.isdigit() and not number.startswith("0")):
-        detail = f"{shown(number)} is no whole number from 1 on"
+        detail = f"{shown(number)} is not a whole number from 1 on"
         problems.add(path, "wrong line number", where, detail)
         return None
     # Python converts no more than 4300 digits.
@@ -115,6 +105,6 @@ def _line(path: Path, place: int, row: str, problems: Problems) -> Line | None:
         problems.add(path, "unknown label", where, f"{shown(label)}, not 0 or 1")
         return None
     if not text.strip():
-        problems.add(path, "blank text", where, "every line has a text, be it (APPLAUSE)")
+        problems.add(path, "blank text", where, "every line has a text, even if it is (APPLAUSE)")
         return None
     return Line(int(number), speaker, text, int(label))

@@ -14,7 +14,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
-from searchapp.inputs import open_file
+from searchapp.formats.problems import Problems
+from searchapp.inputs import open_file, read_bytes
 
 SAVE_AS_UTF8 = "save the file as UTF-8"
 
@@ -43,7 +44,7 @@ _PACKED_DOCUMENTS = {
 """What stands in the beginning of a zip file that is one of these."""
 
 _EXPORT = "save its table as CSV in UTF-8, and use that file"
-_EXTRACT = "extract its text, one JSON object a line (JSONL), and use that file"
+_EXTRACT = "extract its text, one JSON object per line (JSONL), and use that file"
 _CONVERT = "write its rows as JSONL or CSV, for instance with pandas or DuckDB, and use that file"
 _ADVICE = {"workbook": _EXPORT, "spreadsheet": _EXPORT, "document": _EXTRACT, "text": _EXTRACT}
 _OTHERS = {
@@ -90,7 +91,7 @@ def foreign(head: bytes) -> Foreign | None:
         if _begins(head, magic):
             return Foreign(what, advice)
     if head[_TAR_PLACE:].startswith(_TAR):
-        return Foreign("a tar archive", "unpack it, and name the file that is meant")
+        return Foreign("a tar archive", "unpack it, and name the file to use")
     if coding := _wide(head):
         return Foreign(coding, f"save it as UTF-8, for instance with `iconv -f {coding} -t UTF-8`")
     return None
@@ -112,7 +113,7 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _packed(head: bytes) -> Foreign | None:
-    """What a zip file is whose name tells more than that it is one."""
+    """What a zip file is whose content shows more than that it is one."""
     for sign, what in _PACKED_DOCUMENTS.items():
         if sign in head:
             return Foreign(what, _ADVICE[what.rpartition(" ")[2]])
@@ -135,6 +136,36 @@ def _wide(head: bytes) -> str | None:
         if len(zeros) >= 4 and zeros.count(0) > 0.7 * len(zeros) and not others.count(0):
             return coding
     return None
+
+
+def undecodable(path: Path, error: UnicodeDecodeError, line: int | None = None) -> str:
+    """The sentence that a file is not UTF-8: where, and what to do; `line` is counted at LF unless it is given."""
+    return f"{path}: line {line or _line(error)}: {_byte(error)} is not UTF-8; {remedy(path)}"
+
+
+def add_undecodable(path: Path, error: UnicodeDecodeError, problems: Problems) -> None:
+    """Record the same as a problem of the file."""
+    detail = f"{_byte(error)} is not valid there; {remedy(path)}"
+    problems.add(path, "not UTF-8", f"line {_line(error)}", detail, skippable=False)
+
+
+def read_whole(path: Path, problems: Problems) -> str | None:
+    """The text of a file, with its byte-order mark if it has one; None and a problem if it can't be read."""
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        add_undecodable(path, error, problems)
+    except OSError as error:
+        problems.add_unopened(path, error)
+    return None
+
+
+def _line(error: UnicodeDecodeError) -> int:
+    return error.object[: error.start].count(b"\n") + 1
+
+
+def _byte(error: UnicodeDecodeError) -> str:
+    return f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
 
 
 def remedy(path: Path) -> str:
@@ -177,7 +208,7 @@ def _told() -> Iterator[None]:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         what = "ends too early" if isinstance(error, EOFError) else "is damaged"
-        raise BrokenFile(f"the gzip file {what}: fetch it again, or pack it anew") from error
+        raise BrokenFile(f"the gzip file {what}: fetch it again, or pack it again") from error
 
 
 @contextmanager

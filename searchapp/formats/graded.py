@@ -43,7 +43,7 @@ class Grade(NamedTuple):
 
 
 def format_of(path: Path) -> str | None:
-    """The format that a file's name tells; None when it tells none."""
+    """The format that a file's name shows; None when it shows none."""
     return TREC if records.suffix_of(path) in SUFFIXES else records.format_of(path)
 
 
@@ -56,7 +56,7 @@ def read_grades(path: Path, layout: GradeLayout, problems: Problems, highest: in
     for line, topic, document, grade in _raw(path, layout, problems):
         where = f"line {line}"
         if not isinstance(grade, int):
-            continue  # told already
+            continue  # reported already
         if not 0 <= grade <= highest:
             detail = f"{grade}, where the task has grades from 0 to {highest}: name more with `grades`"
             problems.add(path, "unknown grade", where, detail)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeGuard
 
-from searchapp.formats.encoding import remedy
+from searchapp.formats.encoding import add_undecodable
 from searchapp.formats.json_stream import type_name
 from searchapp.formats.problems import Problems, shown
 from searchapp.inputs import read_bytes
@@ -62,10 +62,7 @@ def read_entries(path: Path, problems: Problems, *, bom: bool = False) -> Iterat
     except OSError as error:
         problems.add_unopened(path, error)
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        byte = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
-        detail = f"{byte} is not valid there; {remedy(path)}"
-        problems.add(path, "not UTF-8", f"line {line}", detail, skippable=False)
+        add_undecodable(path, error, problems)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         problems.add(path, "not JSON", where, error.msg[:1].lower() + error.msg[1:], skippable=False)

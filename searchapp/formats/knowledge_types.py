@@ -31,7 +31,7 @@ def read_knowledge_types(path: Path, problems: Problems) -> dict[str, str]:
         if type_ not in TYPES:
             problems.add(path, "unknown type", where, f"{shown(type_)!r} is none of {' '.join(TYPES)}")
         elif name in types:
-            problems.add(path, "duplicate table", where, f"{shown(name)} stands in a line before")
+            problems.add(path, "duplicate table", where, f"{shown(name)} is in an earlier line")
         else:
             types[name] = type_
     return types

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from searchapp import inputs
-from searchapp.errors import DataError, NotScorable
-from searchapp.formats.encoding import remedy
+from searchapp.errors import NotScorable
+from searchapp.files import unreadable
+from searchapp.formats.encoding import undecodable
 
 # As the checker has it: `\d` are decimal digits of any script, and a sign stands before a point only.
 _ROW = re.compile(r"[1-9][0-9]{0,3}\t([-+]?\d*\.\d+|\d+)")
@@ -40,7 +41,7 @@ class Failure(NamedTuple):
 def failures(path: Path) -> Iterator[Failure]:
     """Everything that the official format checker would stop at, in the order of the lines.
 
-    The first one is what the checker reports; after a wrong number, lines are expected to go on from there.
+    The first one is what the checker reports; after a wrong number, the next lines are expected to continue from there.
 
     Raises:
         NotScorable: the file is not UTF-8, so that the checker crashes.
@@ -63,7 +64,7 @@ def failures(path: Path) -> Iterator[Failure]:
         number = int(cells[0])
         if number != expected:
             official = f"Problem with line_number: {number}. {CONSECUTIVE}"
-            yield Failure(place, "wrong line number", official, f"{expected} should stand here")
+            yield Failure(place, "wrong line number", official, f"{expected} is expected here")
         expected = number + 1
 
 
@@ -80,16 +81,9 @@ def read_text(path: Path) -> str:
     try:
         return inputs.read_text(path)
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise NotScorable(
-            f"{path}: line {line}: byte 0x{error.object[error.start]:02x} at offset {error.start} is not UTF-8; "
-            f"{remedy(path)}",
-            f"UnicodeDecodeError: {error}",
-        ) from error
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file") from error
+        raise NotScorable(undecodable(path, error), f"UnicodeDecodeError: {error}") from error
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise unreadable(path, error) from error
 
 
 def write_line_scores(file: BinaryIO, scores: Iterable[tuple[int, float]]) -> None:

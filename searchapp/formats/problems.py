@@ -1,4 +1,4 @@
-"""Collects everything that is wrong with the files of one request, so that all of it can be told at once."""
+"""Collects everything that is wrong with the files of one request, so that all of it can be reported at once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from searchapp.errors import InvalidFiles, Problem
+from searchapp.files import reason
 
 MAX_SHOWN = 40
 
@@ -45,7 +46,7 @@ class Problems:
         self._notes.append(Problem(str(file), kind, where, detail))
 
     def add_all(self, others: Problems) -> None:
-        """Record what a reading has found that others are told of too; what is recorded already is not repeated."""
+        """Record what a reading has found that is reported elsewhere too; what is recorded already is not repeated."""
         for own, new in (
             (self._found, others._found),
             (self._fatal, others._fatal),
@@ -60,7 +61,7 @@ class Problems:
             detail = f"{file.name} is expected in the folder {file.absolute().parent}"
             self.add(file, "missing file", detail=detail, skippable=False)
         else:
-            self.add(file, "unreadable file", detail=(error.strerror or str(error)).lower(), skippable=False)
+            self.add(file, "unreadable file", detail=reason(error), skippable=False)
 
     def __iter__(self) -> Iterator[Problem]:
         return iter(self._found)

@@ -105,7 +105,7 @@ class _Entry:
             self.wrong("wrong type", f"{name} is {json_stream.type_name(value)}, not a string")
             return ""
         if not value.strip():
-            self.wrong("blank text", f"{name} must say something")
+            self.wrong("blank text", f"{name} must not be blank")
         elif not encodable(value):
             self.wrong("lone surrogate", f"{name} has an escape that is half of a character")
         return value

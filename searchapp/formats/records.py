@@ -6,7 +6,7 @@ r"""Records of a user's own: a table with named columns, or a JSON object a line
 
 Files are UTF-8, or that compressed with gzip, and read as streams. A byte-order mark, CRLF and a last line without an
 end are harmless and accepted. The first row of a table names its columns, unless the names are given because the file
-has none. Everything else is told with its line, and the record left out.
+has none. Everything else is reported with its line, and the record left out.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Record(NamedTuple):
 
 
 def format_of(path: Path) -> str | None:
-    """The format that a file's name tells; None when it tells none."""
+    """The format that a file's name shows; None when it shows none."""
     suffix = suffix_of(path)
     suffix = ".jsonl" if suffix == ".ndjson" else suffix
     return next((name for name, own in FORMATS.items() if own == suffix), None)
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix that tells a file's format, in small letters: of `a.jsonl.gz` it is `.jsonl`."""
+    """The suffix that shows a file's format, in small letters: of `a.jsonl.gz` it is `.jsonl`."""
     name = Path(path.stem) if path.suffix.lower() == ".gz" else path
     return name.suffix.lower()
 
@@ -101,7 +101,7 @@ def read_rows(path: Path, format_: str) -> Iterator[list[str]]:
 
 
 class _Lines:
-    """The lines of a file as text; what is no UTF-8 is told, and its record remembered as bad."""
+    """The lines of a file as text; what is not UTF-8 is reported, and its record remembered as bad."""
 
     def __init__(self, path: Path, problems: Problems) -> None:
         self.path = path
@@ -225,7 +225,7 @@ def _objects(lines: _Lines) -> Iterator[Record]:
             yield Record(lines.number, value)
     if not any_line:
         lines.problems.add(
-            lines.path, "empty file", detail="a JSON object a line is expected", skippable=False
+            lines.path, "empty file", detail="one JSON object per line is expected", skippable=False
         )
 
 
@@ -238,7 +238,7 @@ class _RepeatedKey(ValueError):
 
 
 def _parsed(text: str, lines: _Lines) -> Any:
-    """The object of a line; what is wrong with it is told."""
+    """The object of a line; what is wrong with it is reported."""
     try:
         value = json.loads(text.rstrip(), object_pairs_hook=_members, parse_constant=_no_constant)
     except _RepeatedKey as error:

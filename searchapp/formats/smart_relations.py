@@ -136,13 +136,15 @@ def read_questions(
             continue
         where = place(entry, str(id_))
         if entry.value.get("question", "(none)") in (None, ""):
-            problems.note(path, "no question", where, "it has no words to rank by, and is left out")
+            problems.note(path, "no question", where, "it has no text to rank by, and is left out")
             continue
         _check_text(entry.value, "question", path, where, problems)
         found: Slots | None = None
         if gold and entry.value.get("relations") == []:
             if not masked:
-                problems.note(path, "no gold", where, "it has no relation, so that nothing is learnt from it")
+                problems.note(
+                    path, "no gold", where, "it has no relation, so that nothing is learned from it"
+                )
         elif gold and not (masked and not entry.value.get("relations")):
             found = _Relations(path, where, problems, known).gold(entry.value, slots=slots)
         if len(problems) == before:
@@ -225,7 +227,7 @@ def _check_text(value: Mapping[str, Any], name: str, path: Path, where: str, pro
     elif not isinstance(text, str):
         problems.add(path, "wrong type", where, f"{name} is {type_name(text)}, not a string")
     elif not text.strip():
-        problems.add(path, "blank text", where, f"{name} must say something")
+        problems.add(path, "blank text", where, f"{name} must not be blank")
     elif not encodable(text):
         problems.add(path, "lone surrogate", where, f"{name} has an escape that is half of a character")
 

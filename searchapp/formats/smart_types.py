@@ -156,7 +156,7 @@ class _Entry:
         if text in seen:
             if once or value != seen[text]:
                 self.wrong(
-                    "duplicate id", "an entry before has this id" + ("" if once else " and says otherwise")
+                    "duplicate id", "an earlier entry has this id" + ("" if once else " and other content")
                 )
             return None
         seen[text] = value
@@ -170,7 +170,7 @@ class _Entry:
         elif text is not None and not isinstance(text, str):
             self.wrong("wrong type", f"question is {type_name(text)}, not a string")
         elif text and not text.strip():
-            self.wrong("blank text", "question must say something, or be null")
+            self.wrong("blank text", "question must not be blank, but may be null")
         elif text and not encodable(text):
             self.wrong("lone surrogate", "question has an escape that is half of a character")
         return text not in (None, "")
@@ -180,7 +180,7 @@ class _Entry:
         category, types = self._value.get("category"), self._value.get("type")
         if not category and (not types or (category is None and "category" in self._value)):
             if not masked:
-                self.odd("no gold", "it has no category, so that nothing is learnt from it")
+                self.odd("no gold", "it has no category, so that nothing is learned from it")
             return None, ()
         known_category = self.category()
         return known_category, self._gold_types(known_category, known)
@@ -218,7 +218,7 @@ class _Entry:
         if not category or types is None:
             return ()
         if not types and category == LITERAL:
-            self.odd("no type", "the literal has none, so that nothing is learnt from it")
+            self.odd("no type", "the literal has none, so that nothing is learned from it")
         for type_ in sorted({type_ for type_ in types if types.count(type_) > 1}):
             self.odd("repeated type", f"{shown(type_)}: it counts once")
         for type_ in self._unknown(category, types, known):
@@ -237,7 +237,7 @@ class _Entry:
             other = next(type_ for type_ in types if not isinstance(type_, str))
             self.wrong("wrong type", f"a type is {type_name(other)}, not a string")
         elif not all(type_.strip() and encodable(type_) for type_ in types):
-            self.wrong("blank type", "a type must say something")
+            self.wrong("blank type", "a type must not be blank")
         else:
             return tuple(types)
         return None
@@ -257,7 +257,7 @@ class _Entry:
             self.wrong("contradiction", f"the type of a boolean is boolean, not {shown(', '.join(types))}")
         for type_ in types:
             if category == LITERAL and type_ not in LITERALS:
-                self.wrong("contradiction", f"{shown(type_)} is no literal: {', '.join(LITERALS)}")
+                self.wrong("contradiction", f"{shown(type_)} is not a literal: {', '.join(LITERALS)}")
         # Wikidata has a class `number`: only a resource with no other type contradicts itself.
         if category == RESOURCE and all(type_ in OTHER_TYPES for type_ in types):
             self.wrong(

@@ -32,7 +32,7 @@ class Header:
 
 
 def format_in(path: Path, *, with_qrels: bool = False) -> str | None:
-    """The format of a file: what its name tells as long as its first line does not say otherwise; None if neither does.
+    """The format of a file: what its name shows unless its first line shows another; None if neither shows one.
 
     Raises:
         Unsupported: it is no text, or a table with other separators.
@@ -58,7 +58,7 @@ def format_in(path: Path, *, with_qrels: bool = False) -> str | None:
 
 
 def _separated(lines: Sequence[str], told: str | None) -> str | None:
-    """The format of a table whose name tells `told`: another one if its rows are one cell each by that."""
+    """The format of a table whose name shows `told`: another one if its rows are one cell each by that."""
     marks = {"tsv": "\t", "csv": ","}
     if not lines or (told is not None and marks[told] in lines[0]):
         return told

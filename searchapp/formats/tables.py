@@ -1,7 +1,7 @@
 """Reads a tab-separated table with a header, as pandas reads it, and says where it is broken.
 
 Cells are quoted as in the two-column file (see there). Every row must have as many cells as the header. A
-byte-order mark, line ends other than LF and a last line without one change nothing and are told as notes.
+byte-order mark, line ends other than LF and a last line without one change nothing and are reported as notes.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from searchapp.errors import NotScorable
 from searchapp.formats import two_column
-from searchapp.formats.encoding import remedy
+from searchapp.formats.encoding import read_whole
 from searchapp.formats.problems import Problems
-from searchapp.inputs import read_bytes
 
 
 class TableRow(NamedTuple):
@@ -41,9 +40,9 @@ def read_table(
     required: Sequence[str],
     spellings: Mapping[str, Sequence[str]] | None = None,
 ) -> Table | None:
-    """The table in a file; None when it cannot be used as a whole, which is told in `problems`.
+    """The table in a file; None when it cannot be used as a whole, which is reported in `problems`.
 
-    Rows that have more or fewer cells than the header are told and left out. The columns `required` must be
+    Rows that have more or fewer cells than the header are reported and left out. The columns `required` must be
     there. `spellings` has for a column what a header may call it: the first of them that it has is renamed.
     """
     text = _text(path, problems)
@@ -85,18 +84,8 @@ def _renamed(columns: Sequence[str], spellings: Mapping[str, Sequence[str]]) -> 
 
 
 def _text(path: Path, problems: Problems) -> str | None:
-    try:
-        content = read_bytes(path)
-    except OSError as error:
-        problems.add_unopened(path, error)
-        return None
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        byte = f"byte 0x{content[error.start]:02x} at offset {error.start}"
-        detail = f"{byte} is not valid there; {remedy(path)}"
-        problems.add(path, "not UTF-8", f"line {line}", detail, skippable=False)
+    text = read_whole(path, problems)
+    if text is None:
         return None
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1

@@ -67,7 +67,7 @@ def read_texts(
             seen.add(id_)
             yield Text(record.line, id_, text, fields)
     for column in unseen.values() if any_record else ():
-        if not complete:  # otherwise every line has been told
+        if not complete:  # otherwise every line has been reported
             problems.add(path, "missing key", "", f"no object has {column!r}", skippable=False)
 
 
@@ -114,7 +114,7 @@ class _Reader:
                 self._wrong("wrong type", f"{column} is {json_stream.type_name(value)}, not a string")
         text = "\n".join(part for part in parts if part.strip())
         if self.good and not text:
-            self._wrong("blank text", f"{' and '.join(columns)} must say something")
+            self._wrong("blank text", f"{' and '.join(columns)} must not be blank")
         elif not encodable(text):
             self._wrong("lone surrogate", f"{' or '.join(columns)} has an escape that is half of a character")
         return text

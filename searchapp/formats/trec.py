@@ -47,7 +47,7 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
 
     Scores are rounded to float32. The lines of a topic may stand apart. Without `problems` a file that has
     any is refused; with it they are added there, and a line that has one is left out. Ranks that do not
-    ascend by one from 1 are the problem "ranks out of order", told once a topic. Lenient `problems` let a
+    ascend by one from 1 are the problem "ranks out of order", reported once per topic. Lenient `problems` let a
     gap pass, but not ranks that fall or repeat: nobody can tell which order was meant.
 
     Raises:
@@ -70,7 +70,7 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
         elif rank != previous + 1:
             gap = topic not in ranks or rank > previous
             if (topic, gap) not in told:
-                detail = f"rank {rank} of topic {shown(topic)} stands where {previous + 1} is expected"
+                detail = f"topic {shown(topic)} has the rank {rank} where {previous + 1} is expected"
                 found.add(path, OF_RANKS[1], where, detail, skippable=gap)
             told.add((topic, gap))
         ranks[topic] = previous + 1 if rank is None else rank

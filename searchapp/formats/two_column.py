@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.files import whole_file
-from searchapp.formats.encoding import remedy
+from searchapp.files import unreadable, whole_file
+from searchapp.formats.encoding import undecodable
 from searchapp.formats.problems import shown
 from searchapp.inputs import read_bytes
 from searchapp.model import Run
@@ -109,7 +109,7 @@ def read_rows(path: Path) -> Iterator[Row]:
         width = width or max(2, len(cells))
         if len(cells) > width:
             raise NotScorable(
-                f"{path}: line {line}: {len(cells)} cells, where the rows before have {width}",
+                f"{path}: line {line}: {len(cells)} cells, where the earlier rows have {width}",
                 f"{_PARSER_ERROR}Expected {width} fields in line {row}, saw {len(cells)}",
             )
         if len(cells) < width:
@@ -138,17 +138,13 @@ def read_text(path: Path) -> str:
     """
     try:
         content = read_bytes(path)
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file") from error
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise unreadable(path, error) from error
     try:
         return content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = len(_LINE_END.findall(content[: error.start].decode())) + 1
-        where = f"line {line}: byte 0x{content[error.start]:02x} at offset {error.start}"
-        message = f"{path}: {where} is not UTF-8; {remedy(path)}"
-        raise NotScorable(message, f"UnicodeDecodeError: {error}") from error
+        raise NotScorable(undecodable(path, error, line), f"UnicodeDecodeError: {error}") from error
 
 
 def split_cells(text: str, path: Path) -> Iterator[tuple[int, int, list[str]]]:
@@ -221,7 +217,7 @@ def _lines(rankings: Mapping[str, Sequence[str]]) -> Iterator[str]:
                 lower[document] = document.lower()
             if lower[document] in folded:
                 raise DataError(
-                    f"topic {shown(topic)}: document {shown(document)} stands in the ranking before, "
+                    f"topic {shown(topic)}: document {shown(document)} is in the ranking already, "
                     "perhaps with other upper-case letters, which the official scorers fold; rank it once"
                 )
             folded.add(lower[document])

@@ -19,7 +19,8 @@ from functools import cached_property
 from pathlib import Path
 
 from searchapp.errors import DataError, NotScorable
-from searchapp.formats.encoding import remedy
+from searchapp.files import unreadable
+from searchapp.formats.encoding import add_undecodable, undecodable
 from searchapp.formats.problems import Problems, shown
 from searchapp.inputs import read_text
 
@@ -63,7 +64,7 @@ class Hierarchy:
         while (parent := self.parents[path[-1]]) in self.depths:
             if parent in path:
                 raise DataError(
-                    f"the type hierarchy goes round in circles: {shown(parent)} is its own ancestor; "
+                    f"the type hierarchy has a cycle: {shown(parent)} is its own ancestor; "
                     "correct the parents"
                 )
             path.append(parent)
@@ -82,14 +83,10 @@ def read_as_scored(path: Path) -> Hierarchy:
     greatest = 0
     try:
         lines = list(_lines(path))
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file") from error
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(10) + 1
-        message = f"{path}: line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8"
-        raise DataError(f"{message}; {remedy(path)}") from error
+        raise DataError(undecodable(path, error)) from error
     except OSError as error:
-        raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
+        raise unreadable(path, error) from error
     for line, text in lines[1:]:
         cells = text.rstrip().split("\t")
         if len(cells) < COLUMNS:
@@ -99,7 +96,7 @@ def read_as_scored(path: Path) -> Hierarchy:
             depth = int(cells[1])
         except ValueError as error:
             raise NotScorable(
-                f"{path}: line {line}: the depth is no integer: {shown(cells[1])}", f"ValueError: {error}"
+                f"{path}: line {line}: the depth is not an integer: {shown(cells[1])}", f"ValueError: {error}"
             ) from error
         depths[cells[0]], parents[cells[0]] = depth, cells[2]
         greatest = max(greatest, depth)
@@ -114,9 +111,7 @@ def read(path: Path, problems: Problems) -> Hierarchy:
     try:
         lines = list(_lines(path))
     except UnicodeDecodeError as error:
-        where = f"line {error.object[: error.start].count(10) + 1}"
-        detail = f"byte 0x{error.object[error.start]:02x} is not valid there; {remedy(path)}"
-        problems.add(path, "not UTF-8", where, detail, skippable=False)
+        add_undecodable(path, error, problems)
         return Hierarchy({}, {}, 0)
     except OSError as error:
         problems.add_unopened(path, error)
@@ -136,7 +131,7 @@ def read(path: Path, problems: Problems) -> Hierarchy:
         elif any(cell.split() != [cell] for cell in cells):
             problems.add(path, "blank or spaced cell", where, "a name is one word without white space")
         elif not (cells[1].isascii() and cells[1].isdigit() and len(cells[1]) <= _MOST_DIGITS):
-            problems.add(path, "wrong depth", where, f"{shown(cells[1])} is no whole number")
+            problems.add(path, "wrong depth", where, f"{shown(cells[1])} is not a whole number")
         elif cells[0] in depths:
             problems.add(path, "duplicate type", where, f"{shown(cells[0])} has a row already")
         else:

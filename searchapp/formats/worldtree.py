@@ -114,7 +114,7 @@ class _Seen:
         self._places: dict[str, tuple[str, str, str]] = {}
 
     def adds(self, path: Path, where: str, id_: str, text: str, problems: Problems) -> bool:
-        """Whether the id is new; if not, that is told."""
+        """Whether the id is new; if not, that is reported."""
         if id_.lower() not in self._places:
             self._places[id_.lower()] = id_, f"{path.name} {where}", text
             return True
@@ -197,7 +197,9 @@ def _question(
         problems.add(path, "unknown answer", where, detail)
         good = False
     elif not options:
-        problems.note(path, "no options", where, "there is no ... (A) ... (B) ...: the text alone is asked")
+        problems.note(
+            path, "no options", where, "there is no ... (A) ... (B) ...: only the text is the query"
+        )
     gold: dict[str, tuple[str, ...]] = {}
     if known is not None:
         checked = _explanation(path, where, explanation, problems, known, solved)

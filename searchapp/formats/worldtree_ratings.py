@@ -5,9 +5,9 @@
        "questionText": "What is hot?", "answerText": "fire",
        "documents": [{"uuid": "6abc-4443-f672-9a97", "relevance": 6, "goldRole": "CENTRAL"}, ...]}, ...]}
 
-`questionText` and `answerText` may be missing: `queryText` has both. Other keys are ignored. An answer that is blank is
-noted: the question alone is asked. Every problem is recorded and the next question read; a question with a problem is
-left out.
+`questionText` and `answerText` may be missing: `queryText` has both. Other keys are ignored. A blank answer is noted:
+only the question is the query. Every problem is recorded and the next question read; a question with a problem is left
+out.
 
 The organisers leave out what is to be found in a masked file: `documents` is missing, null or empty there.
 """
@@ -71,7 +71,7 @@ def read_ratings(
             if question is None:
                 continue
             if question.id in seen:
-                reader.wrong("duplicate id", "another question before has the same qid")
+                reader.wrong("duplicate id", "an earlier question has the same qid")
                 continue
             seen.add(question.id)
             yield question
@@ -115,7 +115,7 @@ class _Entry:
         elif not isinstance(holder[key], str):
             self.wrong("wrong type", f"{key} is {json_stream.type_name(holder[key])}, not a string")
         elif not holder[key].strip() and not may_be_blank:
-            self.wrong("blank text", f"{key} must say something")
+            self.wrong("blank text", f"{key} must not be blank")
         else:
             return str(holder[key]).strip()
         return ""
@@ -134,7 +134,7 @@ class _Entry:
             if self._good and together and together.split() != [*text.split(), ANSWER, *answer.split()]:
                 self.wrong("contradiction", f"queryText must be questionText, {ANSWER} and answerText")
         if self._good and not answer:
-            self._problems.note(self._path, "no answer", self._where, "the question alone is asked")
+            self._problems.note(self._path, "no answer", self._where, "only the question is the query")
         return text, answer
 
     def _ratings(self, known: Container[str], masked: bool, solved: bool) -> dict[str, float]:

@@ -4,7 +4,7 @@
     J. Cohen, Weighted kappa, Psychological Bulletin 70(4), 1968.
     K. Krippendorff, Content Analysis: An Introduction to Its Methodology, 3rd edition 2013, chapter 12.
 
-All coefficients are 1 for perfect agreement and 0 for agreement by chance. Where chance can't be told, because
+All coefficients are 1 for perfect agreement and 0 for agreement by chance. Where chance can't be computed, because
 everybody gives one and the same grade or there are no two opinions on anything, they are not a number.
 """
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from searchapp.judging.events import Action, Event, Kind
-from searchapp.judging.fold import SAYING, Said, standing
+from searchapp.judging.events import Action, Event
+from searchapp.judging.fold import SAYING, Judgment, standing
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.pace import tells_pace
 
@@ -45,7 +45,7 @@ def _what(event: Event) -> int:
     return grade * _GRADE + _PACE * tells_pace(event) + _NUMBER[event.action]
 
 
-class Topic:
+class TopicEvents:
     """The events of a topic as numbers, but for retractions."""
 
     __slots__ = ("_known", "_listed", "columns")
@@ -73,7 +73,7 @@ class Topic:
         return min(self.columns["times"])
 
     def add(self, place: int, event: Event, annotator: int) -> None:
-        """Take in an event."""
+        """Add an event."""
         columns, documents = self.columns, self.documents
         columns["places"].append(place)
         columns["times"].append(microseconds(event.order[0]))
@@ -81,7 +81,7 @@ class Topic:
         columns["documents"].append(documents.setdefault(event.document_id, len(documents)))
         columns["annotators"].append(annotator)
 
-    def said(self, annotator: int, gone: Collection[int]) -> dict[str, Said] | None:
+    def said(self, annotator: int, gone: Collection[int]) -> dict[str, Judgment] | None:
         """What an annotator says of each document; None where times don't tell which event is the last."""
         last: dict[int, tuple[int, int]] = {}
         columns = self.columns
@@ -102,7 +102,7 @@ class Topic:
                 last[document] = time, what
         names = list(self.documents)
         return {
-            names[document]: Said(_ACTIONS[what % _PACE], what // _GRADE - 1 if what >= _GRADE else None)
+            names[document]: Judgment(_ACTIONS[what % _PACE], what // _GRADE - 1 if what >= _GRADE else None)
             for document, (_time, what) in last.items()
         }
 
@@ -118,7 +118,7 @@ class Work:
     kind: str
 
     def add(self, moment: int, event: Event) -> None:
-        """Take in an event."""
+        """Add an event."""
         if moment < self.began:
             self.began, self.first = moment, event.time
         if moment >= self.ended:
@@ -135,7 +135,7 @@ class Compact:
         self.task = task
         self.last = 0
         self.count = 0
-        self.topics: dict[str, Topic] = {}
+        self.topics: dict[str, TopicEvents] = {}
         self.works: dict[str, Work] = {}
         self.retracted_by: dict[str, list[str]] = {}
         self.refers: dict[str, str] = {}
@@ -154,7 +154,7 @@ class Compact:
         self._numbers = {name: number for number, name in enumerate(self.works)}
 
     def add(self, place: int, event: Event) -> None:
-        """Take in an event."""
+        """Add an event."""
         self.count += 1
         self._topics_of.clear()
         moment = microseconds(event.order[0])
@@ -174,7 +174,7 @@ class Compact:
             self._unsettled.add(event.id)
         topic = self.topics.get(event.topic_id)
         if topic is None:
-            topic = self.topics[event.topic_id] = Topic()
+            topic = self.topics[event.topic_id] = TopicEvents()
         topic.add(place, event, self._numbers[event.annotator])
 
     def settle(self) -> None:
@@ -216,7 +216,7 @@ class Compact:
             return []
         return sorted(self._log.at(topic.columns["places"]), key=lambda event: event.order)
 
-    def said(self, annotator: str, topic_id: str) -> dict[str, Said] | None:
+    def said(self, annotator: str, topic_id: str) -> dict[str, Judgment] | None:
         """What an annotator says of each document of a topic; None where only the events tell."""
         topic, number = self.topics.get(topic_id), self._numbers.get(annotator)
         if topic is None or number is None:
@@ -274,7 +274,3 @@ class Compact:
                 ):
                     if who == number and wanted(what):
                         yield time, place
-
-    def kinds(self) -> dict[str, Kind]:
-        """Which of the annotators is a person, and which a model."""
-        return {name: Kind(work.kind) for name, work in self.works.items()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from searchapp.judging.events import Event
 from searchapp.judging.fold import Folding, Key, Opinion, View
-from searchapp.judging.session import Outcome, Place, Session
+from searchapp.judging.session import Outcome, SeenDocument, Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Adjudication:
     """Somebody deciding between annotators.
 
     Args:
-        session: the session of who decides
+        session: the adjudicator's session
         annotators: between whom; None means all people. Models are decided on only if they are named
         topic: only disputes of this topic, if one is given
         document: only disputes on this document, if one is given
@@ -71,11 +71,11 @@ class Adjudication:
         return self.session.view.opinions(*dispute.key)
 
     def decision(self, dispute: Dispute) -> Event | None:
-        """The decision that stands, whoever made it."""
+        """The decision that holds, by any annotator."""
         return self.session.view.decision(*dispute.key)
 
     def note_on(self, dispute: Dispute) -> str:
-        """The last words on the document of who decides here."""
+        """The adjudicator's last note on the document."""
         return self.session.view.words(self.session.author.annotator, *dispute.key)
 
     @property
@@ -107,11 +107,11 @@ class Adjudication:
         return self.session.undo()
 
     def redo(self) -> Outcome | None:
-        """Do again what was undone last; None when there is nothing."""
+        """Redo what was undone last; None when there is nothing."""
         return self.session.redo()
 
     def refresh(self) -> tuple[Event, ...]:
-        """Take in what others have written since; returns these events."""
+        """Read what others have written since; returns these events."""
         came = self.session.refresh()
         if came:
             self._take_stock()
@@ -126,6 +126,6 @@ class Adjudication:
         ]
 
 
-def _in_sight(dispute: Dispute) -> Place:
-    """The document of a dispute: who decides has everybody's opinion before them."""
-    return Place(*dispute.key, saw_others=True)
+def _in_sight(dispute: Dispute) -> SeenDocument:
+    """The document of a dispute: the adjudicator sees everybody's opinion."""
+    return SeenDocument(*dispute.key, saw_others=True)

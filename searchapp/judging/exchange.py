@@ -1,6 +1,6 @@
 """The judgment log as files, and files as the log.
 
-    jsonl    every event, one JSON object a line: loses nothing, and is read back as it was
+    jsonl    every event, one JSON object per line: loses nothing, and is read back as it was
     qrels    the grade that holds for each document, as TREC's assessors write it: `topic 0 document grade`
     trec     every annotator's grade: `topic annotator document grade`
     official the task's own gold file, which tasks write and read

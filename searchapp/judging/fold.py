@@ -31,10 +31,6 @@ class Opinion:
     event: Event
     note: str = ""
 
-    @property
-    def is_grade(self) -> bool:
-        return self.grade is not None
-
 
 SAYING = (Action.grade, Action.skip, Action.cant_tell)
 """What an annotator says of a document, in contrast to words on it and decisions between others."""
@@ -43,7 +39,7 @@ KEPT_TOPICS = 64
 """Topics whose events are kept once they were read, by a view that can read them again."""
 
 
-class Said(NamedTuple):
+class Judgment(NamedTuple):
     """What an annotator says of a document now, and the grade if it is one."""
 
     action: Action
@@ -62,7 +58,7 @@ class Base(Protocol):
     def events(self, topic_id: str) -> Sequence[Event]:
         """The events on a topic, in their order, but for retractions."""
 
-    def said(self, annotator: str, topic_id: str) -> Mapping[str, Said] | None:
+    def said(self, annotator: str, topic_id: str) -> Mapping[str, Judgment] | None:
         """What an annotator says of each document of a topic; None where only the events tell."""
 
     def topics_of(self, annotator: str) -> Sequence[str]:
@@ -75,7 +71,7 @@ class Base(Protocol):
         """The topic of an event or, if it is a retraction, of what that takes back in the end; None: not known."""
 
 
-class _Topic:
+class _TopicEvents:
     """The events on a topic, by annotator and document, and who said something of each document."""
 
     __slots__ = ("annotators", "of")
@@ -91,7 +87,7 @@ class _Topic:
         self.annotators[event.document_id].setdefault(event.annotator)
 
 
-_NOTHING = _Topic()
+_NOTHING = _TopicEvents()
 """A topic of which nobody said anything."""
 
 
@@ -109,7 +105,7 @@ class View:
     def __init__(self, events: Iterable[Event] = (), base: Base | None = None) -> None:
         self._base = base
         self._retracted_by: defaultdict[str, list[str]] = defaultdict(list)
-        self._topics: OrderedDict[str, _Topic] = OrderedDict()
+        self._topics: OrderedDict[str, _TopicEvents] = OrderedDict()
         self._later: defaultdict[str, list[Event]] = defaultdict(list)
         self._later_topics: dict[str, str] = {}
         self._changed: set[str] | None = set()
@@ -118,7 +114,7 @@ class View:
             self.add(event)
 
     def add(self, event: Event) -> None:
-        """Take in one more event."""
+        """Add one more event."""
         if event.action is Action.retract:
             self._retracted_by[event.refers].append(event.id)
         if self._base is not None:
@@ -127,7 +123,7 @@ class View:
             return
         topic = self._topics.get(event.topic_id)
         if topic is None and self._base is None:
-            topic = self._topics[event.topic_id] = _Topic()
+            topic = self._topics[event.topic_id] = _TopicEvents()
         if topic is not None:
             topic.add(event)
 
@@ -144,13 +140,13 @@ class View:
             if self._changed is not None:
                 self._changed.add(topic)
 
-    def _topic(self, topic_id: str) -> _Topic:
-        """What was said of a topic; it is read if it is not at hand."""
+    def _topic(self, topic_id: str) -> _TopicEvents:
+        """What was said of a topic; it is read if it is not in memory."""
         found = self._topics.get(topic_id)
         if self._base is None:
             return found or _NOTHING
         if found is None:
-            found = _Topic((*self._base.events(topic_id), *self._later.get(topic_id, ())))
+            found = _TopicEvents((*self._base.events(topic_id), *self._later.get(topic_id, ())))
             self._topics[topic_id] = found
             if len(self._topics) > KEPT_TOPICS:
                 self._topics.popitem(last=False)
@@ -176,7 +172,7 @@ class View:
     def latest(self, topic_id: str, document_id: str) -> datetime | None:
         """The time of the latest event on a document.
 
-        What is said in sight of it gets a later time, for the clocks of two machines differ.
+        What is said in sight of it gets a later time, because the clocks of two machines differ.
         """
         of_all = (
             self._events(name, topic_id, document_id)[-1]
@@ -198,7 +194,7 @@ class View:
             return None
         return Opinion(annotator, said.kind, said.action, said.grade, said, note or said.text)
 
-    def said(self, annotator: str, topic_id: str) -> Mapping[str, Said]:
+    def said(self, annotator: str, topic_id: str) -> Mapping[str, Judgment]:
         """What an annotator says of each document of a topic, as far as they do."""
         if self._base is not None and self._changed is not None and topic_id not in self._changed:
             found = self._base.said(annotator, topic_id)
@@ -208,7 +204,7 @@ class View:
             (document, self.opinion(annotator, topic_id, document))
             for document in list(self._topic(topic_id).annotators)
         )
-        return {document: Said(one.action, one.grade) for document, one in opinions if one is not None}
+        return {document: Judgment(one.action, one.grade) for document, one in opinions if one is not None}
 
     def words(self, annotator: str, topic_id: str, document_id: str) -> str:
         """An annotator's last words on a document: a note, else the reason of what they say of it."""

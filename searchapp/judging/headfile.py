@@ -42,7 +42,7 @@ class HeadFile:
         said = b"%d %d %s" % (head.events, head.sequence, head.checksum.hex().encode())
         line = (b"%s %08x" % (said, zlib.crc32(said))).ljust(_LENGTH - 1) + b"\n"
         with suppress(OSError):
-            # Always as long, and in its place: whoever reads meanwhile sees one or the other, or what makes no sense.
+            # Always as long, and in its place: a reader meanwhile sees one or the other, or an invalid value.
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
             try:
                 os.write(descriptor, line)

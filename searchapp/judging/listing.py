@@ -10,7 +10,7 @@ from searchapp.judging.fold import View
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ListedJudgment:
     """What somebody says of a document now.
 
     `action` is grade, skip, cant_tell or adjudicate, or note where words are all there is; `words` are the note or
@@ -41,7 +41,7 @@ class Filter:
     noted: bool = False
     """Only what has words."""
 
-    def takes(self, said: Said) -> bool:
+    def takes(self, said: ListedJudgment) -> bool:
         """Whether something is listed."""
         return (
             (self.annotators is None or said.annotator in self.annotators)
@@ -52,7 +52,7 @@ class Filter:
         )
 
 
-def listed(view: View, wanted: Filter | None = None) -> list[Said]:
+def listed(view: View, wanted: Filter | None = None) -> list[ListedJudgment]:
     """What holds now of everything that was said, in the order of the time when it was said."""
     wanted = wanted or Filter()
     found = [(event.order, said) for event, said in _everything(view, wanted) if wanted.takes(said)]
@@ -61,7 +61,7 @@ def listed(view: View, wanted: Filter | None = None) -> list[Said]:
     return [said for _, said in found]
 
 
-def _everything(view: View, wanted: Filter) -> Iterator[tuple[Event, Said]]:
+def _everything(view: View, wanted: Filter) -> Iterator[tuple[Event, ListedJudgment]]:
     """Whatever was said; topics and annotators that can't be wanted are passed over."""
     topics: Iterable[str] = view.topics()
     if wanted.annotators is not None:
@@ -75,7 +75,7 @@ def _everything(view: View, wanted: Filter) -> Iterator[tuple[Event, Said]]:
             words = view.words(annotator, topic_id, document_id)
             for event in view.standing(annotator, topic_id, document_id):
                 own_words = event.text if event.action is Action.adjudicate else words
-                said = Said(
+                said = ListedJudgment(
                     annotator,
                     event.kind,
                     topic_id,

@@ -45,7 +45,7 @@ class Pace:
         self._moments = sorted(moments)
 
     def add(self, event: Event) -> None:
-        """Take in an event, whenever it was."""
+        """Add an event, whenever it was."""
         if tells_pace(event):
             insort(self._moments, event.order[0])
 

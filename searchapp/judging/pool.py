@@ -6,9 +6,8 @@ test collection, 1975.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
-from searchapp.judging.assignment import shuffled
 from searchapp.model import Run
 
 
@@ -25,8 +24,3 @@ def pool(runs: Iterable[Run], depth: int) -> dict[str, list[str]]:
             for rank, document in enumerate(ranking.document_ids()[:depth], 1):
                 ranks[document] = min(rank, ranks.get(document, rank))
     return {topic: sorted(ranks, key=lambda document: ranks[document]) for topic, ranks in best.items()}
-
-
-def blind(pools: Mapping[str, Sequence[str]], seed: int) -> dict[str, list[str]]:
-    """Each topic's documents in an order that says nothing about any ranking; the seed decides."""
-    return {topic: shuffled(documents, seed, topic) for topic, documents in pools.items()}

@@ -30,7 +30,7 @@ LEAVING_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class OtherWindow:
     """Another window in which the same annotator judges the same task, on the same log."""
 
     host: str
@@ -47,7 +47,7 @@ class Presence:
 
     def __init__(self, path: Path, task: str, annotator: str) -> None:
         now = time.time()
-        self.others: tuple[Other, ...] = ()
+        self.others: tuple[OtherWindow, ...] = ()
         """The other windows of the same annotator on the same task that are open, as of the last beat."""
         self._path = path
         self._window = Window(
@@ -74,7 +74,7 @@ class Presence:
             log.leave(self._window)
 
     def _beat(self) -> None:
-        # Whatever keeps a beat from being written, such as a full disk, is told where judgments are written.
+        # Whatever keeps a beat from being written, such as a full disk, is reported where judgments are written.
         with suppress(SearchappError), JudgmentLog(self._path, PATIENCE_SECONDS) as log:
             self._exchange(log)
 
@@ -83,7 +83,7 @@ class Presence:
         self._window = replace(self._window, beat=now)
         log.beat(self._window, now - STALE_SECONDS)
         self.others = tuple(
-            Other(one.host, one.process, one.opened)
+            OtherWindow(one.host, one.process, one.opened)
             for one in log.windows(self._window.task, self._window.annotator, now - STALE_SECONDS)
             if one.id != self._window.id and not _is_gone(one)
         )

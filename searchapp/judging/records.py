@@ -22,7 +22,7 @@ class Mirror:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A file whose judgments were taken in: when, from which file of which format, and how many events came with it.
+    """A file whose judgments were imported: when, from which file of which format, and how many events came with it.
 
     `number` is what the import is known by in this log.
     """

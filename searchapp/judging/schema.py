@@ -103,7 +103,7 @@ def make(database: sqlite3.Connection, name: str) -> None:
     made_as = version(database)
     (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if made_as == 0 and tables:
-        raise DataError(f"{name} is a database, but no judgment log: name another file")
+        raise DataError(f"{name} is a database, but not a judgment log: name another file")
     there = {row[1] for row in database.execute("PRAGMA table_info (events)")}
     for since, names in _LATER.items():
         for column in names if 0 < made_as < since else ():

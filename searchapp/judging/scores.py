@@ -15,7 +15,7 @@ CUT_OFF = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class TopicScores:
     """Average precision, normalised discounted cumulative gain, and the share of the first documents that is graded.
 
     All are fractions. A grade above 0 is relevant, and what has no grade is not, so the first two grow more reliable
@@ -27,7 +27,7 @@ class Scores:
     judged: float
 
 
-def score(ranks: Mapping[str, int], grades: Mapping[str, int]) -> Scores:
+def score(ranks: Mapping[str, int], grades: Mapping[str, int]) -> TopicScores:
     """The scores of one ranking; `ranks` counts from 1, `grades` may have documents that are not in the ranking.
 
     AP = 1/R sum over relevant documents found of (relevant ones up to its rank / its rank)
@@ -41,19 +41,19 @@ def score(ranks: Mapping[str, int], grades: Mapping[str, int]) -> Scores:
     ideal = math.fsum(grade / math.log2(rank + 1) for rank, grade in enumerate(best, 1))
     gained = math.fsum(grade / math.log2(rank + 1) for rank, grade in found if rank <= CUT_OFF)
     first = min(CUT_OFF, len(ranks))
-    return Scores(
+    return TopicScores(
         ap=precisions / relevant if relevant else 0.0,
         ndcg=gained / ideal if ideal else 0.0,
         judged=sum(rank <= CUT_OFF for rank, _grade in found) / first if first else 0.0,
     )
 
 
-def mean(scores: Collection[Scores]) -> Scores | None:
+def mean(scores: Collection[TopicScores]) -> TopicScores | None:
     """The means over topics; None when there are none."""
     if not scores:
         return None
     n = len(scores)
-    return Scores(
+    return TopicScores(
         math.fsum(one.ap for one in scores) / n,
         math.fsum(one.ndcg for one in scores) / n,
         math.fsum(one.judged for one in scores) / n,

@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from searchapp.judging.events import Action, Author, Event
-from searchapp.judging.fold import Opinion, Said, View
+from searchapp.judging.fold import Judgment, Opinion, View
 from searchapp.judging.log import JudgmentLog, NotSaved
 from searchapp.judging.pace import Pace
-from searchapp.judging.shared import Courier
+from searchapp.judging.shared import Synchronizer
 from searchapp.judging.snapshot import compact
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A document as it is judged: of which topic, where it was seen, and whether in sight of others.
+class SeenDocument:
+    """A document as it is judged: of which topic, where it was seen, and whether in view of others' opinions.
 
     `saw_others` is that of the events.
     """
@@ -49,10 +49,10 @@ JUDGING = (Action.grade, Action.skip, Action.cant_tell, Action.note)
 
 
 class Session:
-    """An annotator's actions on a task, with everything in the log so far taken in.
+    """An annotator's actions on a task, with everything in the log so far.
 
-    Undoing knows no limit, but of what was done in earlier sessions it takes back the `earlier` actions only: who
-    decides between annotators does not take back what they once judged themselves, nor the other way round.
+    Undoing knows no limit, but of what was done in earlier sessions it undoes the `earlier` actions only: undo during
+    adjudication leaves one's own judgments alone, and the other way round.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Session:
     ) -> None:
         self.task = task
         self.author = author
-        self.courier: Courier | None = None
+        self.synchronizer: Synchronizer | None = None
         """Exchanges the log with a team's, when judgments are shared."""
         self.news: list[str] = []
-        """Sentences on damage to the log that was come upon since: whoever tells people takes them out."""
+        """Sentences on damage to the log found since: the interface shows them and removes them."""
         self._base = compact(log, task)
         self.view = View(base=self._base)
         self.pace = Pace(self._base.moments(author.annotator))
@@ -83,7 +83,7 @@ class Session:
     # What has been said
 
     def refresh(self) -> tuple[Event, ...]:
-        """Take in what others have written since, or the same annotator elsewhere; returns these events."""
+        """Read what others have written since, or the same annotator elsewhere; returns these events."""
         came = []
         for sequence, event in self._log.events(after=self._last):
             self._last = sequence
@@ -104,7 +104,7 @@ class Session:
         """What this annotator says of a document."""
         return self.view.opinion(self.author.annotator, topic_id, document_id)
 
-    def said(self, topic_id: str) -> Mapping[str, Said]:
+    def said(self, topic_id: str) -> Mapping[str, Judgment]:
         """What this annotator says of each document of a topic, as far as they do."""
         return self.view.said(self.author.annotator, topic_id)
 
@@ -131,27 +131,31 @@ class Session:
     @property
     def unsent(self) -> int:
         """Events that are saved, and that the team's cluster is still to get; 0 when nothing is shared."""
-        return 0 if self.courier is None else self._log.waiting(self.courier.address, self.courier.task)
+        return (
+            0
+            if self.synchronizer is None
+            else self._log.waiting(self.synchronizer.address, self.synchronizer.task)
+        )
 
     # Actions
 
-    def grade(self, places: Sequence[Place], grade: int, reason: str = "") -> Outcome:
+    def grade(self, places: Sequence[SeenDocument], grade: int, reason: str = "") -> Outcome:
         """Give one or several documents a grade, which is one action to undo."""
         return self._act(self._event(place, Action.grade, grade=grade, text=reason) for place in places)
 
-    def skip(self, place: Place) -> Outcome:
+    def skip(self, place: SeenDocument) -> Outcome:
         """Put a document off."""
         return self._act([self._event(place, Action.skip)])
 
-    def cant_tell(self, place: Place, reason: str = "") -> Outcome:
+    def cant_tell(self, place: SeenDocument, reason: str = "") -> Outcome:
         """Say that a document can't be judged."""
         return self._act([self._event(place, Action.cant_tell, text=reason)])
 
-    def note(self, place: Place, words: str) -> Outcome:
+    def note(self, place: SeenDocument, words: str) -> Outcome:
         """Attach words to a document."""
         return self._act([self._event(place, Action.note, text=words)])
 
-    def adjudicate(self, place: Place, grade: int, reason: str = "") -> Outcome:
+    def adjudicate(self, place: SeenDocument, grade: int, reason: str = "") -> Outcome:
         """Decide between the annotators."""
         return self._act([self._event(place, Action.adjudicate, grade=grade, text=reason)])
 
@@ -221,7 +225,9 @@ class Session:
                 return tuple(found)
         return ()
 
-    def _event(self, place: Place, action: Action, *, grade: int | None = None, text: str = "") -> Event:
+    def _event(
+        self, place: SeenDocument, action: Action, *, grade: int | None = None, text: str = ""
+    ) -> Event:
         return self.author.event(
             self.task,
             place.topic_id,
@@ -247,5 +253,5 @@ class Session:
         )
 
     def _again(self, event: Event) -> Event:
-        place = Place(event.topic_id, event.document_id, event.run, event.rank, event.saw_others)
+        place = SeenDocument(event.topic_id, event.document_id, event.run, event.rank, event.saw_others)
         return self._event(place, event.action, grade=event.grade, text=event.text)

@@ -2,7 +2,7 @@
 
 The file stays what a judgment is saved in. Everything in it that the index does not have yet is sent, and everything in
 the index that it does not have yet is fetched, by `synchronize`. How far that has come is in the file too, and is
-remembered after the fact: whoever is interrupted does some of it again, and since an event is known by its id, that
+remembered after the fact: an interrupted exchange repeats some of it, and since an event is known by its id, that
 changes nothing. A server that is gone is no harm: what it did not get waits in the file.
 """
 
@@ -19,15 +19,16 @@ from searchapp.errors import DataError, EngineError, SearchappError
 from searchapp.judging.events import Event
 from searchapp.judging.log import JudgmentLog
 
-EVENTS_AT_ONCE = 500
+EVENTS_AT_ONCE = 1000
+"""How many events one request sends or fetches."""
 LOOK_SECONDS = 0.5
-"""How often a courier looks whether there is something to send."""
+"""How often a synchronizer looks whether there is something to send."""
 FETCH_SECONDS = 5.0
 """How often it looks for what others have sent, and how long it leaves a server alone that did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class IndexState:
     """An index as it is now.
 
     `identity` is another one when it was deleted and made again, or set back to an older state. Every event up to
@@ -39,7 +40,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class EventPage:
     """Some of an index's events.
 
     `up_to` is the place of the last one, None when there was none. `problems` are sentences on what is no event.
@@ -57,7 +58,7 @@ class EventIndex(Protocol):
     def address(self) -> str:
         """Where it is, and its name there."""
 
-    def state(self) -> State:
+    def state(self) -> IndexState:
         """The index as it is now; it is made if it is not there."""
 
     def send(self, events: Sequence[Event]) -> tuple[str, ...]:
@@ -66,7 +67,7 @@ class EventIndex(Protocol):
         Returns the ids that it has for other events. When it returns, all others are there to stay.
         """
 
-    def fetch(self, after: int, up_to: int) -> Page:
+    def fetch(self, after: int, up_to: int) -> EventPage:
         """The first events behind a place and up to another."""
 
     def close(self) -> None:
@@ -85,12 +86,12 @@ def synchronize(log: JudgmentLog, index: EventIndex, task: str | None = None) ->
     """Send what the index does not have, of one task if it is named, and fetch what the log does not have, of all.
 
     Raises:
-        EngineError: the cluster is gone or refuses; nothing is lost, and the next time goes on from here.
+        EngineError: the cluster is gone or refuses; nothing is lost, and the next exchange resumes here.
         NotSaved: the log can't be written.
         DataError: log and index have different events of the same id, or the index holds something that is no event.
             All others have been exchanged.
     """
-    problems: dict[str, None] = {}  # sending and fetching may come upon the same one
+    problems: dict[str, None] = {}  # sending and fetching may find the same one
     exchanged = Exchanged(_send(log, index, problems, task), _fetch(log, index, problems))
     _tell(problems)
     return exchanged
@@ -151,12 +152,12 @@ def _contradiction(log: JudgmentLog, index: EventIndex, event_id: str) -> str:
 
 
 def waiting_words(unsent: int) -> str:
-    """What an annotator is told of judgments that are saved here, and that the cluster does not have yet."""
+    """What an annotator reads of judgments that are saved here, and that the cluster does not have yet."""
     return f"{'1 waits' if unsent == 1 else f'{unsent:,} wait'} for the cluster"
 
 
-class Courier:
-    """Synchronizes in the background, so that nobody who judges waits for a network.
+class Synchronizer:
+    """Synchronizes in the background, so that judging never waits for a network.
 
     Args:
         path: the log's file, of which it opens a connection of its own

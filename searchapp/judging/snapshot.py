@@ -24,14 +24,14 @@ from typing import Any
 from searchapp.errors import SearchappError
 from searchapp.files import whole_file
 from searchapp.inputs import parse_json
-from searchapp.judging.compact import COLUMNS, Compact, Topic, Work
+from searchapp.judging.compact import COLUMNS, Compact, TopicEvents, Work
 from searchapp.judging.log import JudgmentLog
 
 FORMAT = 1
 FEW = 2_000
-"""So many events are read from the log rather than remembered anew."""
+"""This many events are read from the log rather than computed again."""
 SHARE = 10
-"""Or one in so many of those that are remembered."""
+"""Or this share of those that are remembered: one in this many."""
 
 
 def compact(log: JudgmentLog, task: str) -> Compact:
@@ -135,7 +135,7 @@ def _restored(found: Compact, last: int, body: memoryview) -> Compact:
             own[column] = values
             at += size
     found.topics = {
-        name: Topic(own, documents)
+        name: TopicEvents(own, documents)
         for (name, _count, _size), own, documents in zip(meta["topics"], columns, listed, strict=True)
     }
     return found

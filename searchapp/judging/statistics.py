@@ -14,7 +14,7 @@ from searchapp.judging.pace import seconds_each
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class AnnotatorProgress:
     """One annotator's work on a task, as it stands now.
 
     `seconds` is the median time from one judgment to the next, breaks left out; None without two in a row. `grades`
@@ -33,7 +33,7 @@ class Progress:
     grades: Mapping[int, int]
 
 
-def progress(folded: Compact, view: View) -> list[Progress]:
+def progress(folded: Compact, view: View) -> list[AnnotatorProgress]:
     """The work of each annotator, in the order in which they began; `view` is that of the same events."""
     by_annotator = sorted(folded.works.items(), key=lambda one: one[1].began)
     topics: defaultdict[str, set[str]] = defaultdict(set)
@@ -47,7 +47,7 @@ def progress(folded: Compact, view: View) -> list[Progress]:
                 if said.grade is not None:
                     grades[annotator][said.grade] += 1
     return [
-        Progress(
+        AnnotatorProgress(
             annotator,
             Kind(work.kind),
             topics=len(topics[annotator]),
@@ -76,7 +76,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class InSight:
-    """How many of some grades were given in sight of what others say, and of how many that is not known."""
+    """How many of some grades were given in view of others' judgments, and of how many that is not known."""
 
     grades: int
     in_sight: int
@@ -94,7 +94,7 @@ class Agreement:
 
     `alpha` is Krippendorff's, ordinal, over all documents with at least two grades; `topics` has it for each topic with
     the number of such documents. `disputed` are documents by how far their grades lie apart, the farthest first.
-    `in_sight` says how many of the grades on documents with several were given in sight of others, and `in_sight_by`
+    `in_sight` says how many of the grades on documents with several were given in view of others', and `in_sight_by`
     how many of each annotator's.
     """
 

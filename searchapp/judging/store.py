@@ -17,7 +17,7 @@ Values = Sequence[object] | Mapping[str, object]
 
 
 class NotSaved(SearchappError):
-    """Events could not be written; they are still with whoever wanted to write them."""
+    """Events could not be written; the caller still has them."""
 
 
 class Store:
@@ -84,9 +84,7 @@ class Store:
     def _tell(self, error: sqlite3.DatabaseError) -> NoReturn:
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith("SQLITE_FULL"):
-            raise NotSaved(
-                f"{self.path}: the disk is full: free some space; nothing is lost meanwhile"
-            ) from error
+            raise NotSaved(f"{self.path}: the disk is full: free some space; nothing is lost") from error
         if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
             raise NotSaved(f"{self.path} can't be written: check its permissions") from error
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -94,5 +92,5 @@ class Store:
         if name.startswith("SQLITE_IOERR"):
             raise NotSaved(f"{self.path} can't be read or written: {error}") from error
         raise DataError(
-            f"{self.path} is no judgment log that can be read ({error}): restore it, or name another"
+            f"{self.path} is not a readable judgment log ({error}): restore it, or name another"
         ) from error

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from searchapp.errors import SearchappError
-from searchapp.judging.desk import Desk
 from searchapp.judging.events import Action
+from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.pace import seconds_each, tells_pace
 
 COUNTING_SECONDS = 1.0
@@ -37,13 +37,13 @@ class Summary:
 
     @property
     def judged(self) -> int:
-        """Documents with a grade, and those of which it can't be told."""
+        """Documents with a grade, and those marked "can't tell"."""
         return sum(self.grades.values()) + self.cant_tell
 
 
-def summary(desk: Desk) -> Summary:
-    """What was said on this desk since it was opened."""
-    session = desk.session
+def summary(judging: JudgingSession) -> Summary:
+    """What was judged in this session since it was opened."""
+    session = judging.session
     made = session.made_here
     opinions = {
         key: opinion
@@ -59,7 +59,7 @@ def summary(desk: Desk) -> Summary:
         for event in made
         if event.action is Action.note and session.view.holds(event.id)
     }
-    left = _left(desk)
+    left = _left(judging)
     return Summary(
         topics=len({topic for (topic, _), opinion in opinions.items() if opinion.action is not Action.skip}),
         grades=dict(sorted(grades.items())),
@@ -72,14 +72,14 @@ def summary(desk: Desk) -> Summary:
     )
 
 
-def _left(desk: Desk) -> list[int] | None:
+def _left(judging: JudgingSession) -> list[int] | None:
     """How many documents of each topic are still to be judged; None if that takes too long, or can't be read."""
     until = time.monotonic() + COUNTING_SECONDS
     left = []
     with suppress(SearchappError):
-        for topic in desk.topics:
+        for topic in judging.topics:
             if time.monotonic() > until:
                 return None
-            left.append(desk.length(topic) - desk.judged(topic))
+            left.append(judging.length(topic) - judging.judged(topic))
         return left
     return None

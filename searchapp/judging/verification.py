@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.errors import DataError, SearchappError, UsageError
-from searchapp.files import beside, sync_folder
+from searchapp.files import beside, reason, sync_folder
 from searchapp.judging.chain import Stored
 from searchapp.judging.log import JudgmentLog
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LogVerification:
     """What a log turned out to be.
 
     `events` counts those that are as they were written, `unsealed` those of them that an earlier searchapp wrote, and
@@ -35,7 +35,7 @@ class Verdict:
         return not self.problems
 
 
-def verify(log: JudgmentLog) -> Verdict:
+def verify(log: JudgmentLog) -> LogVerification:
     """Look through a whole log: SQLite's own structure, every event and its checksum, and the end of the log.
 
     Raises:
@@ -68,7 +68,7 @@ def verify(log: JudgmentLog) -> Verdict:
                 )
     except DataError as error:
         problems.append(str(error))
-    return Verdict(counted, unsealed, tuple(damaged), tuple(missing), tuple(problems))
+    return LogVerification(counted, unsealed, tuple(damaged), tuple(missing), tuple(problems))
 
 
 def _wrong(log: JudgmentLog, stored: Stored) -> str | None:
@@ -82,10 +82,10 @@ def _wrong(log: JudgmentLog, stored: Stored) -> str | None:
     return None
 
 
-def back_up(log: JudgmentLog, file: Path) -> Verdict:
+def back_up(log: JudgmentLog, file: Path) -> LogVerification:
     """Copy a log as it is at one moment to a new file, which needs none beside it; returns what the copy is.
 
-    Others may write meanwhile. A copy of a damaged log is kept as well: it may be all that there will be.
+    Others may write at the same time. A copy of a damaged log is kept as well: it may be all that there will be.
 
     Raises:
         UsageError: the file exists, or its folder does not.
@@ -107,15 +107,15 @@ def back_up(log: JudgmentLog, file: Path) -> Verdict:
     except FileExistsError:
         raise UsageError(f"{file} exists already: choose another name") from None
     except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise SearchappError(f"{file} can't be written: {reason.lower()}") from error
+        why = reason(error) if isinstance(error, OSError) else str(error).lower()
+        raise SearchappError(f"{file} can't be written: {why}") from error
     finally:
         temporary.unlink(missing_ok=True)
     return verdict
 
 
 def _put(temporary: Path, file: Path) -> None:
-    """Give a complete file its name, which nobody else may have taken meanwhile."""
+    """Give a complete file its name, unless somebody else has taken it since."""
     try:
         file.hardlink_to(temporary)
     except FileExistsError:

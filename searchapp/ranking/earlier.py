@@ -13,7 +13,7 @@ from typing import Any
 
 from searchapp.errors import DataError
 from searchapp.names import refused
-from searchapp.ranking.tables import Place
+from searchapp.ranking.tables import RecipeName
 
 KEYS = frozenset({"neighbours", "labelled", "baseline"})
 """What only a recipe of the earlier form has."""
@@ -23,7 +23,7 @@ _LABELLED = ("template", "k", "power", "rank_constant")
 _BASELINES = ("tfidf",)
 
 
-def brought_up(place: Place, described: Mapping[str, Any]) -> dict[str, Any]:
+def brought_up(place: RecipeName, described: Mapping[str, Any]) -> dict[str, Any]:
     """A recipe with `signals` and, for several, `fusion`; one that has signals is as it was.
 
     Raises:
@@ -59,7 +59,7 @@ def brought_up(place: Place, described: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _complete(
-    place: Place, kind: str, described: Mapping[str, Any], keys: tuple[str, ...], *optional: str
+    place: RecipeName, kind: str, described: Mapping[str, Any], keys: tuple[str, ...], *optional: str
 ) -> dict[str, Any]:
     table = described[kind]
     if table.keys() - {*optional} != {*keys}:

@@ -10,7 +10,7 @@ So a query of nothing but common words still has words marked, and since no weig
 than about N^(3/5) documents always is. A word of the query is as common as in the field where it is commonest,
 whatever terms the fields' analyzers make of it: it is not marked in one place and left out in another.
 
-In short sentences "for" is as rare as "people": no count of documents tells them apart. So the words of Lucene's list
+In short sentences "for" is as rare as "people": no count of documents distinguishes them. So the words of Lucene's list
 of English function words are not marked, unless a query has no others.
 
     S. Robertson, Understanding inverse document frequency, Journal of Documentation 60(5), 2004.

@@ -30,7 +30,7 @@ from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals import KINDS
 from searchapp.ranking.signals.base import Need, Signal
 from searchapp.ranking.signals.direct import Direct
-from searchapp.ranking.tables import WEIGHT, Place, Table, topic_query
+from searchapp.ranking.tables import WEIGHT, RecipeName, Table, topic_query
 from searchapp.ranking.templates import TopicQuery
 from searchapp.resources import RecipeBook
 
@@ -69,7 +69,7 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
     written = book.recipes.get(name)
     if written is None:
         raise UsageError(f"{book.task} has no recipe {refused(name, names(book))}")
-    place = Place(book, name)
+    place = RecipeName(book, name)
     _require_types(place, written)
     described = deepcopy(earlier.brought_up(place, written))
     tables = _tables(place, described)
@@ -109,7 +109,7 @@ def load_for_words(task: str | RecipeBook, name: str) -> Recipe:
     return recipe
 
 
-def _require_types(place: Place, written: Mapping[str, Any]) -> None:
+def _require_types(place: RecipeName, written: Mapping[str, Any]) -> None:
     for key in sorted(written.keys() - _TYPES):
         raise place.wrong(f"has the unknown key {key!r}{meant(key, _TYPES)}")
     if "template" not in written and "signals" not in written:
@@ -120,7 +120,7 @@ def _require_types(place: Place, written: Mapping[str, Any]) -> None:
             raise DataError(f"the recipe {place}: {key} must be {kind}: correct {place.book.file.name}")
 
 
-def _tables(place: Place, described: Mapping[str, Any]) -> dict[str, MutableMapping[str, Any]]:
+def _tables(place: RecipeName, described: Mapping[str, Any]) -> dict[str, MutableMapping[str, Any]]:
     """The tables of the signals by the names of the signals, in their order."""
     tables: dict[str, MutableMapping[str, Any]] = {}
     for table in described["signals"]:
@@ -140,7 +140,7 @@ def _tables(place: Place, described: Mapping[str, Any]) -> dict[str, MutableMapp
 
 
 def _set(
-    place: Place,
+    place: RecipeName,
     described: dict[str, Any],
     tables: Mapping[str, MutableMapping[str, Any]],
     key: str,
@@ -179,7 +179,9 @@ def _settable(
             yield from places
 
 
-def _signal(place: Place, name: str, described: Mapping[str, Any], parameters: Mapping[str, Any]) -> Signal:
+def _signal(
+    place: RecipeName, name: str, described: Mapping[str, Any], parameters: Mapping[str, Any]
+) -> Signal:
     table = Table(place, name, described, parameters)
     signal = KINDS[described[_SIGNAL]].read(table)
     table.finish(_SIGNAL, _NAME)
@@ -187,7 +189,10 @@ def _signal(place: Place, name: str, described: Mapping[str, Any], parameters: M
 
 
 def _query(
-    place: Place, described: Mapping[str, Any], signals: tuple[Signal, ...], parameters: Mapping[str, Any]
+    place: RecipeName,
+    described: Mapping[str, Any],
+    signals: tuple[Signal, ...],
+    parameters: Mapping[str, Any],
 ) -> TopicQuery:
     if "template" in described:
         return topic_query(place.book, described["template"], parameters)
@@ -197,7 +202,7 @@ def _query(
     return direct
 
 
-def _fusion(place: Place, described: Mapping[str, Any], parameters: Mapping[str, Any]) -> Fusion:
+def _fusion(place: RecipeName, described: Mapping[str, Any], parameters: Mapping[str, Any]) -> Fusion:
     written = described.get("fusion", {_BY: fusion.Sum.by})
     by = written.get(_BY)
     if by not in fusion.KINDS:

@@ -23,7 +23,7 @@ _ONE = (None, 0, 1, "0", "1")
 
 
 def warnings(recipe: Recipe, mapping: Mapping[str, Any], shards: int) -> Iterator[str]:
-    """A sentence for each template of a recipe that may rank otherwise on this many shards than on one."""
+    """A sentence for each template of a recipe that may rank differently on this many shards than on one."""
     if shards == 1:
         return
     templates = {query.template.name: query.template for one in recipe.signals for query in one.queries}
@@ -31,7 +31,7 @@ def warnings(recipe: Recipe, mapping: Mapping[str, Any], shards: int) -> Iterato
         why = outside(template.body.get("query", {}), mapping)
         if why is not None:
             yield (
-                f"{name} may rank otherwise on these {shards} shards than on one, for {why}: see docs/engines.md, "
+                f"{name} may rank differently on these {shards} shards than on one, for {why}: see docs/engines.md, "
                 "or index with --shards 1"
             )
 

@@ -17,7 +17,7 @@ WEIGHT = "weight"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecipeName:
     """Where a recipe stands: its name in the recipe book of a task."""
 
     book: RecipeBook
@@ -39,7 +39,7 @@ class Table:
     """
 
     def __init__(
-        self, place: Place, name: str, values: Mapping[str, Any], parameters: Mapping[str, Any]
+        self, place: RecipeName, name: str, values: Mapping[str, Any], parameters: Mapping[str, Any]
     ) -> None:
         self.place = place
         self.name = name

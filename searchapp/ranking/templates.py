@@ -65,7 +65,7 @@ class Template:
             match = _PLACEHOLDER.fullmatch(node)
             if match is None:
                 raise DataError(
-                    f"{self.name}: {path}: {node!r} is no placeholder: "
+                    f"{self.name}: {path}: {node!r} is not a placeholder: "
                     "a whole value must be {{name}}, without other text"
                 )
             return [match[1]]

@@ -110,7 +110,7 @@ def require_writable(path: Path, *, overwrite: bool) -> None:
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
     if path.exists() and not (path / MANIFEST).is_file():
-        raise UsageError(f"{path} is no run directory, so it is not replaced: choose another name")
+        raise UsageError(f"{path} is not a run directory, so it is not replaced: choose another name")
     files.require_writable(path.resolve().parent)
 
 
@@ -128,7 +128,7 @@ def read(path: Path) -> StoredRun:
 def read_manifest(path: Path) -> Manifest:
     """The manifest of a run directory."""
     if not (path / MANIFEST).is_file():
-        raise UsageError(f"{path} is no run directory (it has no {MANIFEST}): `searchapp rank` makes one")
+        raise UsageError(f"{path} is not a run directory (it has no {MANIFEST}): `searchapp rank` makes one")
     described = resources.read_json(path / MANIFEST, file_names=True)
     if described.get("format") != FORMAT:
         raise DataError(
@@ -141,7 +141,7 @@ def read_manifest(path: Path) -> Manifest:
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {error}") from error
     for name, kind in _FIELD_TYPES.items():
         if not isinstance(getattr(manifest, name), kind):
-            raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {name} is no {kind.__name__}")
+            raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {name} is not {kind.__name__}")
     if manifest.task_file and manifest.task_file.keys() != {"path", "digest"}:
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: task_file lacks path or digest")
     return manifest
@@ -172,7 +172,7 @@ def verify(path: Path) -> Verification:
         used[Path(manifest.task_file["path"])] = manifest.task_file["digest"]
     for file, digest in used.items():
         if not file.is_file():
-            notes.append(f"{file}: not there any more, so not compared")
+            notes.append(f"{file}: gone, so not compared")
         elif digest_file(file) != digest:
             problems.append(f"{file}: changed since the run was made from it")
     return Verification(tuple(problems), tuple(notes))

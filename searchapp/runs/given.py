@@ -29,7 +29,7 @@ class GivenRun:
 
     @property
     def note(self) -> str | None:
-        """A sentence on equal scores that were ordered anew; None when there are none."""
+        """A sentence on equal scores that were reordered; None when there are none."""
         if not self.tied:
             return None
         topics = "1 topic" if self.tied == 1 else f"{self.tied:,} topics"

@@ -1,6 +1,6 @@
-"""Which topics and documents a task knows, as far as its files and its index are at hand.
+"""Which topics and documents a task knows, as far as its files and its index are available.
 
-Whoever brings ids from elsewhere, in judgments or in a run, learns here which of them the task does not have.
+Where ids come from elsewhere, in judgments or in a run, this finds which of them the task does not have.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def look_up_topics(
             len(wanted),
             why_not=f"{collection.folder} has no topics of {task.name} that can be read",
         )
-    place = f"{task.name} {', '.join(read)}" + (f" (not at hand: {', '.join(missing)})" if missing else "")
+    place = f"{task.name} {', '.join(read)}" + (f" (missing: {', '.join(missing)})" if missing else "")
     return LookUp("topics", len(wanted), tuple(asked), place)
 
 

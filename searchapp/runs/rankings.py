@@ -12,6 +12,7 @@ from io import BytesIO
 from pathlib import Path
 
 from searchapp.errors import DataError
+from searchapp.files import unreadable
 from searchapp.formats import trec
 from searchapp.inputs import open_file
 from searchapp.model import Hits, Ranking, Run, float32
@@ -40,10 +41,8 @@ class RunRankings:
             with open_file(self.path) as file:
                 empty = file.seek(0, 2) == 0
                 return b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except FileNotFoundError as error:
-            raise DataError(f"{self.path}: there is no such file") from error
         except OSError as error:
-            raise DataError(f"{self.path} can't be read: {(error.strerror or str(error)).lower()}") from error
+            raise unreadable(self.path, error) from error
 
     def ranking(self, topic_id: str) -> Ranking:
         """A topic's ranking."""

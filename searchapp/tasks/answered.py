@@ -1,4 +1,4 @@
-"""Whether the predictions of an official file of SMART are for the questions of a split, each of them once."""
+"""What the official files of SMART have in common: a prediction for each question of a split, once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Protocol
 from searchapp.formats.json_array import OfficialId
 from searchapp.formats.json_stream import type_name
 from searchapp.formats.problems import Problems, shown
+from searchapp.model import Run
+from searchapp.tasks.base import NoOfficialFile
 
 
 class Given(Protocol):
@@ -20,6 +22,26 @@ class Given(Protocol):
     def id(self) -> str: ...
     @property
     def official_id(self) -> OfficialId: ...
+
+
+def require_answers(run: Run, noun: str) -> None:
+    """Refuse a run with a topic that has no answer, which `noun` names.
+
+    Raises:
+        NoOfficialFile: it has one.
+    """
+    for ranking in run:
+        if not ranking.hits:
+            raise NoOfficialFile(
+                f"question {ranking.topic_id} has no {noun}, and the official file needs one for each: "
+                "choose another recipe"
+            )
+
+
+def check_not_empty(path: Path, given: Iterable[Given], problems: Problems) -> None:
+    """Read all predictions of a file, and find that there are none."""
+    if not list(given) and not len(problems):
+        problems.add(path, "no prediction", detail="the list is empty", skippable=False)
 
 
 def check_answered(
@@ -46,7 +68,7 @@ def check_answered(
             problems.add(path, "unknown question", where, detail)
         elif one.official_id != questions[one.id]:
             is_, should = type_name(one.official_id), type_name(questions[one.id])
-            detail = f"the id {shown(one.id)} is {is_} here and {should} in the questions, which the scorer tells apart"
+            detail = f"the id {shown(one.id)} is {is_} here and {should} in the questions; the scorer compares both"
             problems.add(path, "wrong type of id", where, detail)
     if not problems.stopped:  # what was not read is not missing
         for id_ in sorted(set(topics) - answered):

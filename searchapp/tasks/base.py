@@ -21,7 +21,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Example, Run, Topic
 from searchapp.names import refused
 from searchapp.resources import RecipeBook
-from searchapp.tasks.documents import Documents
+from searchapp.tasks.documents import DocumentSource
 
 P = TypeVar("P")
 """The predictions of a submission as the task's scorer takes them."""
@@ -116,11 +116,11 @@ class Collection(Protocol):
         """The folder."""
 
     @property
-    def documents(self) -> Documents:
+    def documents(self) -> DocumentSource:
         """All documents, in the order of their files."""
 
     @property
-    def indexes(self) -> Mapping[str, Documents]:
+    def indexes(self) -> Mapping[str, DocumentSource]:
         """The documents of each index by its name, as `TaskInfo.index_names` has them."""
 
     def index_of(self, split: str) -> str:
@@ -153,8 +153,8 @@ class Collection(Protocol):
     def check_split(self, split: str, problems: Problems) -> int:
         """Find everything that is wrong with the files of a split's topics and gold; returns the number of good topics.
 
-        Splits that lie in the same files are checked together, by the first of them. The documents are checked by who
-        reads them.
+        Splits that lie in the same files are checked together, by the first of them. The reader of the
+        documents reports what is wrong with these.
         """
 
     def is_masked(self, split: str) -> bool:
@@ -219,7 +219,7 @@ class OfficialFormat(Protocol[P, C_contra]):
 
         Raises:
             NoOfficialFile: none can be made of the run.
-            DataError: the collection's files, of which the official ones take something, are not there any more.
+            DataError: the collection's files, of which the official ones take something, are gone.
         """
 
     def validate(self, file: OfficialFile[C_contra], problems: Problems) -> None:

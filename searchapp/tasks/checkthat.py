@@ -27,7 +27,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Ranking, Topic
 from searchapp.tasks.base import Grades, NoOfficialFile, OfficialFile, Part, Submission, TaskInfo, Writer
 from searchapp.tasks.characteristic import TermCounts
-from searchapp.tasks.documents import Documents, Once
+from searchapp.tasks.documents import DocumentSource, Once
 from searchapp.tasks.shipped import relevant_alike, shipped
 
 TRAINING = "training"
@@ -66,13 +66,13 @@ class CheckThatCollection:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # Documents, topics, gold and official files are all made of the lines, which are 3 MB of all debates: these are
-        # kept, and the documents made of them anew.
+        # Documents, topics, gold and official files are all made of the lines, 3 MB for all debates: these are kept,
+        # and the documents made again from them.
         self._debates: dict[Path, Once[Sequence[Line]]] = {}
-        self.documents = Documents(
+        self.documents = DocumentSource(
             self._every_file, lambda problems: self._read(self._every_file(), problems), kept=False
         )
-        in_training = Documents(
+        in_training = DocumentSource(
             self._training, lambda problems: self._read(self._training(), problems), kept=False
         )
         self.indexes = {WITH_TEST: self.documents, INFO.index_name: in_training}
@@ -218,7 +218,7 @@ class CheckThatFormat:
         debates = part.files
         debate = next((one for one in debates if one.name == path.name), debates[0])
         if len(debates) > 1 and debate.name != path.name:
-            detail = f"name the file as its debate, such as {debate.name}, or the debate with --split"
+            detail = f"name the file after its debate, such as {debate.name}, or the debate with --split"
             problems.add(path.name, "unknown debate", detail=detail)
             return
         unread = Problems()
@@ -277,7 +277,7 @@ def _id(path: Path, line: Line) -> str:
 def _described(path: Path, lines: Sequence[Line]) -> str:
     """A debate in a few words, for people."""
     speakers = [speaker for speaker, _count in Counter(line.speaker for line in lines).most_common(3)]
-    return f"{path.stem}: {len(lines)} lines, by {', '.join(filter(None, speakers)) or 'nobody named'}"
+    return f"{path.stem}: {len(lines)} lines, by {', '.join(filter(None, speakers)) or 'unnamed speakers'}"
 
 
 def _counts(lines: Sequence[Line], registry: AnalysisRegistry) -> dict[str, TermCounts]:

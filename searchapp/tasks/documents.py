@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """What a reader makes of a file, with the problems that it found, which everybody is told who asks for it."""
+    """What a reader makes of a file, with the problems that it found, which every caller gets."""
 
     def __init__(self, read: Callable[[Problems], T]) -> None:
         self._read = read
@@ -29,11 +29,11 @@ class Once(Generic[T]):
         return value
 
 
-class Documents:
+class DocumentSource:
     """Documents in the order of their files.
 
     Those of a shared task are `kept`: the largest of them has 16,000 short ones, and indexing it asks for them once for
-    each split besides. A user's own may be a million of any length: they are read anew by whoever asks, one at a time,
+    each split besides. A user's own may be a million of any length: they are read again for each caller, one at a time,
     and only their ids are kept, once somebody has asked for these.
     """
 
@@ -70,12 +70,12 @@ class Documents:
             for document in self._read(found):
                 documents.append(document)
                 yield document
-        finally:  # whoever stops early has read a part of them, and is told that part's problems
+        finally:  # a caller that stops early has read a part of them, and gets that part's problems
             problems.add_all(found)
         self._kept = documents, found
 
     def ids(self) -> frozenset[str]:
-        """The ids of all of them; what is wrong with them is reported to who reads them."""
+        """The ids of all of them; the reader of the documents reports what is wrong with them."""
         if self._ids is None:
             self._ids = frozenset(document.id for document in self.read(Problems(lenient=True)))
         return self._ids

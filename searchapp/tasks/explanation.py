@@ -6,8 +6,8 @@ topic are the facts that explain the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Set
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Set
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,16 +19,15 @@ from searchapp.formats.problems import Problems, shown
 from searchapp.model import Option
 from searchapp.tasks import base
 from searchapp.tasks.base import OfficialFile, Part, Submission, Writer
-from searchapp.tasks.documents import Documents
+from searchapp.tasks.documents import DocumentSource
+from searchapp.tasks.split_files import TEST, TRAIN
 
 if TYPE_CHECKING:
     from searchapp.analysis import Analyzer
 
 MAPPING = "facts"
 EXAMPLES_MAPPING = "science_questions"
-EXAMPLES, TEST = "train", "test"
-SPLITS = (EXAMPLES, "dev", TEST)
-"""The questions of the first split are the solved examples of the others."""
+SPLITS = (TRAIN, "dev", TEST)
 
 EVERY_FACT = 10_000
 """The depth at which every fact is ranked; Elasticsearch returns no more without further settings."""
@@ -36,26 +35,27 @@ EVERY_FACT = 10_000
 OFFICIAL_FILE = "predict.txt"
 
 
-def facts_in(folder: Path) -> Documents:
+def facts_in(folder: Path) -> DocumentSource:
     """The facts of the tables in a folder."""
     tables = folder / "tables"
-    return Documents(
+    return DocumentSource(
         lambda: worldtree.table_files(tables), lambda problems: worldtree.read_facts(tables, problems)
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RankingFile:
+class RankingFile(ABC):
     """The official file: a row for each fact of a question's ranking.
 
-    `asked` gives the ids of a split's questions, and whether each must be answered. `folds_questions` says whether the
-    official scorer folds the letter case of question ids, `needs_every_fact` whether a ranking that lacks facts is a
-    mistake.
+    `folds_questions` says whether the official scorer folds the letter case of question ids, `needs_every_fact`
+    whether a ranking that lacks facts is a mistake.
     """
 
-    asked: Callable[[Part[base.Collection], Problems], Mapping[str, bool]]
     folds_questions: bool
     needs_every_fact: bool
+
+    @abstractmethod
+    def asked(self, part: Part[base.Collection], problems: Problems) -> Mapping[str, bool]:
+        """The ids of a split's questions, and whether each must be answered."""
 
     def files(self, submission: Submission[base.Collection]) -> Mapping[str, Writer]:
         """What writes it, for any run: a ranking may be short."""
@@ -65,7 +65,7 @@ class RankingFile:
         """Find everything that is wrong with one."""
         path, part = file.path, file.part
         if part is None:
-            raise UsageError(f"say which split {path} answers with --split: {' or '.join(SPLITS)}")
+            raise UsageError(f"name the split that {path} is for with --split: {' or '.join(SPLITS)}")
         own = Problems(lenient=True)
         asked = self.asked(part, own)
         facts = {document.id.lower() for document in part.collection.documents.read(own)}

@@ -6,7 +6,7 @@ like the others, and the official scorer does not look at them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from searchapp.evaluation.base import GoldFiles, ScorerOptions
@@ -16,21 +16,20 @@ from searchapp.formats import worldtree
 from searchapp.formats.problems import Problems
 from searchapp.formats.worldtree import Question
 from searchapp.model import Example, Topic
-from searchapp.tasks.base import Collection, Grades, OfficialFile, Part, Submission, TaskInfo, Writer
+from searchapp.tasks.base import Collection, Grades, Part, TaskInfo, Writer
 from searchapp.tasks.explanation import (
     EVERY_FACT,
-    EXAMPLES,
     EXAMPLES_MAPPING,
     MAPPING,
     OFFICIAL_FILE,
     SPLITS,
-    TEST,
     RankingFile,
     content_words,
     facts_in,
     options_of,
 )
-from searchapp.tasks.shipped import relevant_alike, shipped
+from searchapp.tasks.shipped import shipped
+from searchapp.tasks.split_files import TEST, TRAIN, SplitFiles
 
 JUDGED_ROLE = "CENTRAL"
 """The role that a fact has in gold that is made of judgments, which know no roles; no figure depends on it."""
@@ -38,7 +37,7 @@ JUDGED_ROLE = "CENTRAL"
 NOTHING = '" "'
 
 _FILES = {
-    "train": ("ARC-Elementary+EXPL-Train.tsv", "questions.train.tsv"),
+    TRAIN: ("ARC-Elementary+EXPL-Train.tsv", "questions.train.tsv"),
     "dev": ("ARC-Elementary+EXPL-Dev.tsv", "questions.dev.tsv"),
     TEST: ("ARC-Elementary+EXPL-Test-Masked.tsv", "questions.test.tsv"),
 }
@@ -59,39 +58,24 @@ INFO = TaskInfo(
 )
 
 
-class Explanation2019Collection:
+class Explanation2019Collection(SplitFiles):
     """The tables, and a table of questions a split."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.documents = facts_in(folder)
-        self.indexes = {INFO.index_name: self.documents}
-
-    def index_of(self, split: str) -> str:
-        INFO.require_split(split)
-        return INFO.index_name
-
-    def split_files(self, split: str) -> list[Path]:
-        return [self._file(split)]
-
-    def gold_files(self, split: str) -> list[Path]:
-        return [self._file(split)]
-
-    def example_files(self, split: str) -> list[Path]:
-        INFO.require_split(split)
-        return [self._file(EXAMPLES)]
+        super().__init__(
+            INFO, folder, facts_in(folder), lambda split: first_there(folder / "questions", _FILES[split])
+        )
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
-        questions = worldtree.read_questions(self._file(split), problems, masked=split == TEST)
+        questions = worldtree.read_questions(self.file(split), problems, masked=split == TEST)
         return list(map(_topic, questions))
 
     def check_split(self, split: str, problems: Problems) -> int:
-        # Without any fact to compare with, every one would be unknown: one problem is enough.
         questions = worldtree.read_questions(
-            self._file(split),
+            self.file(split),
             problems,
-            self.documents.ids() or None,
-            solved=split == EXAMPLES,
+            self.known_ids(),
+            solved=split == TRAIN,
             masked=split == TEST,
         )
         return sum(1 for _ in questions)
@@ -103,30 +87,23 @@ class Explanation2019Collection:
                 # On train, facts that count the same whatever their role rank better than any weights by role.
                 yield Example(_topic(question), dict.fromkeys(question.gold, 1.0))
 
-    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
-        return relevant_alike(topic, grades)
-
-    def is_masked(self, split: str) -> bool:
-        if split != TEST:
-            return False
-        explained = worldtree.explained(self._file(split), Problems(lenient=True), masked=True)
-        return bool(explained) and not any(explained.values())
-
-    def _file(self, split: str) -> Path:
-        return first_there(self.folder / "questions", _FILES[INFO.require_split(split)])
+    def solved(self, path: Path) -> Iterable[bool]:
+        return worldtree.explained(path, Problems(lenient=True), masked=True).values()
 
 
-class Explanation2019Format:
+class Explanation2019Format(RankingFile):
     """A ranking of every fact for each question that has an explanation."""
 
     scorer = Explanation2019Scorer(content_words)
     breakdowns = scorer
+    folds_questions = True
+    needs_every_fact = True
 
-    def files(self, submission: Submission[Collection]) -> Mapping[str, Writer]:
-        return _RANKINGS.files(submission)
-
-    def validate(self, file: OfficialFile[Collection], problems: Problems) -> None:
-        _RANKINGS.validate(file, problems)
+    def asked(self, part: Part[Collection], problems: Problems) -> Mapping[str, bool]:
+        (path,) = part.files
+        explained = worldtree.explained(path, problems, masked=part.split == TEST)
+        masked = part.split == TEST and not any(explained.values())
+        return {question: masked or has_explanation for question, has_explanation in explained.items()}
 
     def gold(self, grades: Grades, part: Part[Collection]) -> Mapping[str, Writer]:
         rows = [
@@ -144,16 +121,6 @@ class Explanation2019Format:
         # The scorer knows questions without the letter case that their ids have.
         topics = {topic.id.lower(): topic.id for topic in part.topics(Problems(lenient=True))}
         return {topics.get(question, question): grades for question, grades in folded.items()}
-
-
-def _asked(part: Part[Collection], problems: Problems) -> Mapping[str, bool]:
-    (path,) = part.files
-    explained = worldtree.explained(path, problems, masked=part.split == TEST)
-    masked = part.split == TEST and not any(explained.values())
-    return {question: masked or has_explanation for question, has_explanation in explained.items()}
-
-
-_RANKINGS = RankingFile(_asked, folds_questions=True, needs_every_fact=True)
 
 
 def _topic(question: Question) -> Topic:

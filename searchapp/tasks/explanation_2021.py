@@ -7,7 +7,7 @@ these lie beside the ratings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,21 +17,20 @@ from searchapp.formats import worldtree, worldtree_ratings
 from searchapp.formats.problems import Problems
 from searchapp.formats.worldtree_ratings import HIGHEST, RatedQuestion
 from searchapp.model import Example, Topic
-from searchapp.tasks.base import Collection, Grades, OfficialFile, Part, Submission, TaskInfo, Writer
+from searchapp.tasks.base import Collection, Grades, Part, TaskInfo, Writer
 from searchapp.tasks.explanation import (
     EVERY_FACT,
-    EXAMPLES,
     EXAMPLES_MAPPING,
     MAPPING,
     OFFICIAL_FILE,
     SPLITS,
-    TEST,
     RankingFile,
     content_words,
     facts_in,
     options_of,
 )
 from searchapp.tasks.shipped import json_writer, shipped
+from searchapp.tasks.split_files import TEST, TRAIN, SplitFiles
 
 NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -52,42 +51,27 @@ INFO = TaskInfo(
 )
 
 
-class Explanation2021Collection:
+class Explanation2021Collection(SplitFiles):
     """The tables, a file of rated questions a split, and tables of the questions' options."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.documents = facts_in(folder)
-        self.indexes = {INFO.index_name: self.documents}
-
-    def index_of(self, split: str) -> str:
-        INFO.require_split(split)
-        return INFO.index_name
-
-    def split_files(self, split: str) -> list[Path]:
-        return [self._file(split)]
-
-    def gold_files(self, split: str) -> list[Path]:
-        return [self._file(split)]
-
-    def example_files(self, split: str) -> list[Path]:
-        INFO.require_split(split)
-        return [self._file(EXAMPLES)]
+        super().__init__(
+            INFO, folder, facts_in(folder), lambda split: folder / f"wt-expert-ratings.{split}.json"
+        )
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
-        questions = worldtree_ratings.read_ratings(self._file(split), problems)
+        questions = worldtree_ratings.read_ratings(self.file(split), problems)
         options = worldtree.read_options(self._options_file(split), problems)
         return [_topic(question, *options.get(question.id, ({}, ""))) for question in questions]
 
     def check_split(self, split: str, problems: Problems) -> int:
         worldtree.read_options(self._options_file(split), problems)
         questions = worldtree_ratings.read_ratings(
-            self._file(split),
+            self.file(split),
             problems,
-            # Without any fact to compare with, every one would be unknown: one problem is enough.
-            self.documents.ids() or None,
+            self.known_ids(),
             masked=split == TEST,
-            solved=split == EXAMPLES,
+            solved=split == TRAIN,
         )
         return sum(1 for _ in questions)
 
@@ -101,32 +85,26 @@ class Explanation2021Collection:
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         return Example(topic, {fact: grade / HIGHEST for fact, grade in grades.items() if grade > 0})
 
-    def is_masked(self, split: str) -> bool:
-        if split != TEST:
-            return False
+    def solved(self, path: Path) -> Iterable[bool]:
         known = self.documents.ids()
-        read = worldtree_ratings.read_ratings(self._file(split), Problems(lenient=True), known, masked=True)
-        questions = list(read)
-        return bool(questions) and not any(question.ratings for question in questions)
-
-    def _file(self, split: str) -> Path:
-        return self.folder / f"wt-expert-ratings.{INFO.require_split(split)}.json"
+        questions = worldtree_ratings.read_ratings(path, Problems(lenient=True), known, masked=True)
+        return (bool(question.ratings) for question in questions)
 
     def _options_file(self, split: str) -> Path:
         return self.folder / "questions" / f"questions.{split}.tsv"
 
 
-class Explanation2021Format:
+class Explanation2021Format(RankingFile):
     """A ranking of facts for each question; it may be short."""
 
     scorer = Explanation2021Scorer(content_words)
     breakdowns = scorer
+    folds_questions = False
+    needs_every_fact = False
 
-    def files(self, submission: Submission[Collection]) -> Mapping[str, Writer]:
-        return _RANKINGS.files(submission)
-
-    def validate(self, file: OfficialFile[Collection], problems: Problems) -> None:
-        _RANKINGS.validate(file, problems)
+    def asked(self, part: Part[Collection], problems: Problems) -> Mapping[str, bool]:
+        (path,) = part.files
+        return {question.id: True for question in worldtree_ratings.read_ratings(path, problems)}
 
     def gold(self, grades: Grades, part: Part[Collection]) -> Mapping[str, Writer]:
         problems = [
@@ -141,14 +119,6 @@ class Explanation2021Format:
 
     def grades(self, files: Sequence[Path], part: Part[Collection]) -> Grades:
         return self.scorer.qrels(GoldFiles(files, ScorerOptions(split=part.split)))
-
-
-def _asked(part: Part[Collection], problems: Problems) -> Mapping[str, bool]:
-    (path,) = part.files
-    return {question.id: True for question in worldtree_ratings.read_ratings(path, problems)}
-
-
-_RANKINGS = RankingFile(_asked, folds_questions=False, needs_every_fact=False)
 
 
 def _topic(question: RatedQuestion, options: Mapping[str, str] = NONE, right: str = "") -> Topic:

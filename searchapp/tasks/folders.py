@@ -36,12 +36,12 @@ def data_folder(task: Task, home: Path | None, given: Path | None = None) -> Pat
     """The folder that `find` finds.
 
     Raises:
-        DataError: the remembered folder is not there any more, or nobody can read what is remembered.
+        DataError: the remembered folder is gone, or nobody can read what is remembered.
     """
     folder = find(task, home, given)
     if folder.is_remembered and not folder.path.is_dir():
         raise DataError(
-            f"the folder {folder.path}, from which {task.name} was last indexed, is not there any more: name the one "
+            f"the folder {folder.path}, from which {task.name} was last indexed, is gone: name the one "
             f"that has its files with --data; `searchapp index {task.reference} --data DIR` remembers it"
         )
     return folder.path

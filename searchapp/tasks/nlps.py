@@ -6,7 +6,7 @@ topic are the statements that its proof uses. The statement itself is one of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from searchapp.errors import DataError, UsageError
@@ -16,12 +16,9 @@ from searchapp.formats import json_stream, proofwiki, two_column
 from searchapp.formats.problems import Problems, shown
 from searchapp.model import Example, Topic
 from searchapp.tasks.base import Grades, NoOfficialFile, OfficialFile, Part, Submission, TaskInfo, Writer
-from searchapp.tasks.documents import Documents
-from searchapp.tasks.shipped import json_writer, relevant_alike, shipped
-
-EXAMPLES = "train"
-"""The split whose statements are the solved examples of the others."""
-TEST = "test"
+from searchapp.tasks.documents import DocumentSource
+from searchapp.tasks.shipped import json_writer, shipped
+from searchapp.tasks.split_files import TEST, TRAIN, SplitFiles
 
 KNOWLEDGE_BASE = "knowledge_base.json"
 
@@ -31,7 +28,7 @@ INFO = TaskInfo(
     about="For a mathematical statement, rank the statements that its proof uses.",
     mapping="premises",
     examples_mapping="premises",
-    splits=(EXAMPLES, "dev", TEST),
+    splits=(TRAIN, "dev", TEST),
     topics_are_documents=True,
     default_depth=NEAREST,
     official_measure=f"MAP@{NEAREST}",
@@ -40,39 +37,24 @@ INFO = TaskInfo(
 )
 
 
-class NlpsCollection:
+class NlpsCollection(SplitFiles):
     """A knowledge base, and a file of statements a split."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
         knowledge_base = folder / KNOWLEDGE_BASE
-        self.documents = Documents(
+        documents = DocumentSource(
             lambda: [knowledge_base],
             lambda problems: proofwiki.read_knowledge_base(knowledge_base, problems),
         )
-        self.indexes = {INFO.index_name: self.documents}
-
-    def index_of(self, split: str) -> str:
-        INFO.require_split(split)
-        return INFO.index_name
-
-    def split_files(self, split: str) -> list[Path]:
-        return [self._file(split)]
-
-    def gold_files(self, split: str) -> list[Path]:
-        return [self._file(split)]
-
-    def example_files(self, split: str) -> list[Path]:
-        INFO.require_split(split)
-        return [self._file(EXAMPLES)]
+        super().__init__(INFO, folder, documents, lambda split: folder / f"{split}_set.json")
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
-        return list(proofwiki.read_topics(self._file(split), problems))
+        return list(proofwiki.read_topics(self.file(split), problems))
 
     def check_split(self, split: str, problems: Problems) -> int:
-        # Without any premise to compare with, every one would be unknown: one problem is enough.
-        known = self.documents.ids() or None
-        statements = proofwiki.read_statements(self._file(split), problems, known=known, masked=split == TEST)
+        statements = proofwiki.read_statements(
+            self.file(split), problems, known=self.known_ids(), masked=split == TEST
+        )
         return sum(1 for _ in statements)
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
@@ -81,17 +63,9 @@ class NlpsCollection:
             topic = Topic(statement.id, statement.text)
             yield Example(topic, dict.fromkeys(map(str, statement.premises or ()), 1.0))
 
-    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
-        return relevant_alike(topic, grades)
-
-    def is_masked(self, split: str) -> bool:
-        if split != TEST:
-            return False
-        statements = list(proofwiki.read_statements(self._file(split), Problems(lenient=True), masked=True))
-        return bool(statements) and all(statement.premises is None for statement in statements)
-
-    def _file(self, split: str) -> Path:
-        return self.folder / f"{INFO.require_split(split)}_set.json"
+    def solved(self, path: Path) -> Iterable[bool]:
+        statements = proofwiki.read_statements(path, Problems(lenient=True), masked=True)
+        return (statement.premises is not None for statement in statements)
 
 
 class NlpsFormat:
@@ -115,7 +89,7 @@ class NlpsFormat:
     def validate(self, file: OfficialFile[NlpsCollection], problems: Problems) -> None:
         path, part = file.path, file.part
         if part is None:
-            raise UsageError(f"say which split {path} answers with --split: {' or '.join(INFO.splits)}")
+            raise UsageError(f"name the split that {path} is for with --split: {' or '.join(INFO.splits)}")
         (split_file,) = part.files
         statements = _ids(split_file)
         premises = _ids(part.collection.folder / KNOWLEDGE_BASE)
@@ -185,8 +159,8 @@ def _number(premise: str) -> int:
         return int(premise)
     except ValueError as error:
         raise DataError(
-            f"{shown(premise)} is no premise, whose ids are whole numbers, so that no gold can name it: take the "
-            "judgment on it back, or leave out its annotator"
+            f"{shown(premise)} is not a premise, whose ids are whole numbers, so the gold can't contain it: retract "
+            "the judgment on it, or leave out its annotator"
         ) from error
 
 

@@ -25,7 +25,7 @@ from searchapp.resources import RecipeBook
 from searchapp.tasks import own_file, templates
 from searchapp.tasks.base import Grades, OfficialFile, Part, Submission, Task, TaskInfo, Writer
 from searchapp.tasks.catalogue import OWN
-from searchapp.tasks.documents import Documents
+from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.own_file import OwnFile, Topics
 
 OFFICIAL_FILE = "run.trec"
@@ -133,7 +133,7 @@ class OwnCollection:
         self._info = info
         self._described = described
         files = [folder / file for file in described.documents]
-        self.documents = Documents(lambda: files, self._read, kept=False)
+        self.documents = DocumentSource(lambda: files, self._read, kept=False)
         self.indexes = {info.index_name: self.documents}
 
     def index_of(self, split: str) -> str:
@@ -272,6 +272,8 @@ def _gold_layout(info: TaskInfo, described: OwnFile, path: Path, split: str | No
         return gold.layout
     told = graded.format_of(path)
     if told is None:
-        raise UsageError(f"{path} does not tell its format: name it .txt (TREC), .tsv, .csv or .jsonl")
+        raise UsageError(
+            f"{path} does not show its format by its name: name it .txt (TREC), .tsv, .csv or .jsonl"
+        )
     known = (topics.gold.layout for topics in described.topics.values() if topics.gold)
     return next((layout for layout in known if layout.format == told), GradeLayout(told))

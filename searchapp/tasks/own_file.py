@@ -87,11 +87,11 @@ def name_problem(name: str) -> str | None:
     """Why a task can't have this name, as a clause; None when it can."""
     if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         return (
-            f"it takes small letters and digits, - and _ between them, a letter first, and at most {LONGEST_NAME} "
-            "characters, for it becomes part of an index's name"
+            f"it takes lower-case letters and digits, - and _ between them, a letter first, and at most {LONGEST_NAME} "
+            "characters, because it becomes part of an index's name"
         )
     if re.search(r"-\d{6}", name):
-        return "a - with six digits behind it is how versions of an index are told apart"
+        return "a - followed by six digits is how versions of an index are named"
     if name in catalogue.names():
         return "a task that ships with searchapp has it"
     return None
@@ -184,7 +184,7 @@ def _documents(root: TomlTable) -> tuple[tuple[str, ...], TextLayout, tuple[str,
 
 def _topics(table: TomlTable) -> Topics:
     if not NAME.fullmatch(table.name):
-        detail = f"{table.name!r} can't name a split: use small letters and digits, - and _ between them"
+        detail = f"{table.name!r} can't name a split: use lower-case letters and digits, - and _ between them"
         table.wrong("unusable name", detail)
     file = table.text("file", required=True) or ""
     layout = _text_layout(table, file)
@@ -213,7 +213,7 @@ def _text_layout(table: TomlTable, file: str, several_formats: tuple[str, ...] =
     told = {records.format_of(Path(one)) for one in several_formats or (file,)}
     if len(told) > 1 and not table.has("format"):
         table.wrong(
-            "different formats", "files of one task must have one format: say which with format", "files"
+            "different formats", "files of one task must have one format: name it with format", "files"
         )
     format_ = _format(table, file, tuple(records.FORMATS), records.format_of(Path(file)))
     fields = table.mapping("fields")
@@ -221,7 +221,7 @@ def _text_layout(table: TomlTable, file: str, several_formats: tuple[str, ...] =
         if not FIELD.fullmatch(name) or name in ("id", "text"):
             table.wrong(
                 "unusable name",
-                f"{name!r} can't name a field: use small letters, digits and _, and not id or text, as in "
+                f"{name!r} can't name a field: use lower-case letters, digits and _, and not id or text, as in "
                 f"fields = {{ my_name = {name!r} }}",
                 "fields",
             )
@@ -235,7 +235,7 @@ def _text_layout(table: TomlTable, file: str, several_formats: tuple[str, ...] =
 
 
 def _format(table: TomlTable, file: str, known: tuple[str, ...], told: str | None, key: str = "file") -> str:
-    """The format that is stated, else the one that the file's name tells."""
+    """The format that is stated, else the one that the file's name shows."""
     stated = None if key == "gold" else table.text("format")
     if stated is not None and stated not in known:
         table.wrong("unknown format", refused(stated, known), "format")
@@ -245,5 +245,5 @@ def _format(table: TomlTable, file: str, known: tuple[str, ...], told: str | Non
             if key == "gold"
             else f"format = {' or '.join(known)}"
         )
-        table.wrong("unknown format", f"{file} does not tell it: say {advice}", key)
+        table.wrong("unknown format", f"{file} does not show it by its name: give {advice}", key)
     return stated or told or known[0]

@@ -7,7 +7,7 @@ the relations that its answer is found by. Only the train file has gold; its spl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,9 @@ from searchapp.formats.problems import Problems
 from searchapp.formats.smart_relations import Question
 from searchapp.model import Document, Example, Topic
 from searchapp.tasks import folds
-from searchapp.tasks.answered import check_answered
+from searchapp.tasks.answered import check_answered, check_not_empty, require_answers
 from searchapp.tasks.base import (
     Grades,
-    NoOfficialFile,
     OfficialFile,
     Part,
     Submission,
@@ -31,10 +30,9 @@ from searchapp.tasks.base import (
     TaskInfo,
     Writer,
 )
-from searchapp.tasks.documents import Documents
-from searchapp.tasks.shipped import json_writer, relevant_alike, shipped
-
-TEST = "test"
+from searchapp.tasks.documents import DocumentSource
+from searchapp.tasks.shipped import json_writer, shipped
+from searchapp.tasks.split_files import TEST, SplitFiles
 
 CUT_OFF = CutOff(share=0.65, most=3)
 """How much of a ranking is the answer; see docs/smart-relations.md for the choice."""
@@ -75,41 +73,34 @@ def task(base: KnowledgeBase) -> Task:
     return shipped(info, partial(RelationsCollection, info, base), RelationsFormat(info, base, scorer))
 
 
-class RelationsCollection:
+class RelationsCollection(SplitFiles):
     """A vocabulary, a train file and a test file without gold."""
 
     def __init__(self, info: TaskInfo, base: KnowledgeBase, folder: Path) -> None:
-        self.folder = folder
-        self._info = info
-        self._base = base
-        vocabulary = self._named("relation-vocabulary")
-        self.documents = Documents(
+        def named(what: str) -> Path:
+            return folder / f"smart-2021-rl-{base.key}-{what}.json"
+
+        vocabulary = named("relation-vocabulary")
+        documents = DocumentSource(
             lambda: [vocabulary], lambda problems: base.read_vocabulary(vocabulary, problems)
         )
-        self.indexes = {info.index_name: self.documents}
-
-    def index_of(self, split: str) -> str:
-        self._info.require_split(split)
-        return self._info.index_name
-
-    def split_files(self, split: str) -> list[Path]:
-        return [self._file(split)]
-
-    def gold_files(self, split: str) -> list[Path]:
-        return [self._file(split)]
-
-    def example_files(self, split: str) -> list[Path]:
-        self._info.require_split(split)
-        return [self._file(folds.NAMES[0])]
+        super().__init__(
+            info,
+            folder,
+            documents,
+            lambda split: named("test-questions" if split == TEST else "train"),
+            examples=folds.NAMES[0],
+        )
+        self._base = base
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         questions = smart_relations.read_questions(
-            self._file(split), problems, slots=self._base.slots, gold=False
+            self.file(split), problems, slots=self._base.slots, gold=False
         )
         return [_topic(question) for question in questions if folds.in_split(split, question.id)]
 
     def check_split(self, split: str, problems: Problems) -> int:
-        return sum(1 for _ in self._questions(self._file(split), problems, masked=split == TEST))
+        return sum(1 for _ in self._questions(self.file(split), problems, masked=split == TEST))
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
         (path,) = self.example_files(split)
@@ -118,30 +109,16 @@ class RelationsCollection:
             if solved and (split == TEST or not folds.in_split(split, question.id)):
                 yield Example(_topic(question), _votes(question))
 
-    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
-        return relevant_alike(topic, grades)
-
-    def is_masked(self, split: str) -> bool:
-        if split != TEST:
-            return False
-        read = smart_relations.read_questions(
-            self._file(split), Problems(lenient=True), slots=self._base.slots, masked=True
+    def solved(self, path: Path) -> Iterable[bool]:
+        questions = smart_relations.read_questions(
+            path, Problems(lenient=True), slots=self._base.slots, masked=True
         )
-        questions = list(read)
-        return bool(questions) and all(question.slots is None for question in questions)
+        return (question.slots is not None for question in questions)
 
     def _questions(self, path: Path, problems: Problems, *, masked: bool = False) -> Iterator[Question]:
-        # Without any relation to compare with, every one would be unknown: one problem is enough.
-        known = self.documents.ids() or None
         return smart_relations.read_questions(
-            path, problems, slots=self._base.slots, known=known, masked=masked
+            path, problems, slots=self._base.slots, known=self.known_ids(), masked=masked
         )
-
-    def _file(self, split: str) -> Path:
-        return self._named("test-questions" if self._info.require_split(split) == TEST else "train")
-
-    def _named(self, what: str) -> Path:
-        return self.folder / f"smart-2021-rl-{self._base.key}-{what}.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +134,7 @@ class RelationsFormat:
         return self.scorer
 
     def files(self, submission: Submission[RelationsCollection]) -> Mapping[str, Writer]:
-        for ranking in submission.run:
-            if not ranking.hits:
-                raise NoOfficialFile(
-                    f"question {ranking.topic_id} has no relation, and the official file needs one for each: "
-                    "choose another recipe"
-                )
+        require_answers(submission.run, "relation")
         official = _official_ids(submission.part)
         answers = [
             (official.get(ranking.topic_id, ranking.topic_id), CUT_OFF.answer(ranking.hits))
@@ -173,8 +145,7 @@ class RelationsFormat:
     def validate(self, file: OfficialFile[RelationsCollection], problems: Problems) -> None:
         path, part = file.path, file.part
         if part is None:
-            if not list(smart_relations.read_predictions(path, problems)) and not len(problems):
-                problems.add(path, "no prediction", detail="the list is empty", skippable=False)
+            check_not_empty(path, smart_relations.read_predictions(path, problems), problems)
             return
         needed = Problems(lenient=True)
         topics = {topic.id for topic in part.topics(needed)}

@@ -8,7 +8,7 @@ folds of `tasks.folds`, each ranked with the questions of the other four as solv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,10 +24,9 @@ from searchapp.formats.smart_types import RESOURCE, Question
 from searchapp.inputs import read_bytes
 from searchapp.model import Document, Example, Topic
 from searchapp.tasks import folds
-from searchapp.tasks.answered import check_answered
+from searchapp.tasks.answered import check_answered, check_not_empty, require_answers
 from searchapp.tasks.base import (
     Grades,
-    NoOfficialFile,
     OfficialFile,
     Part,
     Submission,
@@ -35,10 +34,9 @@ from searchapp.tasks.base import (
     TaskInfo,
     Writer,
 )
-from searchapp.tasks.documents import Documents
+from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.shipped import json_writer, shipped
-
-TRAIN, TEST = "train", "test"
+from searchapp.tasks.split_files import TEST, TRAIN, SplitFiles
 
 OPENINGS: Mapping[str, tuple[str, ...]] = {
     "boolean:boolean": (
@@ -188,35 +186,24 @@ def task(base: KnowledgeBase, check: Check | None = None) -> Task:
     return shipped(info, partial(TypesCollection, info, base), TypesFormat(info, base, check))
 
 
-class TypesCollection:
+class TypesCollection(SplitFiles):
     """The types of a knowledge base, a train file and a test file, in some years without gold."""
 
     def __init__(self, info: TaskInfo, base: KnowledgeBase, folder: Path) -> None:
-        self.folder = folder
-        self._info = info
-        self._base = base
         self._train = TrainFile(base, folder)
+        self._base = base
         self.types = base.types(self._train)
-        self.documents = Documents(lambda: self.types.files, self._read_documents)
-        self.indexes = {info.index_name: self.documents}
-
-    def index_of(self, split: str) -> str:
-        self._info.require_split(split)
-        return self._info.index_name
-
-    def split_files(self, split: str) -> list[Path]:
-        return [self.file(split)]
+        documents = DocumentSource(lambda: self.types.files, self._read_documents)
+        super().__init__(
+            info,
+            folder,
+            documents,
+            lambda split: base.file(folder, TEST if split == TEST else TRAIN),
+            examples=folds.NAMES[0],
+        )
 
     def gold_files(self, split: str) -> list[Path]:
-        return [self.file(split), *self.types.gold_files]
-
-    def example_files(self, split: str) -> list[Path]:
-        self._info.require_split(split)
-        return [self._train.path]
-
-    def file(self, split: str) -> Path:
-        """The file of a split; the folds are in the train file."""
-        return self._base.file(self.folder, TEST if self._info.require_split(split) == TEST else TRAIN)
+        return [*super().gold_files(split), *self.types.gold_files]
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         questions = self._base.questions(self.file(split), problems, gold=False)
@@ -229,7 +216,7 @@ class TypesCollection:
         return sum(1 for _ in questions)
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        self._info.require_split(split)
+        self.info.require_split(split)
         for question in self._train.questions(problems, self.types.known()):
             solved = question.category is not None
             if solved and (split == TEST or not folds.in_split(split, question.id)):
@@ -239,14 +226,12 @@ class TypesCollection:
         category, types = _answer(grades)
         return Example(topic, self.types.votes(Question(topic.id, topic.text, category, types)))
 
-    def is_masked(self, split: str) -> bool:
-        if split != TEST:
-            return False
-        questions = list(self._base.questions(self.file(split), Problems(lenient=True), masked=True))
-        return bool(questions) and all(question.category is None for question in questions)
+    def solved(self, path: Path) -> Iterable[bool]:
+        questions = self._base.questions(path, Problems(lenient=True), masked=True)
+        return (question.category is not None for question in questions)
 
     def official_ids(self, split: str) -> Mapping[str, OfficialId]:
-        """The ids of a split's file as they stand there: the scorer tells 7 from "7"."""
+        """The ids of a split's file as they stand there: the scorer distinguishes 7 from "7"."""
         return official_ids(self.file(split), bom=self._base.bom)
 
     def _read_documents(self, problems: Problems) -> Iterator[Document]:
@@ -280,12 +265,7 @@ class TypesFormat:
         return self.base.scorer
 
     def files(self, submission: Submission[TypesCollection]) -> Mapping[str, Writer]:
-        for ranking in submission.run:
-            if not ranking.hits:
-                raise NoOfficialFile(
-                    f"question {ranking.topic_id} has no type, and the official file needs one for each: "
-                    "choose another recipe"
-                )
+        require_answers(submission.run, "type")
         official = submission.part.collection.official_ids(submission.part.split)
         rows = [
             (official.get(ranking.topic_id, ranking.topic_id), *answers.prediction(ranking.hits))
@@ -296,10 +276,7 @@ class TypesFormat:
     def validate(self, file: OfficialFile[TypesCollection], problems: Problems) -> None:
         path, part = file.path, file.part
         if part is None:
-            if not list(smart_types.read_predictions(path, problems, bom=self.base.bom)) and not len(
-                problems
-            ):
-                problems.add(path, "no prediction", detail="the list is empty", skippable=False)
+            check_not_empty(path, smart_types.read_predictions(path, problems, bom=self.base.bom), problems)
             return
         collection = part.collection
         needed = Problems(lenient=True)
@@ -329,7 +306,7 @@ class TypesFormat:
             for question, (category, types) in ((one, _answer(of_topic)) for one, of_topic in grades.items())
         ]
         own = part.collection.file(part.split)
-        # The scorer's other gold files, such as a hierarchy, are what they are, whoever judges.
+        # The scorer's other gold files, such as a hierarchy, are the same for all judges.
         others = part.collection.types.gold_files
         return {own.name: json_writer(gold), **{path.name: _copied(path) for path in others}}
 

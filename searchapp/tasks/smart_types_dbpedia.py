@@ -70,7 +70,7 @@ class DbpediaTypes:
         }
 
     def _known_hierarchy(self) -> Hierarchy:
-        """The hierarchy; what is wrong with it is reported to who reads the documents."""
+        """The hierarchy; the reader of the documents reports what is wrong with it."""
         return self._hierarchy(Problems(lenient=True))
 
 

@@ -47,7 +47,7 @@ class Seen:
     """What a file looks like: its format, its columns or keys, and some records.
 
     `header` says whether the first row of a table names the columns; without one the names are made up. `assumed` is
-    what was found out about it without being told, as a sentence.
+    what was detected rather than stated, as a sentence.
     """
 
     path: Path
@@ -64,7 +64,7 @@ class Seen:
 
     @property
     def told(self) -> str | None:
-        """The format as the task file must have it; None if the file's name tells it."""
+        """The format as the task file must have it; None if the file's name shows it."""
         return None if graded.format_of(self.path) == self.format else self.format
 
 
@@ -74,7 +74,7 @@ def look_at(path: Path, *, gold: bool = False, header: bool | None = None) -> Se
     `header` says whether tables have a header line; None leaves that to what stands in the file.
 
     Raises:
-        UsageError: neither its name nor its content tells its format.
+        UsageError: neither its name nor its content shows its format.
         InvalidFiles: there is none, it is none that can be read, or its beginning is not what the format promises.
     """
     problems = Problems()
@@ -82,7 +82,9 @@ def look_at(path: Path, *, gold: bool = False, header: bool | None = None) -> Se
         format_ = sniffing.format_in(path, with_qrels=gold)
         if format_ is None:
             suffixes = " or ".join(records.FORMATS.values())
-            raise UsageError(f"{path} does not tell its format: give it a name that ends in {suffixes}")
+            raise UsageError(
+                f"{path} does not show its format by its name: give it a name that ends in {suffixes}"
+            )
         if format_ == graded.TREC:
             return Seen(path, format_, (), ())
         names, assumed = None, None
@@ -108,9 +110,9 @@ def look_at(path: Path, *, gold: bool = False, header: bool | None = None) -> Se
 def _assumed(path: Path, found: Header, names: Sequence[str] | None) -> str:
     if names is None:
         return (
-            f"{path}: its first line names the columns, as it seems ({found.because}): else say --no-header"
+            f"{path}: its first line names the columns, as it seems ({found.because}): else use --no-header"
         )
-    without = f"it has no header line, as it seems ({found.because}): else say --header"
+    without = f"it has no header line, as it seems ({found.because}): else use --header"
     return f"{path}: {without}; its columns are called {', '.join(names)}"
 
 
@@ -164,7 +166,7 @@ def text_of(
         raise UsageError("the files of documents have different formats: give files of one format")
     if len({one.names for one in documents}) > 1:
         raise UsageError(
-            "some files of documents have a header line and others none, or other columns: say --header or "
+            "some files of documents have a header line and others none, or other columns: use --header or "
             "--no-header, or describe them yourself"
         )
     head = _HEAD.format(name=name, grades=", ".join(map(_quoted, _labels(gold))))

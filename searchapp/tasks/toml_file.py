@@ -1,4 +1,4 @@
-"""A TOML file that a person writes: every key is known or told, every value of its type, problems have lines."""
+"""A TOML file that a person writes: an unknown key is reported, every value has its type, problems have lines."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Place = tuple[str, ...]
 
 
 class TomlTable:
-    """One table of the file, by its place there; asked for its values, it tells what is wrong with them.
+    """One table of the file, by its place there; asked for its values, it reports what is wrong with them.
 
-    What is absent or wrong is None, or the default. `finish` tells the keys that nobody has asked for.
+    What is absent or wrong is None, or the default. `finish` reports the keys that nobody has asked for.
     """
 
     def __init__(self, file: TomlFile, place: Place, held: Mapping[str, Any]) -> None:

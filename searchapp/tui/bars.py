@@ -15,12 +15,12 @@ from searchapp.tui.content import Content
 from searchapp.tui.rows import shortened
 
 LONGEST_WORD = 40
-"""In cells: a longer one, the name of a grade for instance, is cut so that the keys beside it stay in sight."""
+"""In cells: a longer one, the name of a grade for instance, is cut so that the keys beside it stay visible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A key, what it does in a word or two, and the doing's name."""
+    """A key, what it does in a word or two, and the action's name."""
 
     name: str
     key: str
@@ -53,7 +53,7 @@ class KeyLine(Widget):
         self.chosen = ""
 
     def choose(self, name: str) -> None:
-        """Mark the entry that holds for the document in sight."""
+        """Mark the entry that holds for the document that is shown."""
         if name != self.chosen:
             self.chosen = name
             self.refresh()

@@ -18,7 +18,7 @@ Ask = Callable[[str], str]
 
 
 class Conversation(ABC):
-    """A conversation with somebody who judges or decides; `labels` are the names of the grades."""
+    """A conversation with an annotator or adjudicator; `labels` are the names of the grades."""
 
     def __init__(
         self, session: Session, labels: Sequence[str], title: str, ask: Ask, out: TextIO | None
@@ -66,8 +66,8 @@ class Conversation(ABC):
 
     def _say_of_team(self) -> None:
         """Say that the cluster does not take judgments, once for as long as it does not, and that it does again."""
-        courier = self._session.courier
-        trouble = courier is not None and courier.trouble
+        synchronizer = self._session.synchronizer
+        trouble = synchronizer is not None and synchronizer.trouble
         if trouble and not self._is_troubled:
             self._say(f"{waiting_words(self._session.unsent)}, and safe here until then: {trouble}")
         elif self._is_troubled and not trouble:
@@ -80,7 +80,7 @@ class Conversation(ABC):
             self._say(news.pop(0))
 
     def _agrees(self, question: str) -> bool:
-        """Whether somebody wants something, who does not at the end of the input."""
+        """Whether the answer to a question is yes; at the end of the input it is not."""
         try:
             return self._ask(f"{question} (y/n) ").strip().lower() in ("y", "yes")
         except EOFError:

@@ -86,11 +86,11 @@ class Help(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog help"):
-            for group, doings in groupby(self._keys.doings, key=lambda doing: doing.group):
+            for group, actions in groupby(self._keys.actions, key=lambda action: action.group):
                 yield Plain(Content.styled(group, "bold $accent"), classes="group")
-                for doing in doings:
-                    keys = self._keys.all_shown(doing.name)
-                    yield Plain(Content.assemble((f"{keys:<12}", "bold $primary"), doing.about))
+                for action in actions:
+                    keys = self._keys.all_shown(action.name)
+                    yield Plain(Content.assemble((f"{keys:<12}", "bold $primary"), action.about))
             yield Plain(
                 Content.styled(
                     "Other keys: [judge.keys] in the file settings.toml of the home folder.", "$faint"

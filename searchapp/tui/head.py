@@ -9,7 +9,7 @@ from searchapp.tui.content import Content, Plain
 from searchapp.tui.rows import shortened
 
 TITLE_CELLS = 60
-"""A longer title is cut: what is saved, and what is not, must be in sight behind it."""
+"""A longer title is cut: what is saved, and what is not, must be visible after it."""
 
 
 class Head(Plain):
@@ -54,8 +54,8 @@ class Head(Plain):
         self.update(words, layout=False)
 
     def _around(self) -> tuple[int, str | None, int]:
-        courier, presence = self._session.courier, self._presence
-        why = None if courier is None else courier.trouble
+        synchronizer, presence = self._session.synchronizer, self._presence
+        why = None if synchronizer is None else synchronizer.trouble
         return self._session.unsent, why, 0 if presence is None else len(presence.others)
 
     def _of_windows(self) -> Content:

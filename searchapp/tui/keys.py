@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.errors import DataError
+from searchapp.files import unreadable
 from searchapp.inputs import parse_toml, read_text
 from searchapp.names import meant
 
@@ -25,7 +26,7 @@ THEMES = ("dark", "light")
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
+class KeyAction:
     """Something that keys do: its name in the settings file, what the help says, and in a word what the last line says.
 
     What has no word is not in the last line.
@@ -40,54 +41,54 @@ class Doing:
 
 _JUDGE, _MOVE, _LOOK, _ALL = "Judge", "Move", "Look", "All else"
 
-DOINGS = (
-    Doing("undo", _JUDGE, "Take the last action back, without limit", ("u", "ctrl+z"), "undo"),
-    Doing("redo", _JUDGE, "Do again what was undone", ("U", "ctrl+y"), "redo"),
-    Doing("skip", _JUDGE, "Skip: put the document off, which is no grade", ("s",), "skip"),
-    Doing("cant_tell", _JUDGE, "Can't tell: the document can't be judged", ("x",), "can't tell"),
-    Doing("note", _JUDGE, "Write a note on the document", ("n",), "note"),
-    Doing("reason", _JUDGE, "Give a grade together with a reason", ("r",), "reason"),
-    Doing("select", _JUDGE, "Select the document, to grade several at once", ("space",), "select"),
-    Doing("select_down", _JUDGE, "Select on downwards", ("shift+down", "J")),
-    Doing("select_up", _JUDGE, "Select on upwards", ("shift+up", "K")),
-    Doing("clear", _JUDGE, "Drop the selection, the search or the filter", ("escape",)),
-    Doing("down", _MOVE, "Next line", ("down", "j")),
-    Doing("up", _MOVE, "Previous line", ("up", "k")),
-    Doing("page_down", _MOVE, "A page down", ("pagedown",)),
-    Doing("page_up", _MOVE, "A page up", ("pageup",)),
-    Doing("first", _MOVE, "First line", ("home",)),
-    Doing("last", _MOVE, "Last line", ("end",)),
-    Doing("next_unjudged", _MOVE, "Next document that is not judged", ("g",), "next unjudged"),
-    Doing("next_topic", _MOVE, "Next topic", ("right_square_bracket",)),
-    Doing("previous_topic", _MOVE, "Previous topic", ("left_square_bracket",)),
-    Doing("next_unjudged_topic", _MOVE, "Next topic that has something to judge", ("G",), "next topic"),
-    Doing("topics", _MOVE, "To the topics, and back", ("t",), "topics"),
-    Doing("open", _MOVE, "Open the topic of the line, back to its ranking", ("enter",)),
-    Doing("filter", _MOVE, "Filter the topics by words", ("f",), "filter"),
-    Doing("search", _MOVE, "Search the topic's documents for words", ("slash",), "search"),
-    Doing("next_match", _MOVE, "Next document with the words", ("full_stop", "f3")),
-    Doing("previous_match", _MOVE, "Previous document with the words", ("comma", "shift+f3")),
-    Doing("document", _MOVE, "Jump to a document by its id", ("i",), "id"),
-    Doing("next_pane", _MOVE, "Next pane: topics, ranking, topic, document", ("tab",)),
-    Doing("previous_pane", _MOVE, "Previous pane", ("shift+tab",)),
-    Doing(
+KEY_ACTIONS = (
+    KeyAction("undo", _JUDGE, "Undo the last action, any number of times", ("u", "ctrl+z"), "undo"),
+    KeyAction("redo", _JUDGE, "Redo what was undone", ("U", "ctrl+y"), "redo"),
+    KeyAction("skip", _JUDGE, "Skip: put the document off, which is no grade", ("s",), "skip"),
+    KeyAction("cant_tell", _JUDGE, "Can't tell: the document can't be judged", ("x",), "can't tell"),
+    KeyAction("note", _JUDGE, "Write a note on the document", ("n",), "note"),
+    KeyAction("reason", _JUDGE, "Give a grade together with a reason", ("r",), "reason"),
+    KeyAction("select", _JUDGE, "Select the document, to grade several at once", ("space",), "select"),
+    KeyAction("select_down", _JUDGE, "Extend the selection down", ("shift+down", "J")),
+    KeyAction("select_up", _JUDGE, "Extend the selection up", ("shift+up", "K")),
+    KeyAction("clear", _JUDGE, "Drop the selection, the search or the filter", ("escape",)),
+    KeyAction("down", _MOVE, "Next line", ("down", "j")),
+    KeyAction("up", _MOVE, "Previous line", ("up", "k")),
+    KeyAction("page_down", _MOVE, "A page down", ("pagedown",)),
+    KeyAction("page_up", _MOVE, "A page up", ("pageup",)),
+    KeyAction("first", _MOVE, "First line", ("home",)),
+    KeyAction("last", _MOVE, "Last line", ("end",)),
+    KeyAction("next_unjudged", _MOVE, "Next document that is not judged", ("g",), "next unjudged"),
+    KeyAction("next_topic", _MOVE, "Next topic", ("right_square_bracket",)),
+    KeyAction("previous_topic", _MOVE, "Previous topic", ("left_square_bracket",)),
+    KeyAction("next_unjudged_topic", _MOVE, "Next topic that has something to judge", ("G",), "next topic"),
+    KeyAction("topics", _MOVE, "To the topics, and back", ("t",), "topics"),
+    KeyAction("open", _MOVE, "Open the topic of the line, back to its ranking", ("enter",)),
+    KeyAction("filter", _MOVE, "Filter the topics by words", ("f",), "filter"),
+    KeyAction("search", _MOVE, "Search the topic's documents for words", ("slash",), "search"),
+    KeyAction("next_match", _MOVE, "Next document with the words", ("full_stop", "f3")),
+    KeyAction("previous_match", _MOVE, "Previous document with the words", ("comma", "shift+f3")),
+    KeyAction("document", _MOVE, "Jump to a document by its id", ("i",), "id"),
+    KeyAction("next_pane", _MOVE, "Next pane: topics, ranking, topic, document", ("tab",)),
+    KeyAction("previous_pane", _MOVE, "Previous pane", ("shift+tab",)),
+    KeyAction(
         "judged",
         _MOVE,
         "List what you have judged, skipped or noted, and go to one of them",
         ("l", "f6"),
         "list",
     ),
-    Doing("zoom", _LOOK, "Only the pane with the focus, and all of them again", ("z", "f4"), "zoom"),
-    Doing("reading", _LOOK, "Hide the lists, and show them again", ("b", "f5")),
-    Doing("wider", _LOOK, "Make the list wider", ("greater_than_sign", "f8")),
-    Doing("narrower", _LOOK, "Make the list narrower", ("less_than_sign", "f7")),
-    Doing("scroll_down", _LOOK, "Scroll the document down", ("ctrl+d", "right")),
-    Doing("scroll_up", _LOOK, "Scroll the document up", ("ctrl+u", "left")),
-    Doing("maths", _LOOK, "LaTeX as Unicode mathematics, or as it is written", ("m",), "maths"),
-    Doing("theme", _LOOK, "Dark or light", ("d",), "dark/light"),
-    Doing("copy", _ALL, "Copy the text that is selected with the mouse", ("ctrl+c", "super+c")),
-    Doing("help", _ALL, "All keys", ("question_mark", "f1"), "keys"),
-    Doing("quit", _ALL, "Leave; everything is saved", ("q", "ctrl+q"), "quit"),
+    KeyAction("zoom", _LOOK, "Only the pane with the focus, and all of them again", ("z", "f4"), "zoom"),
+    KeyAction("reading", _LOOK, "Hide the lists, and show them again", ("b", "f5")),
+    KeyAction("wider", _LOOK, "Make the list wider", ("greater_than_sign", "f8")),
+    KeyAction("narrower", _LOOK, "Make the list narrower", ("less_than_sign", "f7")),
+    KeyAction("scroll_down", _LOOK, "Scroll the document down", ("ctrl+d", "right")),
+    KeyAction("scroll_up", _LOOK, "Scroll the document up", ("ctrl+u", "left")),
+    KeyAction("maths", _LOOK, "LaTeX as Unicode mathematics, or as it is written", ("m",), "maths"),
+    KeyAction("theme", _LOOK, "Dark or light", ("d",), "dark/light"),
+    KeyAction("copy", _ALL, "Copy the text that is selected with the mouse", ("ctrl+c", "super+c")),
+    KeyAction("help", _ALL, "All keys", ("question_mark", "f1"), "keys"),
+    KeyAction("quit", _ALL, "Leave; everything is saved", ("q", "ctrl+q"), "quit"),
 )
 
 _NAMES = {"[": "left_square_bracket", "]": "right_square_bracket", "/": "slash", "?": "question_mark"}
@@ -123,34 +124,34 @@ _SHOWN |= {"enter": "↵", "shift+down": "⇧↓", "shift+up": "⇧↑", "shift+
 
 
 class KeyMap:
-    """Which keys do what. `names` are all doings, those that give the task's grades first."""
+    """Which keys do what. `names` are all actions, those that give the task's grades first."""
 
-    def __init__(self, doings: Sequence[Doing]) -> None:
-        self.doings = tuple(doings)
-        self._by_key = {key: doing.name for doing in doings for key in doing.keys}
-        self._keys = {doing.name: doing.keys for doing in doings}
+    def __init__(self, actions: Sequence[KeyAction]) -> None:
+        self.actions = tuple(actions)
+        self._by_key = {key: action.name for action in actions for key in action.keys}
+        self._keys = {action.name: action.keys for action in actions}
 
     def only(self, others: Mapping[str, tuple[str, str]], *same: str) -> KeyMap:
         """The keys of a screen that does less: grades, the `same`, and `others` with what they do there and a word."""
-        doings = []
-        for one in self.doings:
+        actions = []
+        for one in self.actions:
             if one.name in others:
                 about, word = others[one.name]
-                doings.append(Doing(one.name, one.group, about, one.keys, word))
+                actions.append(KeyAction(one.name, one.group, about, one.keys, word))
             elif one.name in same or one.name.startswith("grade_"):
-                doings.append(one)
-        return KeyMap(doings)
+                actions.append(one)
+        return KeyMap(actions)
 
-    def doing(self, key: str) -> str | None:
+    def action(self, key: str) -> str | None:
         """What a key does."""
         return self._by_key.get(key)
 
     def shown(self, name: str) -> str:
-        """The first key of a doing as people know it; nothing if no key does it."""
+        """The first key of an action as people know it; nothing if no key does it."""
         return next((shown_key(key) for key in self._keys[name]), "")
 
     def first(self, name: str) -> str:
-        """The first key of a doing; nothing if no key does it."""
+        """The first key of an action; nothing if no key does it."""
         return next(iter(self._keys[name]), "")
 
     def all_shown(self, name: str) -> str:
@@ -166,11 +167,11 @@ def shown_key(key: str) -> str:
     return _SHOWN.get(key, key.replace("ctrl+", "^"))
 
 
-def grade_doings(labels: Sequence[str]) -> Iterator[Doing]:
+def grade_doings(labels: Sequence[str]) -> Iterator[KeyAction]:
     """What gives each grade of a task; a grade above 9 has no key unless the settings give it one."""
     for grade, label in enumerate(labels):
         about = f"Grade {grade}" if label == str(grade) else f"Grade {grade}: {label}"
-        yield Doing(f"grade_{grade}", _JUDGE, about, (str(grade),) if grade < 10 else ())
+        yield KeyAction(f"grade_{grade}", _JUDGE, about, (str(grade),) if grade < 10 else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ def load(home: Path, labels: Sequence[str]) -> JudgeSettings:
     except FileNotFoundError:
         described = {}
     except OSError as error:
-        raise DataError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
+        raise unreadable(path, error) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{path}: not TOML: {error}") from error
     judge = _table(path, described, "judge")
@@ -215,11 +216,11 @@ def _table(path: Path, described: Mapping[str, Any], name: str) -> Mapping[str, 
 
 
 def _key_map(path: Path, own: Mapping[str, Any], labels: Sequence[str]) -> KeyMap:
-    doings = {doing.name: doing for doing in (*grade_doings(labels), *DOINGS)}
+    actions = {action.name: action for action in (*grade_doings(labels), *KEY_ACTIONS)}
     chosen: dict[str, tuple[str, ...]] = {}
     for name, keys in own.items():
-        if name not in doings:
-            named = f"{name!r}{meant(name, doings)}"
+        if name not in actions:
+            named = f"{name!r}{meant(name, actions)}"
             raise DataError(
                 f"{path}: [judge.keys] has no action {named}: `?` in the judging screen lists them all"
             )
@@ -239,19 +240,19 @@ def _key_map(path: Path, own: Mapping[str, Any], labels: Sequence[str]) -> KeyMa
             taken[key] = name
     # A key that the file gives to something no longer does what it did by default.
     kept = [
-        Doing(
+        KeyAction(
             one.name,
             one.group,
             one.about,
             chosen.get(one.name) or tuple(key for key in one.keys if key not in taken),
             one.word,
         )
-        for one in doings.values()
+        for one in actions.values()
     ]
-    without = [one.name for one in kept if not one.keys and doings[one.name].keys]
+    without = [one.name for one in kept if not one.keys and actions[one.name].keys]
     if without:
         raise DataError(
-            f"{path}: [judge.keys] gives the key of {without[0]!r} to {taken[doings[without[0]].keys[0]]!r}: "
+            f"{path}: [judge.keys] gives the key of {without[0]!r} to {taken[actions[without[0]].keys[0]]!r}: "
             f"give {without[0]!r} another one"
         )
     return KeyMap(kept)

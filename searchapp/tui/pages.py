@@ -9,7 +9,7 @@ from typing import Any
 from searchapp.app.pages import Page
 from searchapp.judging.events import Kind
 from searchapp.judging.fold import Opinion
-from searchapp.judging.scores import CUT_OFF, Scores
+from searchapp.judging.scores import CUT_OFF, TopicScores
 from searchapp.judging.words import said_of
 from searchapp.model import Topic
 from searchapp.ranking.search import Span
@@ -34,7 +34,7 @@ def readable(text: str, spans: Sequence[Span], maths: bool) -> tuple[str, list[S
 def topic_page(topic: Topic, maths: bool) -> Content:
     """A topic with its further fields, and with the options of a question, of which the right one is marked."""
     text, _spans = readable(topic.text, (), maths)
-    text = re.sub(r"\n{2,}", "\n", text)  # so that more of it is in sight
+    text = re.sub(r"\n{2,}", "\n", text)  # so that more of it is visible
     parts = [Content(text or "The data no longer has this topic's words.")]
     for name, value in fields_of(topic, maths):
         parts.append(Content.assemble((f"{_title(name)}  ", FAINT), value))
@@ -111,7 +111,7 @@ def said(opinion: Opinion, labels: Sequence[str], *, with_kind: bool = True) -> 
     return f"{what}{model}{': ' + opinion.note if opinion.note else ''}"
 
 
-def scores_line(title: str, scores: Scores | None) -> Content:
+def scores_line(title: str, scores: TopicScores | None) -> Content:
     """The scores of a topic or of all."""
     if scores is None:
         return Content.assemble((f"{title:<11}", FAINT), ("no grades yet", FAINT))

@@ -1,4 +1,4 @@
-"""The panes of a screen: which has the focus, which is alone in sight, how wide the lists are."""
+"""The panes of a screen: which has the focus, which is shown alone, how wide the lists are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 STEP_CELLS = 4
 LEAST_CELLS = 18
-"""A list is made wider and narrower by so many cells, and leaves at least so many to itself and to the rest."""
+"""A list is made wider and narrower by this many cells, and leaves at least this many to itself and to the rest."""
 
 
 class Panes:

@@ -9,24 +9,24 @@ import re
 from collections.abc import Callable
 from typing import TextIO
 
-from searchapp.app.material import Material
+from searchapp.app.run_pages import RunPages
 from searchapp.errors import UsageError
-from searchapp.judging.desk import Desk
 from searchapp.judging.events import Action
-from searchapp.judging.scores import CUT_OFF, Scores
+from searchapp.judging.judging_session import JudgingSession
+from searchapp.judging.scores import CUT_OFF, TopicScores
 from searchapp.judging.session import Outcome
 from searchapp.judging.words import graded
 from searchapp.tui.conversation import Ask, Conversation
 from searchapp.tui.pages import field_text, readable, said, topic_lines
 from searchapp.tui.saving import leave_by_prompts
-from searchapp.tui.telling import beginning, came_in, instead_of, judged_already, standing
+from searchapp.tui.status import beginning, came_in, instead_of, judged_already, standing
 
 HELP = """\
-0, 1, ...        give the document this grade; words behind it are the reason: 1 defines the term
+0, 1, ...        give the document this grade; words after it are the reason: 1 defines the term
 s                skip: put it off, which is no grade
 x [words]        can't tell
 n words          note
-u, redo          take the last action back, do it again
+u, redo          undo the last action, redo it
 bulk 3-7 0       give the documents 3 to 7 of this topic the grade 0, after a question
 (nothing)        next document that is not judged; + and - go to the next and the one before
 # 12             go to document 12 of this topic; i ID to the one with this id
@@ -39,61 +39,61 @@ score            the scores of this topic and of all
 ?                this help
 q                leave; everything is saved"""
 
-TOPICS_AT_ONCE = 20
+LISTED_TOPICS = 20
 ON = "G goes to the next topic"
 NO_DOCUMENT = "this topic has no document with a score: --depth all offers those without one too"
 
 
-class Prompts(Conversation):
+class JudgePrompts(Conversation):
     """An annotator's conversation about a run."""
 
     def __init__(
         self,
-        desk: Desk,
-        material: Material,
+        judging: JudgingSession,
+        run_pages: RunPages,
         title: str,
         start: str | None = None,
         ask: Ask = input,
         out: TextIO | None = None,
     ) -> None:
-        super().__init__(desk.session, material.task.info.grades, title, ask, out)
-        self.desk = desk
-        self.material = material
+        super().__init__(judging.session, run_pages.task.info.grades, title, ask, out)
+        self.judging = judging
+        self.run_pages = run_pages
         self._sought: list[str] = []
-        self._number = desk.topics.index(start) if start else desk.next_unjudged_topic() or 0
+        self._number = judging.topics.index(start) if start else judging.next_unjudged_topic() or 0
         self._place = 0
         self._rests_on: str | None = None
-        """The document that was just judged, and that is still the one at hand because there is no other to go to."""
+        """The document that was just judged, and that is still shown because there is no other to go to."""
 
     @property
     def topic(self) -> str:
-        return self.desk.topics[self._number]
+        return self.judging.topics[self._number]
 
     @property
     def document(self) -> str:
-        """The document at hand.
+        """The document that is shown.
 
         Raises:
             UsageError: the topic has none.
         """
-        documents = self.desk.order(self.topic).documents
+        documents = self.judging.order(self.topic).documents
         if not documents:
             raise UsageError(NO_DOCUMENT)
         return documents[self._place]
 
     def _begin(self) -> None:
-        if self.desk.is_blind:
+        if self.judging.is_blind:
             self._say("Blind: ranks, scores and other people's grades are hidden.")
         self._open(self._number)
 
     # Commands
 
     def _obey(self, line: str) -> bool:
-        self._say_news(self.desk.session.news)
-        if came := came_in(self.desk.refresh(), self.desk.session.author.annotator):
+        self._say_news(self.judging.session.news)
+        if came := came_in(self.judging.refresh(), self.judging.session.author.annotator):
             self._say(came)
         if line in ("q", "quit", "exit"):
-            return not leave_by_prompts(self.desk.session, self._say, self._ask)
+            return not leave_by_prompts(self.judging.session, self._say, self._ask)
         if match := re.fullmatch(r"(\d+)(?:\s+(.*))?", line):
             self._grade(int(match[1]), match[2] or "")
         elif match := re.fullmatch(r"bulk\s+(\d+)\s*-\s*(\d+)\s+(\d+)", line):
@@ -112,8 +112,8 @@ class Prompts(Conversation):
             "": self._next_unjudged,
             "s": self._skip,
             "x": lambda: self._cant_tell(rest),
-            "u": lambda: self._again(self.desk.undo(), "undone"),
-            "redo": lambda: self._again(self.desk.redo(), "done again"),
+            "u": lambda: self._again(self.judging.undo(), "undone"),
+            "redo": lambda: self._again(self.judging.redo(), "done again"),
             "+": lambda: self._go(self._place + 1),
             "-": lambda: self._go(self._place - 1),
             "]": lambda: self._open(self._number + 1),
@@ -139,33 +139,33 @@ class Prompts(Conversation):
             return
         document, what = self.document, graded(grade, self.labels)
         if self._may_change(document, what):
-            before = self.desk.opinion(self.topic, document)
-            outcome = self.desk.grade(self.topic, [document], grade, reason)
+            before = self.judging.opinion(self.topic, document)
+            outcome = self.judging.grade(self.topic, [document], grade, reason)
             self._moved_on(outcome, instead_of(what, before, self.labels), document)
 
     def _cant_tell(self, reason: str) -> None:
         document = self.document
         if self._may_change(document, "can't tell"):
-            before = self.desk.opinion(self.topic, document)
-            outcome = self.desk.cant_tell(self.topic, document, reason)
+            before = self.judging.opinion(self.topic, document)
+            outcome = self.judging.cant_tell(self.topic, document, reason)
             self._moved_on(outcome, instead_of("can't tell", before, self.labels), document)
 
     def _skip(self) -> None:
         document = self.document
-        before = self.desk.opinion(self.topic, document)
+        before = self.judging.opinion(self.topic, document)
         if before is not None and before.action is not Action.skip:
             said_before = standing(before, self.labels)
-            if not self._agrees(f"{self._name(document)} has {said_before}. Skip it, which takes that back?"):
+            if not self._agrees(f"{self._name(document)} has {said_before}. Skip it, which undoes that?"):
                 return
         elif before is not None and self._rests_on == document:
             self._say(f"it is skipped already: {ON}")
             return
-        outcome = self.desk.skip(self.topic, document)
+        outcome = self.judging.skip(self.topic, document)
         self._moved_on(outcome, instead_of("skipped", before, self.labels), document)
 
     def _may_change(self, document: str, what: str) -> bool:
         """Whether to say this of a document: after a question, if it was just judged and nothing came after it."""
-        before = self.desk.opinion(self.topic, document)
+        before = self.judging.opinion(self.topic, document)
         if self._rests_on != document or before is None or before.action is Action.skip:
             return True
         was = standing(before, self.labels)
@@ -175,26 +175,26 @@ class Prompts(Conversation):
         return self._agrees(f"{self._name(document)} has {was}. Change it to {what}?")
 
     def _grade_all(self, first: int, last: int, grade: int) -> None:
-        documents = self.desk.order(self.topic).documents[first - 1 : last] if first else ()
+        documents = self.judging.order(self.topic).documents[first - 1 : last] if first else ()
         if grade >= len(self.labels) or not documents:
             self._say(
-                f"documents count from 1 to {len(self.desk.order(self.topic).documents)}. {self._grades()}"
+                f"documents count from 1 to {len(self.judging.order(self.topic).documents)}. {self._grades()}"
             )
             return
         what = f"{len(documents)} documents {graded(grade, self.labels)}"
-        already = judged_already([self.desk.opinion(self.topic, one) for one in documents], self.labels)
+        already = judged_already([self.judging.opinion(self.topic, one) for one in documents], self.labels)
         if self._agrees(f"Grade {what}?{f' {already}.' if already else ''}"):
-            self._report(self.desk.grade(self.topic, documents, grade), what)
+            self._report(self.judging.grade(self.topic, documents, grade), what)
 
     def _name(self, document: str) -> str:
-        return beginning(document, self.material.known_text(document), self._maths)
+        return beginning(document, self.run_pages.known_text(document), self._maths)
 
     def _note(self, words: str) -> None:
         if not words:
-            self._say("write the note behind the n")
+            self._say("write the note after the n")
         else:
             document = self.document
-            self._report(self.desk.note(self.topic, document, words), f"a note: {self._name(document)}")
+            self._report(self.judging.note(self.topic, document, words), f"a note: {self._name(document)}")
 
     def _moved_on(self, outcome: Outcome, what: str, document: str) -> None:
         self._report(outcome, f"{what}: {self._name(document)}")
@@ -204,34 +204,37 @@ class Prompts(Conversation):
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
-            self._say("there is nothing left of that")
+            self._say("there is nothing to undo or redo")
             return
         event = outcome.events[0]
         count = len(outcome.events)
         of = f"{count} documents" if count > 1 else self._name(event.document_id)
         self._report(outcome, f"{what}: {of}")
-        if event.topic_id in self.desk.topics and event.document_id in self.desk.order(event.topic_id).places:
-            self._number = self.desk.topics.index(event.topic_id)
-            self._go(self.desk.order(event.topic_id).places[event.document_id])
+        if (
+            event.topic_id in self.judging.topics
+            and event.document_id in self.judging.order(event.topic_id).places
+        ):
+            self._number = self.judging.topics.index(event.topic_id)
+            self._go(self.judging.order(event.topic_id).places[event.document_id])
 
     # Moving
 
     def _open(self, number: int) -> None:
-        if not 0 <= number < len(self.desk.topics):
+        if not 0 <= number < len(self.judging.topics):
             self._say("there is no such topic")
             return
         self._number = number
-        self._place = self.desk.next_unjudged(self.topic) or 0
+        self._place = self.judging.next_unjudged(self.topic) or 0
         self._sought = []
         self._rests_on = None
         self._read_topic()
-        if self.desk.order(self.topic).documents:
+        if self.judging.order(self.topic).documents:
             self._read_document()
         else:
             self._say(NO_DOCUMENT)
 
     def _go(self, place: int) -> None:
-        if not 0 <= place < len(self.desk.order(self.topic).documents):
+        if not 0 <= place < len(self.judging.order(self.topic).documents):
             self._say("there is no such document")
             return
         self._place = place
@@ -239,21 +242,21 @@ class Prompts(Conversation):
         self._read_document()
 
     def _next_unjudged(self) -> None:
-        place = self.desk.next_unjudged(self.topic, self._place)
+        place = self.judging.next_unjudged(self.topic, self._place)
         if place is None:
             self._say(f"all documents of this topic are judged: {ON}")
         else:
             self._go(place)
 
     def _next_topic(self) -> None:
-        number = self.desk.next_unjudged_topic(self._number)
+        number = self.judging.next_unjudged_topic(self._number)
         if number is None:
             self._say("every document of every topic is judged: q leaves")
         else:
             self._open(number)
 
     def _jump(self, id_: str) -> None:
-        place = self.desk.order(self.topic).places.get(id_)
+        place = self.judging.order(self.topic).places.get(id_)
         if place is None:
             self._say(f"the document {id_} is not among those of this topic")
         else:
@@ -261,8 +264,8 @@ class Prompts(Conversation):
 
     def _search(self, words: list[str]) -> None:
         self._sought = words or self._sought
-        documents = self.desk.order(self.topic).documents
-        texts = self.material.texts(documents)
+        documents = self.judging.order(self.topic).documents
+        texts = self.run_pages.texts(documents)
         found = [
             place
             for place, (document, text) in enumerate(zip(documents, texts, strict=True))
@@ -280,35 +283,35 @@ class Prompts(Conversation):
             return
         sought = words.lower().split()
         found = 0
-        for number, topic in enumerate(self.desk.topics, 1):
-            text = self.material.topic(topic).text
+        for number, topic in enumerate(self.judging.topics, 1):
+            text = self.run_pages.topic(topic).text
             if all(word in f"{topic} {text}".lower() for word in sought):
                 found += 1
-                if found <= TOPICS_AT_ONCE:
-                    judged = f"{self.desk.judged(topic)} of {self.desk.length(topic)} judged"
+                if found <= LISTED_TOPICS:
+                    judged = f"{self.judging.judged(topic)} of {self.judging.length(topic)} judged"
                     self._say(f"{number}. {topic}, {judged}: {' '.join(text.split())[:60]}")
-        if found > TOPICS_AT_ONCE:
-            self._say(f"and {found - TOPICS_AT_ONCE} more: name words of the topic")
+        if found > LISTED_TOPICS:
+            self._say(f"and {found - LISTED_TOPICS} more: name words of the topic")
         elif not found:
             self._say("no topic has these words")
 
     # Reading
 
     def _read_topic(self) -> None:
-        topic = self.material.topic(self.topic)
-        order = self.desk.order(self.topic)
-        progress = f"{self.desk.judged(self.topic)} of {len(order.documents)} documents judged"
-        self._say(f"\nTopic {self._number + 1} of {len(self.desk.topics)}, {self.topic}, {progress}:")
+        topic = self.run_pages.topic(self.topic)
+        order = self.judging.order(self.topic)
+        progress = f"{self.judging.judged(self.topic)} of {len(order.documents)} documents judged"
+        self._say(f"\nTopic {self._number + 1} of {len(self.judging.topics)}, {self.topic}, {progress}:")
         for line in topic_lines(topic, self._maths):
             self._say(line)
 
     def _read_document(self) -> None:
         document = self.document
-        page = self.material.page(self.topic, document)
-        self._say_news(self.material.news)
-        order = self.desk.order(self.topic)
+        page = self.run_pages.page(self.topic, document)
+        self._say_news(self.run_pages.news)
+        order = self.judging.order(self.topic)
         where = f"{self._place + 1} of {len(order.documents)}"
-        unscored = not self.desk.is_blind and order.ranks[document] > self.material.scored(self.topic)
+        unscored = not self.judging.is_blind and order.ranks[document] > self.run_pages.scored(self.topic)
         self._say(f"\nDocument {where}, {document}{', which has no score' if unscored else ''}:")
         if page.is_missing:
             self._say("The index does not have it any more: index and rank again.")
@@ -320,24 +323,24 @@ class Prompts(Conversation):
         for name, value in page.fields:
             if shown := field_text(value):
                 self._say(f"{name}: {readable(shown, (), False)[0]}")
-        mine = self.desk.opinion(self.topic, document)
+        mine = self.judging.opinion(self.topic, document)
         if mine is not None:
             self._say(f"you: {said(mine, self.labels)}")
-        for other in self.desk.others(self.topic, document):
+        for other in self.judging.others(self.topic, document):
             self._say(f"{other.annotator}: {said(other, self.labels)}")
 
     def _read_scores(self) -> None:
-        if self.desk.is_blind:
+        if self.judging.is_blind:
             self._say("blind: scores are hidden")
             return
-        for topic in self.desk.unscored():
-            self.desk.scores(topic)
-        overall, count = self.desk.mean_scores()
-        self._say(f"this topic: {_figures(self.desk.scores(self.topic))}")
+        for topic in self.judging.unscored():
+            self.judging.scores(topic)
+        overall, count = self.judging.mean_scores()
+        self._say(f"this topic: {_figures(self.judging.scores(self.topic))}")
         self._say(f"{count} topics with grades: {_figures(overall)}")
 
 
-def _figures(scores: Scores | None) -> str:
+def _figures(scores: TopicScores | None) -> str:
     if scores is None:
         return "no grades yet"
     return (

@@ -1,4 +1,4 @@
-"""A list of any length, one line an item, of which only what is in sight is drawn."""
+"""A list of any length, one line an item, of which only the visible part is drawn."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def one_line(text: str, maths: bool) -> str:
 
 
 def fitted(text: str, cells: int) -> str:
-    """A text in exactly so many cells, cut with an ellipsis or filled up with blanks.
+    """A text in exactly this many cells, cut with an ellipsis or filled up with blanks.
 
     >>> fitted("topology", 5), fitted("top", 5)
     ('topo…', 'top  ')
@@ -45,7 +45,7 @@ def fitted(text: str, cells: int) -> str:
 
 
 def shortened(text: str, cells: int) -> str:
-    """A text on one line in at most so many cells, cut with an ellipsis.
+    """A text on one line in at most this many cells, cut with an ellipsis.
 
     >>> shortened("topology", 5), shortened("top", 5)
     ('topo…', 'top')
@@ -83,7 +83,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     class Picked(Moved):
         """A line was clicked."""
 
-    # Not laid out anew with the whole screen when its length changes: only its scroll bar depends on that.
+    # Not laid out again with the whole screen when its length changes: only its scroll bar depends on that.
     virtual_size = Reactive(Size(0, 0))
 
     ALLOW_SELECT = False  # a line is clicked to go to it; what it is the beginning of can be selected
@@ -142,7 +142,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def page(self) -> int:
-        """The number of lines in sight."""
+        """The number of visible lines."""
         return max(1, self.size.height)
 
     @property
@@ -201,7 +201,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         self._keep_in_sight()
 
     def on_show(self) -> None:
-        self.refresh()  # what changed while nothing of it was in sight was not drawn
+        self.refresh()  # changes while the list was hidden were not drawn
 
     def on_click(self, event: events.Click) -> None:
         inside = event.get_content_offset(self)  # None on the border

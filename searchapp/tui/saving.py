@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from searchapp.errors import SearchappError
+from searchapp.files import reason
 from searchapp.judging.session import Session
 
 
@@ -24,11 +25,10 @@ def rescue(session: Session) -> str:
         ) as file:
             file.write("\n".join(lines) + "\n")
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         raise SearchappError(
-            f"the judgments can't be written to {tempfile.gettempdir()}: {reason}"
+            f"the judgments can't be written to {tempfile.gettempdir()}: {reason(error)}"
         ) from error
-    return f"{len(lines)} judgments are in {Path(file.name)}: `searchapp judgments import` takes them in"
+    return f"{len(lines)} judgments are in {Path(file.name)}: `searchapp judgments import` imports them"
 
 
 def leave_by_prompts(session: Session, say: Callable[[str], None], ask: Callable[[str], str]) -> bool:

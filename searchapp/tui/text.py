@@ -1,4 +1,4 @@
-"""A text that scrolls, drawn line by line: showing another one does not lay the whole screen out anew."""
+"""A text that scrolls, drawn line by line: showing another one does not lay out the whole screen again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from searchapp.tui.content import Content
 class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
     """A pane with a text of any length; its keys are the screen's."""
 
-    # Not laid out anew with the whole screen when its length changes: only its scroll bar depends on that.
+    # Not laid out again with the whole screen when its length changes: only its scroll bar depends on that.
     virtual_size = Reactive(Size(0, 0))
 
     def __init__(self, *, id: str) -> None:  # noqa: A002  # Textual's name
@@ -25,13 +25,13 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._lines: list[Strip] = []
         self._look = Style.null()
 
-    def show(self, text: Content, *, anew: bool = True) -> None:
-        """Show a text from its beginning, or where the one in sight was, of which it is only another state."""
-        if anew and self.text_selection is not None:
+    def show(self, text: Content, *, changed: bool = True) -> None:
+        """Show a text from its beginning; one that is not `changed` but updated stays where it is scrolled to."""
+        if changed and self.text_selection is not None:
             self.screen.clear_selection()  # it was one of the other text
         self.text = text
         self._lay_out()
-        if anew:
+        if changed:
             self.scroll_to(y=0, animate=False, force=True, immediate=True)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:

@@ -33,11 +33,11 @@ from searchapp.tui.leaving import Leaving
 from searchapp.tui.line import Line, OrderedApp
 from searchapp.tui.panes import Panes
 from searchapp.tui.rows import Rows
-from searchapp.tui.telling import came_in, no_such_grade
+from searchapp.tui.status import came_in, no_such_grade
 from searchapp.tui.themes import DARK, LIGHT
 
 REFRESH_SECONDS = 5.0
-"""How often what others have judged is taken in, and what could not be saved is tried again."""
+"""How often others' judgments are read, and what could not be saved is tried again."""
 
 TEAM_SECONDS = 0.5
 """How often it is looked what has gone to, and come from, the cluster of a team, and who else has the log open."""
@@ -91,7 +91,7 @@ class WorkScreen(Screen[None]):
         self.begin()
         self.head.draw()
         self.set_interval(REFRESH_SECONDS, self._every_while)
-        if self.session.courier is not None or self._presence is not None:
+        if self.session.synchronizer is not None or self._presence is not None:
             self.set_interval(TEAM_SECONDS, self._look_around)
         if self._presence is not None and self._presence.others:
             self._ask_about_windows(self._presence)
@@ -111,10 +111,10 @@ class WorkScreen(Screen[None]):
         raise NotImplementedError
 
     def take_in(self) -> Sequence[Event]:
-        """Take in and show what was written elsewhere meanwhile; returns these events."""
+        """Read and show what was written elsewhere since; returns these events."""
         raise NotImplementedError
 
-    def doings(self) -> Mapping[str, Callable[[], object]]:
+    def actions(self) -> Mapping[str, Callable[[], object]]:
         """What can be done, by its name, besides giving grades and what is in `_common`."""
         raise NotImplementedError
 
@@ -131,7 +131,7 @@ class WorkScreen(Screen[None]):
                 self.leave_line(line)
                 return True
             return line.take(event)
-        name = self.keys.doing(event.key)
+        name = self.keys.action(event.key)
         if name is not None:
             self.do(name)
         elif event.key.isdecimal():
@@ -153,7 +153,7 @@ class WorkScreen(Screen[None]):
                 if name.startswith("grade_"):
                     self.give(int(name.removeprefix("grade_")))
                 else:
-                    (self._common() | dict(self.doings()))[name]()
+                    (self._common() | dict(self.actions()))[name]()
         except SearchappError as error:
             self.head.tell(str(error), "$error")
 
@@ -189,7 +189,7 @@ class WorkScreen(Screen[None]):
         return [*grades, *self._entries(*others)]
 
     def _entries(self, *names: str) -> list[Entry]:
-        words = {one.name: one.word for one in self.keys.doings}
+        words = {one.name: one.word for one in self.keys.actions}
         return [Entry(name, self.keys.shown(name), words[name]) for name in names]
 
     def _toggle_look(self) -> None:
@@ -226,7 +226,7 @@ class WorkScreen(Screen[None]):
     def ask(
         self, question: str, yes: Callable[[], object], *, others: Mapping[str, str] | None = None
     ) -> None:
-        """Ask whether to do something; `others` are names of doings that can be had instead, and what they mean."""
+        """Ask whether to do something; `others` are names of actions that can be had instead, and what they mean."""
         options = [("y", "Yes"), ("n", "No")]
         elsewhere: dict[str, str] = {}
         for name, about in (others or {}).items():
@@ -255,7 +255,7 @@ class WorkScreen(Screen[None]):
         }
         acts |= others
         options = {self.keys.first(name): name for name in acts if self.keys.first(name)}
-        about = {one.name: one.about for one in self.keys.doings}
+        about = {one.name: one.about for one in self.keys.actions}
 
         def ask(key: str | None) -> None:
             if key is not None:
@@ -277,7 +277,7 @@ class WorkScreen(Screen[None]):
         name = self.session.author.annotator
         question = (
             f"{name} judges {self.session.task} in another window already ({where}). "
-            "What is said last holds, in whichever window: each shows what comes from the other."
+            "The latest judgment counts, whichever window it is made in: each shows what comes from the other."
         )
         options = [("g", "Go on in this one too"), ("q", "Leave")]
         self.app.push_screen(
@@ -302,11 +302,11 @@ class WorkScreen(Screen[None]):
     def _look_around(self) -> None:
         """Show what others have sent, how many judgments wait to be sent, and which windows are open.
 
-        The network is the courier's affair.
+        The network is left to the synchronizer.
         """
-        courier = self.session.courier
-        if courier is not None and courier.fetched != self._fetched:
-            self._fetched = courier.fetched
+        synchronizer = self.session.synchronizer
+        if synchronizer is not None and synchronizer.fetched != self._fetched:
+            self._fetched = synchronizer.fetched
             self._every_while()
         self.head.look_around()
         for news in (self.session.news, self.pages.news):

@@ -19,7 +19,7 @@ OWN_TEXTS = "premises"
 """The mapping that these texts are for: its analyzers see all of them, the others', in the short profile, some."""
 
 SOME = 12
-"""One text in so many."""
+"""Every SOME-th text."""
 
 MAPPINGS = sorted((Path(__file__).parents[2] / "index_mappings").glob("*.json"))
 

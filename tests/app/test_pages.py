@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import searchapp
-from searchapp.app.documents import OfEngine
-from searchapp.app.index import index_task
+from searchapp.app.index import index_task, open_index
 from searchapp.app.pages import Pages
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.errors import Replaced
@@ -38,14 +37,13 @@ def test_pages_never_mix_an_index_with_the_one_built_after_it(
     data = shutil.copytree(SAMPLE, tmp_path / "data")
     collection = task.collection(data)
     index_task(task, server, collection, Silent())
-    documents = OfEngine(server)
-    index = documents.index(task, data)
+    index = open_index(task, server)
     topic = Topic("t", "every group")
     pages = Pages(
         task,
         index,
         {topic.id: topic},
-        newer=(lambda: documents.index(task, data)) if follows else None,
+        newer=(lambda: open_index(task, server)) if follows else None,
     )
     first, second = sorted(
         document for (hits,) in [list(index.search([{}]))] for document in hits.document_ids

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typer.testing import CliRunner
 import searchapp
 from searchapp.cli import app
 
-SAMPLE = Path(searchapp.__file__).parent / "samples" / "nlps"
+SAMPLES = Path(searchapp.__file__).parent / "samples"
+SAMPLE = SAMPLES / "nlps"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,12 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
 
 
 @pytest.fixture
+def data(task: str, tmp_path: Path) -> Path:
+    """A copy of the task's sample that a test may damage."""
+    return Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
+
+
+@pytest.fixture
 def server(offline: Cli, elasticsearch_url: str, index_prefix: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Runs commands on the real server, with the test's own indexes."""
     monkeypatch.setenv("SEARCHAPP_URL", elasticsearch_url)
@@ -72,3 +80,14 @@ def indexed_server(server: Cli) -> Cli:
     """As `server`, with the sample collection of the task nlps indexed."""
     assert server("index", "nlps", "--data", SAMPLE).code == 0
     return server
+
+
+def official_figures(result: Result, expected: Mapping[str, Any]) -> Any:
+    """The official figures that `evaluate --json` printed; None where it refused what the official scorer refuses."""
+    if "error" in expected:
+        assert (result.code, result.stdout) == (4, "")
+        assert "the official scorer would not score this file" in result.stderr
+        assert expected["error"] in result.stderr
+        return None
+    assert result.code == 0, result.stderr
+    return result.json["official"]

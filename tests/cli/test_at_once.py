@@ -44,7 +44,7 @@ def test_the_second_waits_and_takes_what_the_first_has_built(
 ) -> None:
     second = offline("index", "nlps", "--data", SAMPLE, "--json")
     assert (second.code, second.json["built"]) == (0, False)
-    assert "nothing has changed, searchapp-nlps-000001 with 70 documents goes on serving" in second.stderr
+    assert "nothing has changed, searchapp-nlps-000001 with 70 documents still serves" in second.stderr
     _, told = builder.communicate()
     assert builder.returncode == 0 and "70 documents are indexed and serve" in told
 

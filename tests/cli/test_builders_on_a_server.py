@@ -98,7 +98,9 @@ def test_an_index_of_other_solved_topics_is_never_taken_for_ones_own(
         index, examples = index_examples(task, engine, task.collection(SAMPLE), "dev", Silent(), judged[1])
         assert index.info.documents == len(examples)
         others = 100
-        with pytest.raises(EngineRefused, match="others rank with other solved topics at the same time"):
+        with pytest.raises(
+            EngineRefused, match="another process ranks with other solved topics in the same index"
+        ):
             index_examples(task, engine, task.collection(SAMPLE), "dev", Silent(), judged[1])
 
 

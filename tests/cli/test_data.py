@@ -136,8 +136,8 @@ def test_without_somebody_to_ask_terms_are_not_accepted(web: FileServer, offline
     result = offline("data", "get", "nlps")
     assert result.code == 2
     assert result.stderr == (
-        "searchapp: nobody is there to accept the terms of the data of nlps: read them with "
-        "`searchapp data list nlps`, and say --accept-terms\n"
+        "searchapp: there is no terminal to ask on whether you accept the terms of the data of nlps: read them with "
+        "`searchapp data list nlps`, and add --accept-terms\n"
     )
     assert not web.requests and not home.exists()
 
@@ -170,9 +170,9 @@ def test_an_archive_of_many_files_is_fetched_and_listed(web: FileServer, offline
         (Fault(status=404), 1, "answers 404 Not Found: nothing was fetched from it; the file may have moved"),
         (Fault(status=429), 1, "answers 429 Too Many Requests: try again later"),
         (Fault(status=503), 1, "answers 503 Service Unavailable: try again later"),
-        (Fault(cut_after=10), 1, "60 bytes are kept, and the same command goes on from there"),
-        (Fault(corrupt=True), 4, "is not the file that is meant, git-blob:"),
-        (Fault(body=b"<html>"), 4, "has 6 bytes, and the file that is meant has"),
+        (Fault(cut_after=10), 1, "60 bytes are kept, and the same command resumes"),
+        (Fault(corrupt=True), 4, "is not the expected file, git-blob:"),
+        (Fault(body=b"<html>"), 4, "has 6 bytes, and the expected file has"),
     ],
 )
 def test_what_goes_wrong_is_one_sentence_and_an_exit_code(
@@ -376,7 +376,7 @@ def test_an_interrupted_download_says_what_is_kept_and_goes_on_from_there(
             time.sleep(0.01)
         terminal.process.send_signal(2)
         assert terminal.end() == 130
-    assert "have arrived and are kept: the same command goes on from there" in terminal.shown
+    assert "have arrived and are kept: the same command resumes" in terminal.shown
     assert terminal.shown.rstrip().endswith("searchapp: interrupted")
     assert "Traceback" not in terminal.shown
     sources._read.cache_clear()

@@ -9,7 +9,7 @@ import pytest
 
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 from tests.cli.conftest import SAMPLE, Cli
 
 SAMPLES = SAMPLE.parent
@@ -194,7 +194,7 @@ def taught(indexed: Cli, tmp_path: Path) -> tuple[Path, Path]:
             session = Session(opened, "nlps", Author("ann"))
             for topic in topics:
                 for document in gold[topic]["premises"]:
-                    session.grade([Place(topic, str(document))], 1)
+                    session.grade([SeenDocument(topic, str(document))], 1)
 
     judge(list(gold)[:4])
     run = ranked(indexed, tmp_path / "run", "--recipe", "neighbours", "--with-judgments", "--log", log)

@@ -10,7 +10,7 @@ import pytest
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.fold import View
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 from tests.cli.conftest import SAMPLE, Cli, Result
 
 TASK = "nlps"
@@ -59,7 +59,7 @@ def held(log: Path, name: str = "ann") -> dict[str, int | None]:
 
 def judge(log: Path, document: str, grade: int, name: str = "ann") -> None:
     with JudgmentLog(log) as opened:
-        Session(opened, TASK, Author(name)).grade([Place("608", document)], grade)
+        Session(opened, TASK, Author(name)).grade([SeenDocument("608", document)], grade)
 
 
 # Ids
@@ -72,7 +72,7 @@ def test_ids_that_the_task_does_not_have_are_refused_with_their_number(
     qrels.write_text(qrels.read_text() + "608 0 nothing 1\n999 0 nowhere 0\n999 0 101 1\n")
     result = take_in(cli, log, qrels, "--data", SAMPLE)
     assert result.code == 4
-    assert "1 of 3 topics (999) is not in nlps train, dev (not at hand: test)" in result.stderr
+    assert "1 of 3 topics (999) is not in nlps train, dev (missing: test)" in result.stderr
     assert "2 of 5 documents (such as nothing) are not in the index " in result.stderr
     assert "--lenient" in result.stderr and "Traceback" not in result.stderr
     assert events(log) == []
@@ -121,7 +121,7 @@ def test_an_import_is_listed_and_taken_back(offline: Cli, log: Path, qrels: Path
     judge(log, "101", 1)
     judge(log, "104", 0)
     first = take_in(offline, log, qrels)
-    assert f"`searchapp judgments retract nlps --import 1 --log {log}` takes it back" in first.stderr
+    assert f"`searchapp judgments retract nlps --import 1 --log {log}` retracts it" in first.stderr
     assert listed(offline, log) == [(1, 2, 2)]
     before = len(events(log))
     assert take_back(offline, log, 1).json == {"task": TASK, "import": 1, "retracted": 2}
@@ -207,7 +207,7 @@ def test_what_a_file_itself_takes_back_stays_so_there_and_back(
     judge(first, "101", 1)
     with JudgmentLog(first) as opened:
         session = Session(opened, TASK, Author("ann"))
-        session.grade([Place("608", "102")], 1)
+        session.grade([SeenDocument("608", "102")], 1)
         session.undo()
     assert offline("judgments", "export", TASK, "--log", first, "--out", out).code == 0
     assert held(first) == {"101": 1}

@@ -82,7 +82,7 @@ def test_without_an_index_the_list_is_empty(cli: Cli) -> None:
 def test_an_index_is_removed_with_its_versions_and_nothing_else(indexed: Cli, own: Path) -> None:
     assert indexed("index", own).code == 0
     refused = indexed("indexes", "remove", "nlps")
-    assert refused.code == 2 and "say --yes" in refused.stderr
+    assert refused.code == 2 and "add --yes" in refused.stderr
     assert len(listed(indexed)) == 2
     removed = indexed("indexes", "remove", "nlps", "--yes", "--json")
     assert removed.code == 0, removed.stderr

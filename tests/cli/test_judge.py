@@ -216,7 +216,7 @@ def test_an_assignment_that_does_not_fit_is_refused(run: Path, tmp_path: Path) -
     ("options", "told"),
     [
         (["--topic", "nobody"], "the run has no topic 'nobody'"),
-        (["--seed", 1], "--seed decides the order with --blind only"),
+        (["--seed", 1], "--seed is for the order with --blind only"),
         (["--data", "/nowhere"], "there is no folder /nowhere"),
     ],
 )

@@ -12,7 +12,7 @@ from searchapp.app.evaluate import GoldSource, evaluate
 from searchapp.judging.events import Author
 from searchapp.judging.fold import View, judged
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 from searchapp.runs import directory
 from searchapp.tasks.base import Part
 from tests.cli.conftest import Cli
@@ -41,9 +41,9 @@ def judge(sample: Sample, run: Path, log: Path) -> int:
             if grades is None:
                 continue
             count += 1
-            by_grade: dict[int, list[Place]] = {}
+            by_grade: dict[int, list[SeenDocument]] = {}
             for document in dict.fromkeys([*grades, *ranking.document_ids()]):
-                place = Place(ranking.topic_id, document)
+                place = SeenDocument(ranking.topic_id, document)
                 by_grade.setdefault(grades.get(document, 0), []).append(place)
             for grade, places in by_grade.items():
                 session.grade(places, grade)
@@ -93,8 +93,8 @@ def test_official_gold_of_judgments_is_read_as_the_same_judgments(
         session = Session(opened, name, Author("ann"))
         for topic, grades in gold.items():
             for document, grade in grades.items():
-                session.grade([Place(topic, document)], grade)
-            session.grade([Place(topic, "nobody asked for it")], 0)
+                session.grade([SeenDocument(topic, document)], grade)
+            session.grade([SeenDocument(topic, "nobody asked for it")], 0)
     where = ("--format", "official", "--data", sample.data, "--split", sample.split)
     assert offline("judgments", "export", name, *where, "--log", log, "--out", out).code == 0
     options = (*where, "--annotator", "ben", "--log", again, "--lenient", "--json")

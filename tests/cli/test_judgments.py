@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from searchapp.cli import app
 from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 from tests.cli.conftest import SAMPLE, Cli
 
 TASK = "explanation-2021"
@@ -28,8 +28,8 @@ def log(tmp_path: Path) -> Path:
         for name, grades in GRADES.items():
             session = Session(opened, TASK, Author(name))
             for rank, (document, grade) in enumerate(grades.items(), 1):
-                session.grade([Place("t1", document, "run", rank)], grade)
-        Session(opened, TASK, Author("bot", Kind.model)).grade([Place("t1", "d2")], 0)
+                session.grade([SeenDocument("t1", document, "run", rank)], grade)
+        Session(opened, TASK, Author("bot", Kind.model)).grade([SeenDocument("t1", "d2")], 0)
     return path
 
 
@@ -110,7 +110,7 @@ def test_statistics_count_what_holds_now(offline: Cli, log: Path) -> None:
     with JudgmentLog(log) as opened:
         session = Session(opened, TASK, Author("ann"))
         session.undo()
-        session.cant_tell(Place("t2", "d1"))
+        session.cant_tell(SeenDocument("t2", "d1"))
     found = {
         one["annotator"]: one
         for one in offline("judgments", "stats", TASK, "--log", log, "--json").json["annotators"]
@@ -140,12 +140,14 @@ def test_agreement_of_people_and_of_a_model_with_them(offline: Cli, log: Path) -
 def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli, log: Path) -> None:
     both = ("--annotator", "ann", "--annotator", "ben")
     printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
-    assert "whether grades were given in sight of what others say is not known" in printed
+    assert "whether grades were given in view of others' judgments is not known" in printed
     with JudgmentLog(log) as opened:
         for name, saw in (("ann", False), ("ben", True)):
             session = Session(opened, TASK, Author(name))
-            session.grade([Place("t1", "d1", "run", 1, saw), Place("t9", name, "run", 1, saw)], 2)
-            session.grade([Place("t1", "d2", "run", 1, False)], 1)
+            session.grade(
+                [SeenDocument("t1", "d1", "run", 1, saw), SeenDocument("t9", name, "run", 1, saw)], 2
+            )
+            session.grade([SeenDocument("t1", "d2", "run", 1, False)], 1)
     found = offline("judgments", "agreement", TASK, "--log", log, *both, "--json").json["in_sight"]
     assert found == {
         "grades": 6,
@@ -157,8 +159,8 @@ def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli,
         },
     }
     printed = offline("judgments", "agreement", TASK, "--log", log, *both).stdout
-    told = "1 of 4 grades (25.0%) were given in sight of what others say; of 2 more it is not known"
-    assert told in printed and "in sight of others" in printed
+    told = "1 of 4 grades (25.0%) were given in view of others' judgments; of 2 more it is not known"
+    assert told in printed and "in view of others'" in printed
 
 
 def test_whether_others_were_in_sight_goes_out_and_in(offline: Cli, tmp_path: Path) -> None:
@@ -166,7 +168,7 @@ def test_whether_others_were_in_sight_goes_out_and_in(offline: Cli, tmp_path: Pa
     with JudgmentLog(log) as opened:
         session = Session(opened, TASK, Author("ann"))
         for saw in (True, False, None):
-            session.grade([Place("t", "d", saw_others=saw)], 1)
+            session.grade([SeenDocument("t", "d", saw_others=saw)], 1)
     assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     # An event of which it is not known is what it was for an earlier searchapp.
@@ -183,10 +185,10 @@ def test_whether_others_were_in_sight_goes_out_and_in(offline: Cli, tmp_path: Pa
 def test_what_was_said_is_listed_and_filtered(offline: Cli, log: Path) -> None:
     with JudgmentLog(log) as opened:
         session = Session(opened, TASK, Author("ann"))
-        session.cant_tell(Place("t2", "d1", "run", 4, True), "cut off")
-        session.skip(Place("t2", "d2"))
-        session.note(Place("t2", "d3"), "odd")
-        Session(opened, TASK, Author("kim")).adjudicate(Place("t1", "d2"), 2, "as it says")
+        session.cant_tell(SeenDocument("t2", "d1", "run", 4, True), "cut off")
+        session.skip(SeenDocument("t2", "d2"))
+        session.note(SeenDocument("t2", "d3"), "odd")
+        Session(opened, TASK, Author("kim")).adjudicate(SeenDocument("t1", "d2"), 2, "as it says")
 
     def listed(*options: object) -> list[str]:
         found = offline("judgments", "list", TASK, "--log", log, "--json", *options).json["judgments"]
@@ -226,7 +228,7 @@ def test_what_was_said_is_listed_and_filtered(offline: Cli, log: Path) -> None:
 def test_hostile_text_in_a_list_is_harmless(offline: Cli, tmp_path: Path) -> None:
     log, hostile = tmp_path / "log.sqlite", "a\x1b]52;c;eA==\a\u202eb\n[red]c"
     with JudgmentLog(log) as opened:
-        Session(opened, TASK, Author(hostile)).grade([Place(hostile, hostile)], 1, hostile)
+        Session(opened, TASK, Author(hostile)).grade([SeenDocument(hostile, hostile)], 1, hostile)
     printed = offline("judgments", "list", TASK, "--log", log).stdout
     assert "\x1b" not in printed and "\u202e" not in printed and "[red]" in printed
     assert len(printed.splitlines()) == 2
@@ -302,7 +304,7 @@ def test_odd_names_and_ids_go_out_and_in_as_they_are(offline: Cli, tmp_path: Pat
     odd = ["Ann O'Neil", "\x1b[31mred", "\u202etfel", "a\x00b", "line\nline", "é", "e\u0301", '";--', "𝔸"]
     with JudgmentLog(log) as opened:
         for name in odd:
-            Session(opened, TASK, Author(name)).grade([Place(f"t {name}", name)], 1, reason=name)
+            Session(opened, TASK, Author(name)).grade([SeenDocument(f"t {name}", name)], 1, reason=name)
     assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
     assert offline("judgments", "import", TASK, out, "--log", again, "--json").json["new"] == len(odd)
     with JudgmentLog(log) as one, JudgmentLog(again) as two:
@@ -379,8 +381,8 @@ def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) 
     result = CliRunner().invoke(app, arguments, input="1 half of it\n")
     assert result.exit_code == 0, result.stderr
     assert "1 of 1. Topic t1" in result.stdout and "saved. decided 1 least relevant: d2" in result.stdout
-    assert "the words of the topics are not at hand" in result.stderr
-    assert "the documents are not at hand: " in result.stderr
+    assert "the texts of the topics are missing" in result.stderr
+    assert "the documents are missing: " in result.stderr
     assert "1 of 1 disputed documents are decided" in result.stderr
     again = offline(*arguments)
     assert again.code == 0 and "all 1 disputed documents are decided" in again.stderr
@@ -488,7 +490,7 @@ def judge_like_gold(path: Path, topics: dict[str, list[str]], documents: dict[st
         session = Session(opened, "nlps", Author("ann"))
         for topic, relevant in topics.items():
             for document in dict.fromkeys([*documents[topic], *relevant]):
-                session.grade([Place(topic, document)], int(document in relevant))
+                session.grade([SeenDocument(topic, document)], int(document in relevant))
 
 
 @pytest.fixture
@@ -536,8 +538,8 @@ def test_what_nobody_has_judged_is_treated_as_stated(
     first, _, third = ranked(run)[topic][:3]
     with JudgmentLog(log) as opened:
         session = Session(opened, "nlps", Author("ann"))
-        session.grade([Place(topic, first)], 0)
-        session.grade([Place(topic, third)], 1)
+        session.grade([SeenDocument(topic, first)], 0)
+        session.grade([SeenDocument(topic, third)], 1)
 
     def average_precision(*options: object) -> dict[str, float]:
         result = indexed_offline(

@@ -63,7 +63,7 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         (["analyze", "nlps", "x", "--analyzer", "none"], 2, "nlps has no analyzer 'none'"),
         (["rank", "nlps", "--split", "dev", "--out", "r", "--set", "boost"], 2, "use the form NAME=VALUE"),
         (["evaluate", "nowhere"], 2, "nowhere"),
-        (["export", "nowhere", "--out", "x"], 2, "nowhere is no run directory"),
+        (["export", "nowhere", "--out", "x"], 2, "nowhere is not a run directory"),
         (["nonsense"], 2, "No such command"),
         (["index", "nlp"], 2, "there is no task 'nlp' (did you mean nlps?): choose nlps or explanation-2019"),
         (["data", "get", "nlsp"], 2, "known for 'nlsp' (did you mean nlps?): choose nlps or"),

@@ -137,7 +137,7 @@ HARMLESS = [
     (
         "smart-relations-*train.json",
         "key 2: an empty list",
-        "told as worth knowing: nothing is learnt from it",
+        "told as worth knowing: nothing is learned from it",
     ),
     ("smart-relations-*train.json", "key 2: twice in a list", "a relation may be needed twice"),
     ("smart-relations-wikidata/*vocabulary.json", "byte-order mark", "the official scorer does not read it"),

@@ -220,7 +220,7 @@ def test_what_is_odd_about_the_gold_of_2021_is_noted(offline: Cli, tmp_path: Pat
     data = shapes.put(shapes.files_of("smart-types-dbpedia"), tmp_path / "data")
     result = offline("index", "smart-types-dbpedia", "--data", data)
     assert result.code == 0
-    assert "odd, but no reason to stop: 2 problems: no gold (1), unknown type (1)" in result.stderr
+    assert "unusual, but not an error: 2 problems: no gold (1), unknown type (1)" in result.stderr
 
 
 # Explanations.
@@ -262,7 +262,7 @@ def test_questions_in_the_layout_of_worldtree_2_are_read(offline: Cli, tmp_path:
     indexed = offline("index", task, "--data", data, "--json")
     assert indexed.code == 0, indexed.stderr
     assert indexed.json["missing"] == []
-    assert "no options: there is no ... (A) ... (B) ...: the text alone is asked" in indexed.stderr
+    assert "no options: there is no ... (A) ... (B) ...: only the text is the query" in indexed.stderr
     for recipe in ("bm25", "neighbours", "tfidf"):
         out = tmp_path / recipe
         options = ["--data", data, "--split", "test", "--recipe", recipe, "--out", out]
@@ -271,7 +271,7 @@ def test_questions_in_the_layout_of_worldtree_2_are_read(offline: Cli, tmp_path:
     # The organisers' script of 2019 does not know the header.
     refused = offline("evaluate", tmp_path / "bm25")
     assert refused.code == 4
-    assert "that of WorldTree 2, QuestionID (evaluate --lenient goes on)" in refused.stderr
+    assert "that of WorldTree 2, QuestionID (evaluate --lenient continues)" in refused.stderr
     assert "not in index" in refused.stderr
     options = ["--task", task, "--data", data, "--split", "test"]
     invalid = offline("validate", tmp_path / "bm25" / "predict.txt", *options)

@@ -85,13 +85,13 @@ def test_a_task_file_that_was_moved_can_be_named(cli: Cli, run: Path, task: Path
     moved = task.rename(task.with_name("moved.toml"))
     for command in (["evaluate", run], ["export", run, "--out", tmp_path / "x.trec"]):
         result = cli(*command)
-        assert result.code == 2 and "which is not there any more: name the file with --task" in result.stderr
+        assert result.code == 2 and "which is gone: name the file with --task" in result.stderr
         assert cli(*command, "--task", moved).code == 0
         wrong = cli(*command, "--task", "nlps")
         assert wrong.code == 2 and "is a run of cooking, not of nlps" in wrong.stderr
     assert cli("export", run, "--format", "csv", "--out", tmp_path / "x.csv").code == 0  # which needs no task
     verified = cli("runs", "verify", run)
-    assert verified.code == 0 and "cooking.toml: not there any more" in verified.stderr
+    assert verified.code == 0 and "cooking.toml: gone" in verified.stderr
 
 
 def test_two_files_of_one_name_are_noticed(cli: Cli, run: Path, task: Path, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_two_files_of_one_name_are_noticed(cli: Cli, run: Path, task: Path, tmp_
             result.code == 3 and f"was made for the task {task.resolve()}, not for {other}" in result.stderr
         )
     refused = cli("index", other)
-    assert refused.code == 2 and "put this one in its place with --rebuild" in refused.stderr
+    assert refused.code == 2 and "replace the index with --rebuild" in refused.stderr
     assert cli("search", task, "soup").code == 0
     assert cli("index", other, "--rebuild").code == 0
     assert cli("search", other, "soup").code == 0
@@ -112,7 +112,7 @@ def test_two_files_of_one_name_are_noticed(cli: Cli, run: Path, task: Path, tmp_
 def test_what_is_not_indexed_yet_is_told_with_the_command_for_it(cli: Cli, task: Path) -> None:
     result = cli("search", task, "soup")
     assert result.code == 3
-    assert f"nothing of cooking is indexed yet: make its index with `searchapp index {task}`" in result.stderr
+    assert f"nothing of cooking is indexed yet: build it with `searchapp index {task}`" in result.stderr
 
 
 def test_problems_of_all_files_are_told_with_their_lines(cli: Cli, task: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from searchapp.formats.debates import read_debate
 from searchapp.formats.problems import Problems
 from tests.cli.conftest import Cli
+from tests.real_data import real_data
 
 pytestmark = pytest.mark.data
 
@@ -18,10 +18,7 @@ pytestmark = pytest.mark.data
 @pytest.fixture
 def data() -> Path:
     """The folder of the real debates."""
-    root = os.environ.get("SEARCHAPP_TEST_DATA")
-    if not root:
-        pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
-    return Path(root) / "checkthat"
+    return real_data("checkthat")
 
 
 def test_every_real_debate_is_read_without_a_problem(data: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Cli
 
 EVERY = 1 if os.environ.get("SEARCHAPP_TEST_PROFILE") == "full" else 8
-"""One in so many topics is ranked again, and on several shards; both engines rank all of them."""
+"""Every EVERY-th topic is ranked again, and on several shards; both engines rank all of them."""
 
 RANKINGS = ("run.trec", "predict.txt")
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.real_data import real_data
 
 pytestmark = pytest.mark.data
 
@@ -17,10 +17,7 @@ pytestmark = pytest.mark.data
 @pytest.fixture
 def data() -> Path:
     """The folder of the real SMART data."""
-    root = os.environ.get("SEARCHAPP_TEST_DATA")
-    if not root:
-        pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
-    return Path(root) / "smart"
+    return real_data("smart")
 
 
 def test_a_fold_of_dbpedia_is_ranked_well(offline: Cli, data: Path, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -12,19 +11,17 @@ from searchapp.formats.problems import Problems
 from searchapp.tasks.smart_types_dbpedia import TASK as DBPEDIA
 from searchapp.tasks.smart_types_wikidata import TASK as WIKIDATA
 from tests.cli.conftest import Cli
+from tests.real_data import real_data
 
 pytestmark = pytest.mark.data
 
 EVERY = 4
-"""One in so many questions of the train file is taken: enough for the figures, few enough to be quick."""
+"""Every EVERY-th question of the train file is taken: enough for the figures, few enough to be quick."""
 
 
 @pytest.fixture
 def smart_data() -> Path:
-    root = os.environ.get("SEARCHAPP_TEST_DATA")
-    if not root:
-        pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
-    return Path(root) / "smart"
+    return real_data("smart")
 
 
 @pytest.fixture

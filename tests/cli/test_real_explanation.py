@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from searchapp import tasks
 from searchapp.formats.problems import Problems
 from tests.cli.conftest import Cli
+from tests.real_data import real_data
 
 pytestmark = pytest.mark.data
 
@@ -25,10 +25,7 @@ def task(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def data(task: str) -> Path:
     """The folder of the real data."""
-    root = os.environ.get("SEARCHAPP_TEST_DATA")
-    if not root:
-        pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
-    return Path(root) / FOLDERS[task]
+    return real_data(FOLDERS[task])
 
 
 def test_the_real_files_are_read_without_a_problem(task: str, data: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from searchapp import tasks
 from searchapp.formats import trec
 from searchapp.tasks.base import Grades, Part
 from tests.cli.conftest import Cli
+from tests.real_data import real_data
 
 pytestmark = pytest.mark.data
 
@@ -38,10 +38,7 @@ NOT_GRADES = {"smart-relations-dbpedia": {"Recall", "F1"}}
 
 
 def folder_of(task: str) -> Path:
-    root = os.environ.get("SEARCHAPP_TEST_DATA")
-    if not root:
-        pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
-    return Path(root) / SPLITS[task][0]
+    return real_data(SPLITS[task][0])
 
 
 def gold_of(task: str) -> Grades:

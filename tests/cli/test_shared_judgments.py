@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from searchapp.cli import app
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
-from searchapp.tui.plain import Prompts
+from searchapp.tui.plain import JudgePrompts
 from tests.cli.conftest import SAMPLE, Cli
 from tests.server.faults import FaultProxy
 
@@ -229,7 +229,7 @@ class Typist:
 
     def judge(self, run: Path, *options: object, monkeypatch: pytest.MonkeyPatch) -> Any:
         """Judge as ann."""
-        monkeypatch.setattr(Prompts.__init__, "__defaults__", (None, self, None))
+        monkeypatch.setattr(JudgePrompts.__init__, "__defaults__", (None, self, None))
         return judge(run, "ann", *options, typed="")
 
 
@@ -273,7 +273,7 @@ def test_judging_starts_without_the_server_from_the_tasks_own_files(
     assert told.exit_code == 0, told.stderr
     assert count(log) == 2 and "The index does not have it" not in told.stdout
     assert "2 judgments wait in" in told.stderr
-    told = judge(run, "ann", typed="1\nq\n")  # who does not share needs it as little
+    told = judge(run, "ann", typed="1\nq\n")  # without sharing it is not needed either
     assert told.exit_code == 0 and count(log) == 3
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,6 @@ TASKS = ("smart-relations-dbpedia", "smart-relations-wikidata")
 def task(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
-
-
-@pytest.fixture
-def data(task: str, tmp_path: Path) -> Path:
-    """A copy of the task's sample that a test may damage."""
-    return Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
 
 
 def ranked(cli: Cli, task: str, data: Path, out: Path, *options: object) -> Path:

@@ -24,12 +24,6 @@ def task(request: pytest.FixtureRequest) -> str:
     return name
 
 
-@pytest.fixture
-def data(task: str, tmp_path: Path) -> Path:
-    """A copy of the task's sample that a test may damage."""
-    return Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
-
-
 def train_file(task: str, data: Path) -> Path:
     return data / f"task1_{task.rpartition('-')[2]}_train.json"
 

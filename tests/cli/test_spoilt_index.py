@@ -41,7 +41,7 @@ def test_a_spoilt_index_of_solved_topics_is_built_anew_by_itself(
     checks = {check["name"]: check for check in indexed_server("doctor", "--json").json["checks"]}
     assert checks["index nlps"]["verdict"] == "ok" and "index examples-nlps-dev" in checks
     assert (
-        "the next `searchapp rank` that needs it builds it anew"
+        "the next `searchapp rank` that needs it builds it again"
         in checks["index examples-nlps-dev"]["finding"]
     )
     assert indexed_server(*command, tmp_path / "after").code == 0

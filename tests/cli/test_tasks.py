@@ -85,7 +85,7 @@ def test_a_remembered_folder_that_is_gone_is_told_and_can_be_named_anew(offline:
     ):
         result = offline(*arguments)
         assert result.code == 4
-        assert f"the folder {data}, from which nlps was last indexed, is not there any more" in result.stderr
+        assert f"the folder {data}, from which nlps was last indexed, is gone" in result.stderr
     assert f"{data} (not there any more: searchapp index nlps --data DIR)" in offline("tasks").stdout
     assert offline("search", "nlps", "group").code == 0
     assert offline("index", "nlps", "--data", moved).code == 0
@@ -102,7 +102,7 @@ def test_what_is_remembered_may_be_damaged_without_harm(offline: Cli, tmp_path: 
     failed = offline("index", "nlps")
     assert failed.code == 4 and told in failed.stderr
     assert offline("rank", "nlps", "--split", "dev", "--data", SAMPLE, "--out", tmp_path / "r").code == 0
-    assert offline("index", "nlps", "--data", SAMPLE).code == 0  # named again, it is written anew
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0  # named again, it is written again
     assert offline("index", "nlps").code == 0
     state.unlink()
     state.mkdir()

@@ -234,11 +234,11 @@ def test_a_trec_run_of_a_task_has_its_official_figures_too(
 def test_judgments_of_a_trec_run_need_its_task(offline: Cli, run: Path, other: Path, tmp_path: Path) -> None:
     judge(other, "--data", SAMPLE, typed="1\n0\nq\n")
     refused = offline("evaluate", other, "--judgments")
-    assert refused.code == 2 and "name its task with --task" in refused.stderr
+    assert refused.code == 2 and "name it with --task" in refused.stderr
     result = offline("evaluate", other, "--judgments", "--task", "nlps", "--json")
     assert result.code == 0 and result.json["topics"] == 1 and result.json["judged"]["documents"] == 2
     refused = offline("evaluate", other, "--judgments", "--task", "nlps", "--unseen")
-    assert refused.code == 2 and "does not say what it has learned from" in refused.stderr
+    assert refused.code == 2 and "does not record what it has learned from" in refused.stderr
 
 
 def test_the_gate_of_a_run_without_a_task_is_its_first_measure(
@@ -276,12 +276,12 @@ def test_ids_that_no_gold_can_name_are_a_sentence(
     qrels, out = tmp_path / "qrels", tmp_path / "gold"
     qrels.write_text("608 0 nope 1\n")
     refused = offline("evaluate", run, "--qrels", qrels, "--nearest", 50)
-    assert refused.code == 4 and "nope is no premise, whose ids are whole numbers" in refused.stderr
+    assert refused.code == 4 and "nope is not a premise, whose ids are whole numbers" in refused.stderr
     arguments = ("--format", "qrels", "--annotator", "ann", "--lenient")
     assert offline("judgments", "import", "nlps", qrels, *arguments, "--data", SAMPLE).code == 0
     official = ("--format", "official", "--data", SAMPLE, "--split", "dev", "--out", out)
     refused = offline("judgments", "export", "nlps", *official)
-    assert refused.code == 4 and "nope is no premise" in refused.stderr and not out.exists()
+    assert refused.code == 4 and "nope is not a premise" in refused.stderr and not out.exists()
     debates = SAMPLE.parent / "checkthat"
     debate = next((debates / "training").glob("*.tsv")).stem
     other.write_text(f"{debate} Q0 nope 0 1 x\n")

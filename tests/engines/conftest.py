@@ -12,6 +12,7 @@ from searchapp.engines.base import IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.model import Document
 from searchapp.settings import Settings
+from tests.server.faults import FaultProxy
 from tests.server.rest import Server
 
 MAPPING: dict[str, Any] = {
@@ -78,4 +79,13 @@ def settings_for(index_prefix: str, tmp_path: Path) -> Callable[..., Settings]:
 @pytest.fixture
 def engine(elasticsearch_url: str, settings_for: Callable[..., Settings]) -> Iterator[ElasticsearchEngine]:
     with closing(ElasticsearchEngine.connect(settings_for(elasticsearch_url))) as engine:
+        yield engine
+
+
+@pytest.fixture
+def behind_proxy(
+    fault_proxy: FaultProxy, settings_for: Callable[..., Settings]
+) -> Iterator[ElasticsearchEngine]:
+    """An engine that reaches the server through the proxy."""
+    with closing(ElasticsearchEngine.connect(settings_for(fault_proxy.url))) as engine:
         yield engine

@@ -152,7 +152,7 @@ def test_a_node_lost_while_an_index_is_built_costs_a_new_start_at_most(
     with meanwhile(fail, after=3):
         engine.build("words", spec_of(documents, shards=SHARDS), source)
     assert time.monotonic() - begun < 90
-    assert source.readings == 2 and "beginning anew" in " ".join(said)
+    assert source.readings == 2 and "starting again" in " ".join(said)
     assert ranked(engine, bodies) == ranked(engine, bodies, "undisturbed")
 
 
@@ -170,7 +170,7 @@ def test_documents_that_can_be_drawn_once_are_not_begun_anew(
             yield document
 
     with pytest.raises(
-        EngineUnreachable, match=r"shards? .* without node for 2 s: .* index again; what served"
+        EngineUnreachable, match=r"shards? .* without node for 2 s: .* index again; the index before it"
     ):
         engine.build("words", spec_of(documents, shards=SHARDS), once())
 

@@ -93,7 +93,7 @@ def test_a_version_that_is_none_is_a_sentence(tmp_path: Path, number: object) ->
     with StrangeElasticsearch({"version": {"number": number}}) as server:
         error = refusal(Settings(home=tmp_path, url=server.url))
     assert isinstance(error, EngineRefused) and len(str(error)) < 200
-    assert "as its version, which is none of an Elasticsearch: check the address" in str(error)
+    assert "which is not one of Elasticsearch: check the address" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_version_that_is_none_is_a_sentence(tmp_path: Path, number: object) ->
 def test_a_server_that_tells_no_version_is_a_sentence(tmp_path: Path, about: object) -> None:
     with StrangeElasticsearch(about) as server:
         error = refusal(Settings(home=tmp_path, url=server.url))
-    assert isinstance(error, EngineRefused) and "is not an Elasticsearch: it tells no version" in str(error)
+    assert isinstance(error, EngineRefused) and "is not an Elasticsearch: it reports no version" in str(error)
 
 
 def test_the_right_credentials_and_authority(secured_node: Node, settings_for: MakeSettings) -> None:
@@ -149,7 +149,7 @@ def test_a_password_may_hold_any_character(secured_node: Node, settings_for: Mak
 CERTIFICATES: dict[str, tuple[str, str, datetime, datetime]] = {
     "expired": (
         "127.0.0.1",
-        "has expired: whoever runs the server must renew it, unless this machine's clock is wrong",
+        "has expired: the server's administrator must renew it, unless this machine's clock is wrong",
         datetime(2020, 1, 1, tzinfo=UTC),
         datetime(2021, 1, 1, tzinfo=UTC),
     ),

@@ -32,15 +32,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LONGEST_WAIT_SECONDS", 0.1)
 
 
-@pytest.fixture
-def behind_proxy(
-    fault_proxy: FaultProxy, settings_for: Callable[..., Settings]
-) -> Iterator[ElasticsearchEngine]:
-    """An engine that reaches the server through the proxy."""
-    with closing(ElasticsearchEngine.connect(settings_for(fault_proxy.url))) as engine:
-        yield engine
-
-
 def test_a_server_that_is_not_elasticsearch(tmp_path: Path) -> None:
     with NotElasticsearch() as server, pytest.raises(EngineRefused, match="not an Elasticsearch"):
         ElasticsearchEngine.connect(Settings(home=tmp_path, url=server.url))
@@ -193,7 +184,7 @@ def test_a_connection_lost_while_indexing_leaves_the_old_version(
     old = engine.build("groups", spec_of(GROUPS), GROUPS)
     monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 1)
     fault_proxy.refuse_from(2, path=BULK)
-    with pytest.raises(EngineUnreachable, match="could not send documents; what served before still serves"):
+    with pytest.raises(EngineUnreachable, match="could not send documents; the index before it still serves"):
         behind_proxy.build("groups", spec_of(GROUPS[:3]), GROUPS[:3])
     assert engine.index_info("groups") == old
 

@@ -105,7 +105,9 @@ def test_a_handle_on_a_replaced_version_never_mixes_it_with_the_new_one(engine: 
         lambda: index.analyze("group", field="text"),
     ]
     for one in ask:
-        with pytest.raises(Replaced, match="replaced by a newer version meanwhile: run the command again"):
+        with pytest.raises(
+            Replaced, match="replaced by a newer version during the search: run the command again"
+        ):
             one()
     assert index.info.documents == 4
     assert len(engine.open("groups").find(match("group"))) == 2

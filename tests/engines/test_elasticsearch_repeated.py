@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -61,14 +61,6 @@ def build(engine: ElasticsearchEngine, name: str) -> None:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 20)
-
-
-@pytest.fixture
-def behind_proxy(
-    fault_proxy: FaultProxy, settings_for: Callable[..., Settings]
-) -> Iterator[ElasticsearchEngine]:
-    with closing(ElasticsearchEngine.connect(settings_for(fault_proxy.url))) as engine:
-        yield engine
 
 
 FAULTS: dict[str, Callable[[FaultProxy], None]] = {
@@ -196,7 +188,7 @@ def spoilt(engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: st
 def test_an_index_with_deleted_documents_does_not_rank(spoilt: ElasticsearchEngine) -> None:
     sentence = (
         r"groups-000001 holds 1 deleted .* count in its scores.*: "
-        "build it anew with `searchapp index groups --rebuild`"
+        "build it again with `searchapp index groups --rebuild`"
     )
     with pytest.raises(EngineRefused, match=sentence):
         spoilt.open("groups")
@@ -210,7 +202,7 @@ def test_an_index_with_a_document_more_does_not_rank(
     server = Server(elasticsearch_url)
     server.request("PUT", f"/{info.version}/_settings", {"index.blocks.write": None})
     server.request("PUT", f"/{info.version}/_doc/99?refresh=true", {"id": "99", "text": "one more"})
-    with pytest.raises(EngineRefused, match="holds 5 documents instead of 4: build it anew"):
+    with pytest.raises(EngineRefused, match="holds 5 documents instead of 4: build it again"):
         engine.open("groups")
 
 

@@ -22,7 +22,7 @@ from searchapp.errors import DataError, EngineRefused, EngineUnreachable, UsageE
 from searchapp.judging import shared
 from searchapp.judging.events import Action, Author, Channel, Event, Kind
 from searchapp.judging.log import JudgmentLog, NotSaved
-from searchapp.judging.shared import Courier, EventIndex, Exchanged, State, synchronize
+from searchapp.judging.shared import EventIndex, Exchanged, IndexState, Synchronizer, synchronize
 from searchapp.settings import Settings
 from tests.server.faults import FaultProxy
 from tests.server.node import Node
@@ -112,7 +112,6 @@ def team(tmp_path: Path, elasticsearch_url: str, index_prefix: str) -> Team:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "EVENTS_AT_ONCE", 3)
-    monkeypatch.setattr("searchapp.engines.elasticsearch.judgments.EVENTS_AT_ONCE", 4)
 
 
 def ids(events: list[Event]) -> list[str]:
@@ -216,7 +215,7 @@ def test_an_index_that_was_set_back_gets_what_it_lost(team: Team, monkeypatch: p
     assert team.exchange("ann") == Exchanged()
     asked = JudgmentIndex._primary
 
-    def restored(index: JudgmentIndex) -> State | None:
+    def restored(index: JudgmentIndex) -> IndexState | None:
         state = asked(index)
         return None if state is None else replace(state, identity=f"{state.identity} restored")
 
@@ -358,18 +357,20 @@ def test_every_confirmed_event_arrives_once_after_kills_at_random_moments(team: 
 
 
 @pytest.fixture
-def courier(team: Team, fault_proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Courier]:
+def synchronizer(
+    team: Team, fault_proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Synchronizer]:
     monkeypatch.setattr(shared, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(shared, "FETCH_SECONDS", 0.1)
     settings = team.settings("ann", fault_proxy.url)
-    courier = Courier(
+    synchronizer = Synchronizer(
         settings.judgments,
         lambda: open_judgments(settings, attempts=1, timeout=5),
         judgments_address(settings),
     )
-    courier.start()
-    yield courier
-    courier.stop(10)
+    synchronizer.start()
+    yield synchronizer
+    synchronizer.stop(10)
 
 
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -379,20 +380,22 @@ def until(condition: Callable[[], bool], seconds: float = 20) -> None:
         time.sleep(0.02)
 
 
-def test_a_courier_sends_and_fetches_by_itself(team: Team, courier: Courier, fault_proxy: FaultProxy) -> None:
+def test_a_synchronizer_sends_and_fetches_by_itself(
+    team: Team, synchronizer: Synchronizer, fault_proxy: FaultProxy
+) -> None:
     with team.log("ann") as log:
         log.append([event("a")])
-        until(lambda: log.waiting(courier.address) == 0)
+        until(lambda: log.waiting(synchronizer.address) == 0)
         fault_proxy.answer(503, times=None)
         log.append([event("b")])
-        until(lambda: courier.trouble is not None)
-        assert log.waiting(courier.address) == 1 and len(team.stored()) == 1
+        until(lambda: synchronizer.trouble is not None)
+        assert log.waiting(synchronizer.address) == 1 and len(team.stored()) == 1
         fault_proxy.heal()
-        until(lambda: courier.trouble is None and log.waiting(courier.address) == 0)
+        until(lambda: synchronizer.trouble is None and log.waiting(synchronizer.address) == 0)
         with team.log("ben") as other:
             other.append([event("c", author=Author("ben"))])
         team.exchange("ben")
-        until(lambda: courier.fetched == 1)
+        until(lambda: synchronizer.fetched == 1)
         assert ids(written(log)) == team.stored()
 
 

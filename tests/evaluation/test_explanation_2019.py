@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation.explanation_2019 import folded, read_gold, score
-from searchapp.evaluation.explanation_2019_breakdowns import ALL_QUESTIONS, BREAKDOWNS, Material, breakdown
+from searchapp.evaluation.explanation_2019_breakdowns import (
+    ALL_QUESTIONS,
+    BREAKDOWNS,
+    BreakdownInputs,
+    breakdown,
+)
 
 C, G, L = ("CENTRAL",), ("GROUNDING",), ("LEXGLUE",)
 
@@ -19,7 +24,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def figures(name: str, material: Material) -> dict[str, Any]:
+def figures(name: str, material: BreakdownInputs) -> dict[str, Any]:
     return {row.group: (row.count, dict(row.values)) for row in breakdown(name, material).rows}
 
 
@@ -46,7 +51,7 @@ solution: the 164 other facts without overlap before rank 860 stand between rank
 
 
 @pytest.fixture
-def example() -> Material:
+def example() -> BreakdownInputs:
     """4,947 facts in the order of their ranks; a fact with overlap has the question's word."""
     without = set(range(500, 664)) | {860}
     without |= set(range(1000, 1585)) | {3778}  # 585 others between the ranks 165 and 751
@@ -55,10 +60,10 @@ def example() -> Material:
     texts = {f"f{rank}": "other" if rank in without else "ice" for rank in range(1, 4948)}
     gold = {"q": {f"f{rank}": roles for rank, roles in EXAMPLE.items()}}
     assert [sum(no <= rank for no in without) for rank in NO_OVERLAP] == list(NO_OVERLAP.values())
-    return Material({"q": ranked}, gold, texts, {"q": "ice"}, words)
+    return BreakdownInputs({"q": ranked}, gold, texts, {"q": "ice"}, words)
 
 
-def test_the_worked_example_has_the_averages_of_its_description(example: Material) -> None:
+def test_the_worked_example_has_the_averages_of_its_description(example: BreakdownInputs) -> None:
     official = score(example.rankings, example.gold)
     assert official.value == pytest.approx(0.14862461238725275, abs=1e-16)
     assert official.warnings == ()
@@ -73,14 +78,14 @@ def test_the_worked_example_has_the_averages_of_its_description(example: Materia
     )
 
 
-def test_the_worked_example_has_the_precisions_of_its_description(example: Material) -> None:
+def test_the_worked_example_has_the_precisions_of_its_description(example: BreakdownInputs) -> None:
     precisions = {
         k: round(values["precision"], 3) for k, (_, values) in figures("precision", example).items()
     }
     assert precisions == {"P@1": 1.0, "P@2": 0.5, "P@3": 0.333, "P@4": 0.25, "P@5": 0.2}
 
 
-SMALL = Material(
+SMALL = BreakdownInputs(
     rankings={"q1": ["a", "x", "b", None, "c"], "q2": ["x", "d"], "q3": ["y"]},
     gold={
         "q1": {"a": C, "b": (*G, *L), "c": C},
@@ -129,7 +134,7 @@ def test_map_by_length_and_its_histogram() -> None:
 
 
 def test_no_answered_question_is_no_figure_and_no_error() -> None:
-    nothing = Material({}, SMALL.gold, SMALL.texts, SMALL.asked, words)
+    nothing = BreakdownInputs({}, SMALL.gold, SMALL.texts, SMALL.asked, words)
     for name in BREAKDOWNS:
         assert all(row.count == 0 for row in breakdown(name, nothing).rows)
 

@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 
 from searchapp.errors import DataError, NotScorable
 from searchapp.evaluation.explanation_2021 import read_gold, score
-from searchapp.evaluation.explanation_2021_breakdowns import Material, breakdown, overlap
-from searchapp.evaluation.graded_gain import FURTHER_RANKS, ndcg, official_ndcg
+from searchapp.evaluation.explanation_2021_breakdowns import BreakdownInputs, breakdown, overlap
+from searchapp.evaluation.explanation_rankings import ranks_of
+from searchapp.evaluation.graded_gain import FURTHER_RANKS, ndcg, official_ndcg_at
 
 
 def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def figures(name: str, material: Material) -> dict[str, Any]:
+def figures(name: str, material: BreakdownInputs) -> dict[str, Any]:
     return {row.group: (row.count, *row.values.values()) for row in breakdown(name, material).rows}
 
 
@@ -36,6 +37,10 @@ def listed(*questions: Any) -> dict[str, Any]:
 def rated(qid: str, **grades: Any) -> dict[str, Any]:
     documents = [{"uuid": fact, "relevance": grade} for fact, grade in grades.items()]
     return {"qid": qid, "documents": documents}
+
+
+def official_ndcg(ranked: list[str], grades: dict[str, float]) -> float:
+    return official_ndcg_at(ranks_of(ranked, grades), len(ranked), grades)
 
 
 def test_ndcg_by_hand() -> None:
@@ -161,7 +166,7 @@ def test_gold_of_another_shape_is_refused(tmp_path: Path, value: Any) -> None:
         read_gold(put(tmp_path, value))
 
 
-MATERIAL = Material(
+MATERIAL = BreakdownInputs(
     rankings={"q1": ["a", "x", "b", "c"], "q2": ["d"]},
     gold={"q1": {"a": 2.0, "b": 6.0, "c": 1.0}, "q2": {"d": 3.0}, "q3": {}, "q4": {"e": 1.0}},
     texts={"a": "ice melts", "b": "ice", "c": "heat", "d": "sun moon"},

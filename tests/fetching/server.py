@@ -18,9 +18,9 @@ from typing import Any
 class Fault:
     """What goes wrong with one answer.
 
-    `cut_after`: the connection ends after so many bytes of the body. `pause`: seconds of silence before each
+    `cut_after`: the connection ends after this many bytes of the body. `pause`: seconds of silence before each
     piece. `corrupt`: the first byte is another. `status` with `headers`: no file, but this answer. `body` instead
-    of the file's. `no_ranges`: a range is answered with the whole file. `shift`: a range begins so many bytes
+    of the file's. `no_ranges`: a range is answered with the whole file. `shift`: a range begins this many bytes
     further than asked for. `unmeasured`: no Content-Length. `etag` instead of the file's, and `drop_etag`.
     """
 

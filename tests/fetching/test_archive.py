@@ -106,7 +106,7 @@ def test_two_entries_for_one_place_are_refused(tmp_path: Path, twin: str) -> Non
 def test_a_bomb_is_refused(tmp_path: Path) -> None:
     path = packed(tmp_path / "a.zip", {**GOOD, "top/tables/Z.tsv": bytes(5_000_000)})
     with pytest.raises(
-        DataError, match=r"Z\.tsv would grow from 4,\d\d\d to 5,000,000 bytes, as a bomb does"
+        DataError, match=r"Z\.tsv would grow from 4,\d\d\d to 5,000,000 bytes, like a decompression bomb"
     ):
         unpacked(path, tmp_path / "out", at_most=10**8)
     assert everything(tmp_path) == {"a.zip"}

@@ -86,7 +86,7 @@ def test_a_download_that_moves_on_is_never_given_up(files: FileServer, fetch: Fe
 def test_one_that_does_not_is_given_up_and_kept_for_later(files: FileServer, fetch: Fetch) -> None:
     files.faults[PATH] = [Fault(cut_after=100_000)] + [Fault(cut_after=0)] * 50
     with pytest.raises(
-        SearchappError, match="100,000 bytes are kept, and the same command goes on"
+        SearchappError, match="100,000 bytes are kept, and the same command resumes"
     ) as caught:
         fetch(wanted(files))
     assert caught.value.exit_code == 1
@@ -169,7 +169,7 @@ def test_what_arrives_corrupted_is_fetched_once_more(files: FileServer, fetch: F
 
 def test_what_stays_corrupted_is_an_error_of_the_data_and_not_kept(files: FileServer, fetch: Fetch) -> None:
     files.faults[PATH] = Fault(corrupt=True)
-    with pytest.raises(DataError, match="is not the file that is meant, sha256:"):
+    with pytest.raises(DataError, match="is not the expected file, sha256:"):
         fetch(wanted(files))
     assert len(files.requests[PATH]) == 2
     assert list(fetch.path.parent.iterdir()) == []
@@ -177,7 +177,7 @@ def test_what_stays_corrupted_is_an_error_of_the_data_and_not_kept(files: FileSe
 
 def test_another_size_than_the_one_that_is_known_is_refused_at_once(files: FileServer, fetch: Fetch) -> None:
     files.faults[PATH] = Fault(body=b"<html>Please log in</html>")
-    with pytest.raises(DataError, match="has 26 bytes, and the file that is meant has 512,000"):
+    with pytest.raises(DataError, match="has 26 bytes, and the expected file has 512,000"):
         fetch(wanted(files))
     assert len(files.requests[PATH]) == 1
 

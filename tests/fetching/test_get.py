@@ -269,7 +269,7 @@ def test_a_corrupted_source_is_an_error_of_the_data(
     files: FileServer, folder: Path, run: Callable[..., Fetched]
 ) -> None:
     files.faults["/a.zip"] = Fault(corrupt=True)
-    with pytest.raises(DataError, match="is not the file that is meant"):
+    with pytest.raises(DataError, match="is not the expected file"):
         run()
     assert not has_data(folder)
 
@@ -321,7 +321,7 @@ def test_a_damaged_receipt_is_told(folder: Path, source: Source, run: Callable[.
     run()
     for damage in ("", "{}", '{"files": [1]}', '{"files": {"a": {}}}', '{"files": {"a": 1}}', "\xff"):
         (folder / RECEIPT).write_text(damage, encoding="latin-1")
-        with pytest.raises(DataError, match=f"{RECEIPT} can't be read"):
+        with pytest.raises(DataError, match=f"{RECEIPT} is not a record of what was fetched"):
             make_plan(source, folder)
 
 

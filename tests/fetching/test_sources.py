@@ -82,7 +82,7 @@ def test_a_digest_is_what_git_and_sha256_say(tmp_path: Path) -> None:
     assert Digest("sha256", hashlib.sha256(b"what is up, doc?").hexdigest()).matches(path)
     path.write_bytes(b"what is up, Doc?")
     assert not Digest("git-blob", "bd9dbf5aae1a3862dd1526723246b20206e5fc37").matches(path)
-    with pytest.raises(DataError, match="none can't be read: no such file"):
+    with pytest.raises(DataError, match="none: there is no such file"):
         Digest("sha256", "0" * 64).matches(tmp_path / "none")
 
 

@@ -73,7 +73,7 @@ def test_what_is_wrong_is_told_with_its_line_and_left_out(tmp_path: Path, row: b
     [
         (b"", "empty file"),
         (b"\xef\xbb\xbf1\tA\tX.\t0\n", "byte-order mark"),
-        (b"1\tA\tX.\t0\n2\tA\t\xe9\t0\n", "wrong encoding"),
+        (b"1\tA\tX.\t0\n2\tA\t\xe9\t0\n", "not UTF-8"),
     ],
 )
 def test_a_file_that_is_none_is_not_skippable(tmp_path: Path, content: bytes, kind: str) -> None:

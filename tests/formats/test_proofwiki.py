@@ -75,7 +75,7 @@ def test_a_masked_split_may_have_premises_after_all(tmp_path: Path) -> None:
         ({"premises": []}, "missing key", "text"),
         ({"text": "A"}, "missing key", "premises"),
         (statement(3), "wrong type", "text is an integer, not a string"),
-        (statement(" \n"), "blank text", "text must say something"),
+        (statement(" \n"), "blank text", "text must not be blank"),
         (statement("A", None), "wrong type", "premises is null, not a list"),
         (statement("A", {"1": 2}), "wrong type", "premises is an object, not a list"),
         (statement("A", ("1",)), "wrong type", "a premise is a string, not an integer"),

@@ -106,7 +106,7 @@ def test_a_broken_json_line_is_told_and_the_others_read(tmp_path: Path, line: st
 
 
 def test_a_file_without_any_json_is_told(tmp_path: Path) -> None:
-    assert read(tmp_path, "\n", "jsonl") == ([], ["empty file: a JSON object a line is expected"])
+    assert read(tmp_path, "\n", "jsonl") == ([], ["empty file: one JSON object per line is expected"])
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:

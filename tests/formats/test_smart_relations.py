@@ -95,7 +95,7 @@ def test_the_vocabulary_of_wikidata_becomes_documents(tmp_path: Path) -> None:
         "property P21: contradiction: its `id` is P22",
         "property Q5: unusable id: it is not like P19",
         "property P6: unknown key: alias is none of id, label, aliases, description",
-        "property P6: blank text: label must say something",
+        "property P6: blank text: label must not be blank",
         "property P6: wrong type: description is null, not a string",
         "property P7: wrong type: the value is a string, not an object",
         "property P8: missing key: id",
@@ -149,7 +149,7 @@ NO_WHITESPACE = "an id must not be empty or hold whitespace, which run files can
             question("\ud800"),
             "line 1: lone surrogate: '\\ud800': the id has an escape that is half of a character",
         ),
-        (question(text=" "), "line 1: question q: blank text: question must say something"),
+        (question(text=" "), "line 1: question q: blank text: question must not be blank"),
         (
             question(text="\udfff"),
             "line 1: question q: lone surrogate: question has an escape that is half of a character",

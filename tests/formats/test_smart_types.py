@@ -112,7 +112,7 @@ def test_what_real_files_hold_is_no_problem(tmp_path: Path) -> None:
         ({"type": ["date"]}, "contradiction", "a resource needs a type of the knowledge base"),
         ({"category": "boolean"}, "contradiction", "the type of a boolean is boolean, not dbo:Person"),
         ({"category": "boolean", "type": ["boolean", "date"]}, "contradiction", "not 'boolean, date'"),
-        ({"category": "literal"}, "contradiction", "dbo:Person is no literal: date, number, string"),
+        ({"category": "literal"}, "contradiction", "dbo:Person is not a literal: date, number, string"),
     ],
 )
 def test_a_wrong_entry_is_told_with_its_line_and_left_out(
@@ -156,7 +156,7 @@ def test_an_id_that_comes_again_with_something_else_is_a_problem(tmp_path: Path)
     read, problems = questions(put(tmp_path, entry(), entry(question="Where?")))
     assert [question.text for question in read] == ["Who?"]
     assert problems == [
-        ("duplicate id", "line 3: question q1", "an entry before has this id and says otherwise")
+        ("duplicate id", "line 3: question q1", "an earlier entry has this id and other content")
     ]
 
 

@@ -43,7 +43,7 @@ def test_ids_texts_and_fields_are_taken_from_their_columns(tmp_path: Path) -> No
         ({"id": "1", "text": "x"}, "duplicate id: 1; the first one counts"),
         ({"id": "2"}, "missing key: text"),
         ({"id": "2", "text": None}, "wrong type: text is null, not a string"),
-        ({"id": "2", "text": " "}, "blank text: text must say something"),
+        ({"id": "2", "text": " "}, "blank text: text must not be blank"),
         ({"id": "2", "text": "\ud800"}, "lone surrogate: text has an escape that is half of a character"),
         ({"id": "2", "text": "x", "Kind": {"a": 1}}, "wrong type: Kind has an object, not a string"),
         ({"id": "2", "text": "x", "Kind": 1e999}, "not JSON: there is no Infinity in JSON"),

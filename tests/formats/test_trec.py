@@ -91,7 +91,7 @@ def test_ranks_out_of_order(tmp_path: Path, ranks: str, passes: bool) -> None:
         problems.raise_if_any()
         assert len(problems) == 1
     else:
-        with pytest.raises(InvalidFiles, match="rank 1 of topic a stands where 3 is expected"):
+        with pytest.raises(InvalidFiles, match="topic a has the rank 1 where 3 is expected"):
             problems.raise_if_any()
 
 

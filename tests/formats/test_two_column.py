@@ -145,7 +145,7 @@ def test_ids_that_would_not_survive_are_refused(tmp_path: Path, bad: str, place:
 
 
 def test_documents_that_the_scorer_would_fold_into_one_are_refused() -> None:
-    with pytest.raises(DataError, match="document ID stands in the ranking before"):
+    with pytest.raises(DataError, match="document ID is in the ranking already"):
         write_two_column(io.BytesIO(), {"t": ["id", "ID"]})
 
 

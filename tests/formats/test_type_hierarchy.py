@@ -97,7 +97,7 @@ def test_another_header_row_is_told(tmp_path: Path, header: str) -> None:
 def test_types_in_a_circle_have_no_path(tmp_path: Path) -> None:
     hierarchy = Hierarchy({"a": 1, "b": 2}, {"a": "b", "b": "a"}, 2)
     assert hierarchy.has_circles()
-    with pytest.raises(DataError, match="circles"):
+    with pytest.raises(DataError, match="has a cycle"):
         _ = hierarchy.paths
     assert not read_as_scored(put(tmp_path, GOOD)).has_circles()
 

@@ -25,8 +25,8 @@ SCREENS = {
     "AdjudicateScreen": r"of 2 decided",
     "Choose": r"esc  ?Back",
     "Words": r"↵ save +esc back",
-    "Help": r"Take the last action back",
-    "Judged": r"tab graded, skipped",
+    "Help": r"Undo the last action",
+    "JudgmentList": r"tab graded, skipped",
 }
 """What each screen shows that no other does; every screen of the program must be here and be driven below."""
 
@@ -50,7 +50,7 @@ class Driven:
     def back(self) -> None:
         """Leave a question."""
         self.terminal.press("escape")
-        for screen in ("Choose", "Words", "Help", "Judged"):
+        for screen in ("Choose", "Words", "Help", "JudgmentList"):
             self.terminal.wait_for(rf"(?s)\A(?!.*(?:{SCREENS[screen]}))")
 
     def paste(self, text: str) -> None:
@@ -87,10 +87,10 @@ def judge(world: World) -> Result:
         one.do("d", ".")
         one.do("d m m b b", "Ranking")
         _say(one, hostile.id("pasted note"), hostile.id("pasted reason"))
-        one.do("l", SCREENS["Judged"])
-        one.see("Judged")
+        one.do("l", SCREENS["JudgmentList"])
+        one.see("JudgmentList")
         for _kind in range(5):
-            one.do("tab", SCREENS["Judged"])
+            one.do("tab", SCREENS["JudgmentList"])
         one.paste(hostile.id("what is sought in the list"))
         one.back()
         one.do("?", SCREENS["Help"])

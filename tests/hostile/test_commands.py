@@ -7,6 +7,7 @@ import io
 import json
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from searchapp import cli
 from searchapp.visible import visible
 from tests.hostile.cases import Case, cases, commands
 from tests.hostile.payload import MARK, Hostile, turns
-from tests.hostile.world import World, build
+from tests.hostile.world import World, build, judge
 from tests.hostile.written import Written, read
 from tests.terminal import Terminal
 
@@ -66,6 +67,18 @@ def into_pipe(world: World, line: list[str], typed: tuple[str, ...]) -> tuple[st
             cli.run(line)
     written = [stream.buffer.getvalue().decode() for stream in (out, err)]
     return "".join(written), written[0]
+
+
+def judged_world(folder: Path, hostile: Hostile) -> World:
+    """A world that is indexed, ranked and judged."""
+    world = build(folder, hostile)
+    for line in (
+        ["index", world.task, "--lenient"],
+        ["rank", world.task, "--split", "dev", "--out", world.run],
+    ):
+        into_pipe(world, [str(word) for word in line], ())
+    judge(world)
+    return world
 
 
 @pytest.fixture(scope="module", params=turns())

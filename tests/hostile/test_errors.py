@@ -15,7 +15,7 @@ from searchapp.cli import complete
 from searchapp.visible import visible
 from tests.hostile import world as worlds
 from tests.hostile.payload import HALF, MARK, NUL, Hostile, turns
-from tests.hostile.test_commands import into_pipe
+from tests.hostile.test_commands import into_pipe, judged_world
 from tests.hostile.world import World, quoted
 from tests.hostile.written import read
 from tests.terminal import Terminal
@@ -23,14 +23,7 @@ from tests.terminal import Terminal
 
 @pytest.fixture(scope="module", params=turns())
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
-    world = worlds.build(tmp_path_factory.mktemp("errors"), Hostile(request.param))
-    for line in (
-        ["index", world.task, "--lenient"],
-        ["rank", world.task, "--split", "dev", "--out", world.run],
-    ):
-        into_pipe(world, [str(word) for word in line], ())
-    worlds.judge(world)
-    return world
+    return judged_world(tmp_path_factory.mktemp("errors"), Hostile(request.param))
 
 
 Wrong = Callable[[World, str], list[object]]

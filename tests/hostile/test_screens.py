@@ -12,10 +12,9 @@ from textual.screen import Screen
 import searchapp.tui
 from searchapp.visible import visible
 from tests.hostile import screens
-from tests.hostile import world as worlds
 from tests.hostile.payload import Hostile, turns
 from tests.hostile.screens import Result
-from tests.hostile.test_commands import into_pipe
+from tests.hostile.test_commands import judged_world
 from tests.hostile.world import World
 
 DRIVES = (screens.judge, screens.adjudicate, screens.leave_unsaved, screens.crash)
@@ -29,14 +28,7 @@ UNSEEN_ON_SCREENS = {
 
 @pytest.fixture(scope="module", params=turns())
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
-    world = worlds.build(tmp_path_factory.mktemp("screens"), Hostile(request.param))
-    for line in (
-        ["index", world.task, "--lenient"],
-        ["rank", world.task, "--split", "dev", "--out", world.run],
-    ):
-        into_pipe(world, [str(word) for word in line], ())
-    worlds.judge(world)
-    return world
+    return judged_world(tmp_path_factory.mktemp("screens"), Hostile(request.param))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 
 from searchapp.judging.events import Action, Author, Channel, Event, Kind
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 from tests.hostile.payload import Hostile
 
 TASK = "hostile"
@@ -161,13 +161,13 @@ def judge(world: World) -> None:
     with JudgmentLog(world.log) as log:
         for place, name in enumerate(world.people):
             session = Session(log, TASK, Author(name))
-            places = [Place(topic, document, run, 1) for document in documents]
+            places = [SeenDocument(topic, document, run, 1) for document in documents]
             session.grade(places[:1], place, hostile.text(f"reason of annotator {place}"))
             session.grade(places[1:2], 2 * place)
             session.note(places[1], hostile.text(f"note of annotator {place}"))
             session.cant_tell(places[2], hostile.text(f"why annotator {place} can't tell"))
         Session(log, TASK, Author(world.model, Kind.model)).grade(
-            [Place(topic, documents[0], run, 1)], 2, hostile.text("reason of a model")
+            [SeenDocument(topic, documents[0], run, 1)], 2, hostile.text("reason of a model")
         )
 
 

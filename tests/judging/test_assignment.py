@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from searchapp.errors import InvalidFiles, UsageError
-from searchapp.judging.assignment import Assigned, assign, read, write
-from searchapp.judging.pool import blind, pool
+from searchapp.judging.assignment import Assigned, assign, read, shuffled, write
+from searchapp.judging.pool import pool
 from searchapp.model import Hit, Hits, Ranking, Run
 
 TOPICS = [f"t{number}" for number in range(40)]
@@ -62,11 +62,11 @@ def test_a_pool_has_the_top_of_every_run_by_the_best_rank() -> None:
     assert pool(runs, 2) == {"t": ["a", "d", "b", "c"], "u": ["x"]}
 
 
-def test_a_blind_order_depends_on_the_seed_alone() -> None:
-    pools = {"t": list("abcdefgh")}
-    again = {"t": list("hgfedcba")}
-    assert blind(pools, 5) == blind(again, 5) != blind(pools, 6)
-    assert sorted(blind(pools, 5)["t"]) == pools["t"]
+def test_a_shuffled_order_depends_on_the_seed_alone() -> None:
+    items = list("abcdefgh")
+    order = shuffled(items, 5, "t")
+    assert order == shuffled(items[::-1], 5, "t") != shuffled(items, 6, "t")
+    assert sorted(order) == items
 
 
 def test_an_assignment_is_read_as_it_was_written(tmp_path: Path) -> None:

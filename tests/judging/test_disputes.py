@@ -9,7 +9,7 @@ from searchapp.judging.disputes import Adjudication, disputes
 from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.fold import Folding
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def log(tmp_path: Path) -> Iterator[JudgmentLog]:
         ):
             session = Session(log, "nlps", Author(name, kind))
             for document, grade in grades.items():
-                session.grade([Place("t", document)], grade)
-        Session(log, "nlps", Author("lea")).cant_tell(Place("t", "d"))
+                session.grade([SeenDocument("t", document)], grade)
+        Session(log, "nlps", Author("lea")).cant_tell(SeenDocument("t", "d"))
         yield log
 
 
@@ -76,7 +76,7 @@ def test_undoing_takes_back_decisions_not_what_was_judged(log: JudgmentLog) -> N
 def test_what_others_write_is_taken_in(log: JudgmentLog) -> None:
     adjudication = deciding(log)
     assert not adjudication.refresh()
-    Session(log, "nlps", Author("ben")).grade([Place("t", "a")], 0)
-    Session(log, "nlps", Author("lea")).grade([Place("t", "c")], 0)
+    Session(log, "nlps", Author("ben")).grade([SeenDocument("t", "a")], 0)
+    Session(log, "nlps", Author("lea")).grade([SeenDocument("t", "c")], 0)
     assert adjudication.refresh()
     assert [one.document_id for one in adjudication.disputes] == ["b", "c"]

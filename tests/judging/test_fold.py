@@ -62,7 +62,7 @@ def test_skipping_and_not_being_able_to_tell_are_no_grades() -> None:
         grade, event = graded(ANN, 2), ANN.event("nlps", "t", "d", action)
         assert grades(grade, event) == {}
         opinion = View([event]).opinion("ann", "t", "d")
-        assert opinion is not None and opinion.action is action and not opinion.is_grade
+        assert opinion is not None and opinion.action is action and opinion.grade is None
 
 
 def test_a_note_changes_no_grade() -> None:

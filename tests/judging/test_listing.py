@@ -9,9 +9,9 @@ from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.fold import View
 from searchapp.judging.listing import Filter, listed
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 
-A, B, C, D = (Place("t1" if name < "c" else "t2", name, "run", 3) for name in "abcd")
+A, B, C, D = (SeenDocument("t1" if name < "c" else "t2", name, "run", 3) for name in "abcd")
 
 
 @pytest.fixture

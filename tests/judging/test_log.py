@@ -39,7 +39,7 @@ for number in range(int(sys.argv[3])):
     assert log.append(events) == len(events)
     print(*(event.id for event in events), flush=True)
 """
-"""Appends again and again, up to so many events at a time, and says which only once `append` has returned."""
+"""Appends again and again, up to this many events at a time, and says which only once `append` has returned."""
 
 
 def event(document: str = "d", grade: int = 1) -> Event:
@@ -98,8 +98,8 @@ def test_a_foreign_or_damaged_or_newer_file_is_named(tmp_path: Path) -> None:
             database.execute(statement)
         database.close()
     for path, part in (
-        (damaged, "no judgment log"),
-        (foreign, "no judgment log"),
+        (damaged, "not a (readable )?judgment log"),
+        (foreign, "not a (readable )?judgment log"),
         (newer, "newer searchapp"),
     ):
         with pytest.raises(DataError, match=part):

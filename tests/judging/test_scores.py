@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchapp.evaluation.measures import measure
-from searchapp.judging.scores import Scores, mean, score
+from searchapp.judging.scores import TopicScores, mean, score
 
 documents = st.integers(0, 40).map(lambda number: f"d{number}")
 
@@ -23,9 +23,9 @@ def test_scores_are_those_of_the_measures(ranking: list[str], grades: dict[str, 
 
 
 def test_a_ranking_without_documents_scores_nothing() -> None:
-    assert score({}, {"d1": 1}) == Scores(0.0, 0.0, 0.0)
+    assert score({}, {"d1": 1}) == TopicScores(0.0, 0.0, 0.0)
 
 
 def test_the_mean_of_no_topics_is_none() -> None:
     assert mean([]) is None
-    assert mean([Scores(1.0, 0.5, 0.1), Scores(0.0, 0.5, 0.3)]) == Scores(0.5, 0.5, 0.2)
+    assert mean([TopicScores(1.0, 0.5, 0.1), TopicScores(0.0, 0.5, 0.3)]) == TopicScores(0.5, 0.5, 0.2)

@@ -7,9 +7,9 @@ import pytest
 
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 
-ONE, TWO = Place("t", "d1", "run", 1), Place("t", "d2", "run", 2)
+ONE, TWO = SeenDocument("t", "d1", "run", 1), SeenDocument("t", "d2", "run", 2)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_events_that_cannot_be_written_wait_and_are_written_later(log: JudgmentL
     mine = session(log)
     (pages,) = log._database.execute("PRAGMA page_count").fetchone()
     log._database.execute(f"PRAGMA max_page_count = {pages}")
-    places = [Place("t", f"d{number}") for number in range(500)]
+    places = [SeenDocument("t", f"d{number}") for number in range(500)]
     outcome = mine.grade(places, 1)
     assert not outcome.is_saved and "disk is full" in str(outcome.not_saved)
     assert mine.waiting == 500 and grade(mine, "d3") == 1

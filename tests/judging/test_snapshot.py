@@ -19,7 +19,7 @@ from searchapp.judging.events import Action, Author, Event, Kind
 from searchapp.judging.fold import View, judged
 from searchapp.judging.listing import listed
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 from searchapp.judging.snapshot import compact, path_of, read
 from searchapp.judging.statistics import agreement, progress
 from tests.judging.test_damage import change
@@ -228,7 +228,7 @@ def test_earlier_actions_are_undone_one_by_one_the_last_first(log: JudgmentLog) 
         session = Session(log, "nlps", AUTHORS[0])
         outcome = session.undo()
         assert outcome is not None and outcome.events[0].refers == own.pop().id
-    session.grade([Place("t1", "new")], 1)
+    session.grade([SeenDocument("t1", "new")], 1)
     undone = [session.undo() for _ in range(50)]
     assert undone[-1] is None and session.undo() is None
     assert [one.events[0].refers for one in undone[1:-1] if one] == [one.id for one in reversed(own)]

@@ -8,10 +8,10 @@ from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.fold import View
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.snapshot import compact
-from searchapp.judging.statistics import Progress, progress
+from searchapp.judging.statistics import AnnotatorProgress, progress
 
 
-def progress_of(folder: Path, events: Sequence[Event]) -> list[Progress]:
+def progress_of(folder: Path, events: Sequence[Event]) -> list[AnnotatorProgress]:
     with JudgmentLog(folder / "judgments.sqlite") as log:
         log.append(events)
         folded = compact(log, "nlps")

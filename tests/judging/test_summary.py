@@ -5,28 +5,30 @@ from pathlib import Path
 import pytest
 
 from searchapp.judging import summary as module
-from searchapp.judging.desk import Desk
 from searchapp.judging.events import Author
+from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session
 from searchapp.judging.summary import Summary, summary
-from searchapp.tui.telling import summed_up
+from searchapp.tui.status import summed_up
 
 LABELS = ("not relevant", "relevant")
 
 
-def desk(log: JudgmentLog) -> Desk:
+def judging(log: JudgmentLog) -> JudgingSession:
     rankings = {"t1": ["a", "b", "c"], "t2": ["a", "b"], "t3": ["c"]}
     session = Session(log, "nlps", Author("ann"))
-    return Desk(session, list(rankings), rankings.__getitem__, lambda topic: len(rankings[topic]), "run")
+    return JudgingSession(
+        session, list(rankings), rankings.__getitem__, lambda topic: len(rankings[topic]), "run"
+    )
 
 
 def test_what_was_said_here_is_counted_as_it_holds_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with JudgmentLog(tmp_path / "log.sqlite") as log:
-        desk(log).grade("t3", ["c"], 1)  # in an earlier sitting
-        mine = desk(log)
+        judging(log).grade("t3", ["c"], 1)  # in an earlier sitting
+        mine = judging(log)
         mine.grade("t1", ["a", "b"], 1)
         mine.grade("t1", ["b"], 0)
         mine.cant_tell("t2", "a")
@@ -41,7 +43,7 @@ def test_what_was_said_here_is_counted_as_it_holds_at_the_end(
             "1 × 0 not relevant, 1 × 1 relevant, 1 × can't tell, 1 × skipped, 1 × noted",
             "2 documents of 2 topics left",
         ]
-        assert summed_up(summary(desk(log)), LABELS) == []  # who did nothing is told nothing
+        assert summed_up(summary(judging(log)), LABELS) == []  # who did nothing is told nothing
         monkeypatch.setattr(module, "COUNTING_SECONDS", -1)
         assert summary(mine).left is None
 

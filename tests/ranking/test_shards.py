@@ -136,7 +136,7 @@ def test_a_recipe_outside_of_it_is_warned_of_on_several_shards_only() -> None:
     assert not list(shards.warnings(outside, MAPPING, 1))
     (warning,) = shards.warnings(outside, MAPPING, 3)
     assert warning.startswith(
-        "mine.json may rank otherwise on these 3 shards than on one, for its `range` on year"
+        "mine.json may rank differently on these 3 shards than on one, for its `range` on year"
     )
 
 

@@ -63,7 +63,7 @@ def test_a_missing_variable_is_named_with_those_that_exist() -> None:
     ["prefix {{topic.text}}", "{{topic.text}} {{topic.id}}", "{{ }}", "{{Topic}}", "{{topic.text", "{{a b}}"],
 )
 def test_a_placeholder_with_other_text_is_refused(leaf: str) -> None:
-    with pytest.raises(DataError, match="is no placeholder"):
+    with pytest.raises(DataError, match="is not a placeholder"):
         Template({"match": {"text": leaf}})
 
 

@@ -106,7 +106,7 @@ def test_data_that_is_gone_is_a_note(tmp_path: Path) -> None:
     path = tmp_path / "run"
     directory.write(path, manifest(data="/gone", data_digests={"dev_set.json": "0" * 64}), RUN, {})
     found = directory.verify(path)
-    assert found == Verification((), ("/gone/dev_set.json: not there any more, so not compared",))
+    assert found == Verification((), ("/gone/dev_set.json: gone, so not compared",))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_task_file_is_compared_as_the_data_is(tmp_path: Path) -> None:
     (problem,) = directory.verify(tmp_path / "run").problems
     assert problem == f"{file}: changed since the run was made from it"
     file.unlink()
-    assert directory.verify(tmp_path / "run").notes == (f"{file}: not there any more, so not compared",)
+    assert directory.verify(tmp_path / "run").notes == (f"{file}: gone, so not compared",)
 
 
 def test_a_manifest_with_half_a_task_file_is_refused(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ class FaultProxy(LoopbackServer):
         self._add(lambda request: self._late(request, seconds), method, path, times)
 
     def disturb(self, share: float, seed: int, seconds: float) -> None:
-        """Lose, shorten, cut, double or hold up, by so many seconds, this share of all requests, by chance."""
+        """Lose, shorten, cut, double or hold up, by this many seconds, this share of all requests, by chance."""
         dice = random.Random(seed)
         acts: list[Callable[[Request], Response | None]] = [
             lambda request: self._lost(request, None),

@@ -1,4 +1,4 @@
-"""What a collection keeps is read once in a command, and everybody who asks is told its problems."""
+"""What a collection keeps is read once in a command, and every caller gets its problems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from searchapp.progress import Silent
 from searchapp.ranking import recipes
 from searchapp.settings import Settings
 from searchapp.tasks import own
-from searchapp.tasks.documents import Documents, Once
+from searchapp.tasks.documents import DocumentSource, Once
 
 
 class Reader:
@@ -38,7 +38,7 @@ class Reader:
         yield Document("3", "three")
 
 
-def ids(documents: Documents, problems: Problems) -> list[str]:
+def ids(documents: DocumentSource, problems: Problems) -> list[str]:
     return [document.id for document in documents.read(problems)]
 
 
@@ -47,7 +47,7 @@ def test_documents_come_with_their_problems_however_often_they_are_asked_for(
     kept: bool, readings: int
 ) -> None:
     reader = Reader()
-    documents = Documents(lambda: [Path("file")], reader, kept=kept)
+    documents = DocumentSource(lambda: [Path("file")], reader, kept=kept)
     for _time in range(2):
         problems = Problems()
         assert ids(documents, problems) == ["1", "3"]
@@ -58,7 +58,7 @@ def test_documents_come_with_their_problems_however_often_they_are_asked_for(
 
 def test_what_was_read_in_part_is_read_again() -> None:
     reader, problems = Reader(), Problems()
-    documents = Documents(list, reader)
+    documents = DocumentSource(list, reader)
     assert next(documents.read(problems)).id == "1"
     assert ids(documents, problems) == ["1", "3"]
     assert (len(problems), reader.readings) == (1, 2)

@@ -173,7 +173,7 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
         (LEAST + 'files = ["a.csv"]\n', "line 2: missing key: [documents] needs either file or files"),
         (
             LEAST.replace("jsonl", "dat"),
-            "line 3: unknown format: docs.dat does not tell it: say format = csv or tsv",
+            "line 3: unknown format: docs.dat does not show it by its name: give format = csv or tsv",
         ),
         (LEAST + 'format = "xml"\n', "line 4: unknown format: 'xml': choose csv or tsv or jsonl"),
         (LEAST + "text = 7\n", "line 4: wrong value: text must be text in quotes or a list of such"),
@@ -200,7 +200,7 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
         (LEAST + "[topics.a]\n", "line 4: missing key: [topics.a] needs file"),
         (
             LEAST + '[topics.a]\nfile = "t.csv"\ngold = "g.dat"\n',
-            "line 6: unknown format: g.dat does not tell it: say gold = { file = 'g.dat', format = ... }",
+            "line 6: unknown format: g.dat does not show it by its name: give gold = { file = 'g.dat', format = ... }",
         ),
         (
             LEAST + '[topics.a]\nfile = "t.csv"\ngold = { file = "g.csv", rade = "x" }\n',

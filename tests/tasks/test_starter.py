@@ -66,7 +66,11 @@ def test_without_a_known_name_the_first_column_is_the_id_and_the_longest_the_tex
 @pytest.mark.parametrize(
     ("name", "content", "error"),
     [
-        ("d.dat", "x", "does not tell its format: give it a name that ends in .csv or .tsv or .jsonl"),
+        (
+            "d.dat",
+            "x",
+            "does not show its format by its name: give it a name that ends in .csv or .tsv or .jsonl",
+        ),
         ("d.csv", "id\n1\n", "has 1 columns: an id and a text are needed"),
         ("d.csv", 'id,text\n1,"x\n', "line 2: broken row"),
     ],
@@ -97,7 +101,7 @@ def test_a_table_without_a_header_line_keeps_its_first_line(tmp_path: Path, name
     seen = [starter.look_at(documents), starter.look_at(topics), starter.look_at(gold, gold=True)]
     assert [one.header for one in seen] == [False, False, False]
     assert seen[0].assumed == (
-        f"{documents}: it has no header line, as it seems ('d1' looks like what is below it): else say --header; "
+        f"{documents}: it has no header line, as it seems ('d1' looks like what is below it): else use --header; "
         "its columns are called id, text"
     )
     path = tmp_path / "task.toml"
@@ -127,7 +131,7 @@ def test_what_the_person_says_of_header_lines_holds(tmp_path: Path) -> None:
     said = starter.look_at(path, header=False)
     assert (said.columns, said.header, said.assumed) == (("id", "text"), False, None)
     assert len(said.records) == 2
-    assert (starter.look_at(path).assumed or "").endswith("(the first line has 'id'): else say --no-header")
+    assert (starter.look_at(path).assumed or "").endswith("(the first line has 'id'): else use --no-header")
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TextIO, TypeVar, cast
 
 import pytest
 from textual import events
@@ -15,23 +15,23 @@ from textual.pilot import Pilot
 from typer.testing import CliRunner
 
 import searchapp
-from searchapp.app.documents import OfEngine
-from searchapp.app.material import Material
+from searchapp.app.index_sources import LocalFirst
+from searchapp.app.run_pages import RunPages
 from searchapp.cli import app as command_line
-from searchapp.engines import open_engine
-from searchapp.judging.desk import Desk
 from searchapp.judging.disputes import Adjudication
 from searchapp.judging.events import Action, Author, Event, Kind
+from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.presence import Presence
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
+from searchapp.progress import Silent
 from searchapp.settings import Settings
 from searchapp.tasks import load
 from searchapp.tui import keys
 from searchapp.tui.adjudicate.app import AdjudicateApp
 from searchapp.tui.content import Plain
 from searchapp.tui.judge.app import JudgeApp
-from searchapp.tui.telling import beginning
+from searchapp.tui.status import beginning
 from searchapp.tui.work import WorkApp, WorkScreen
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
@@ -69,6 +69,20 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return Prepared(tmp_path_factory.mktemp("judging"))
 
 
+def typing(lines: Iterable[str], out: TextIO) -> Callable[[str], str]:
+    """Answers prompts, which are written to `out`, with these lines; the end of the input follows them."""
+    typed = iter(lines)
+
+    def ask(prompt: str) -> str:
+        out.write(prompt)
+        try:
+            return next(typed)
+        except StopIteration:
+            raise EOFError from None
+
+    return ask
+
+
 class Judging:
     """The judging screen on a sample, with a log of its own."""
 
@@ -94,31 +108,31 @@ class Judging:
     ) -> JudgeApp:
         path = self._prepared.run(task)
         loaded = load(task)
-        engine = self._opened.enter_context(closing(open_engine(Settings(home=self._prepared.home))))
-        material = Material.open(loaded, OfEngine(engine), path)
-        self.material = material
+        on_disk = LocalFirst(Settings(home=self._prepared.home), Silent(), pytest.fail, copy=False)
+        run_pages = RunPages.open(loaded, self._opened.enter_context(closing(on_disk)), path)
+        self.run_pages = run_pages
         session = self.session("ann", task)
-        self.desk = Desk(
+        self.judging = JudgingSession(
             session,
-            material.topics,
-            material.ranking,
-            material.rankings.length if unscored else material.scored,
-            material.name,
+            run_pages.topics,
+            run_pages.ranking,
+            run_pages.rankings.length if unscored else run_pages.scored,
+            run_pages.name,
             depth,
             seed,
             see_others=see_others,
         )
         settings = keys.load(self.home, loaded.info.grades)
-        return JudgeApp(self.desk, material, settings, f"{task} {SPLITS[task]} · ann", start, presence)
+        return JudgeApp(self.judging, run_pages, settings, f"{task} {SPLITS[task]} · ann", start, presence)
 
     def adjudicating(self, between: tuple[str, ...] | None = None) -> AdjudicateApp:
         """The adjudicating screen after three people and a model have judged two topics of the sample."""
         self.app()
-        documents = {topic: self.desk.order(topic).documents[:4] for topic in self.desk.topics[:2]}
+        documents = {topic: self.judging.order(topic).documents[:4] for topic in self.judging.topics[:2]}
         for name, grades in {"ann": (1, 0, 1, 1), "ben": (0, 0, 1, 0)}.items():
             for grade in (0, 1):
                 places = [
-                    Place(topic, document)
+                    SeenDocument(topic, document)
                     for topic, own in documents.items()
                     for document, given in zip(own, grades, strict=True)
                     if given == grade
@@ -126,17 +140,17 @@ class Judging:
                 words = "by definition" if grade and name == "ann" else ""
                 self.session(name).grade(places, grade, words)
         bot = Session(self.log, "nlps", Author("bot", Kind.model))
-        bot.grade([Place(topic, own[1]) for topic, own in documents.items()], 1, "cosine 0.83")
+        bot.grade([SeenDocument(topic, own[1]) for topic, own in documents.items()], 1, "cosine 0.83")
         first, *_ = documents.items()
-        self.session("eve").cant_tell(Place(first[0], first[1][0]), "needs the whole page")
+        self.session("eve").cant_tell(SeenDocument(first[0], first[1][0]), "needs the whole page")
         session = Session(self.log, "nlps", Author("kim"), (Action.adjudicate,))
         self.adjudication = Adjudication(session, between)
         settings = keys.load(self.home, load("nlps").info.grades)
-        return AdjudicateApp(self.adjudication, self.material, settings, "nlps · kim decides")
+        return AdjudicateApp(self.adjudication, self.run_pages, settings, "nlps · kim decides")
 
     def begin(self, document: str) -> str:
         """How a document is called in what is said of it."""
-        return beginning(document, self.material.texts([document])[0])
+        return beginning(document, self.run_pages.texts([document])[0])
 
     def close(self) -> None:
         self._opened.close()

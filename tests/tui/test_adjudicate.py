@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,11 @@ from searchapp.judging.disputes import disputes
 from searchapp.judging.events import Action
 from searchapp.judging.fold import Folding, judged
 from searchapp.judging.log import JudgmentLog, NotSaved
-from searchapp.judging.session import Place
-from searchapp.tui.adjudicate.prompts import Prompts
+from searchapp.judging.session import SeenDocument
+from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import OTHER, SAME, AdjudicateScreen
-from searchapp.tui.keys import DOINGS
-from tests.tui.conftest import Judging, drive, settled, text_of
+from searchapp.tui.keys import KEY_ACTIONS
+from tests.tui.conftest import Judging, drive, settled, text_of, typing
 
 P = Pilot[None]
 
@@ -79,8 +78,8 @@ def test_undo_redo_reason_and_note(judging: Judging) -> None:
         assert [action for action, *_ in decisions(judging)][5:] == ["retract", "retract", "adjudicate"]
 
     judging.app()
-    topic = judging.desk.topics[0]
-    judging.session("kim").skip(Place(topic, judging.desk.order(topic).documents[0]))
+    topic = judging.judging.topics[0]
+    judging.session("kim").skip(SeenDocument(topic, judging.judging.order(topic).documents[0]))
     app = judging.adjudicating()
     drive(app, steps)
 
@@ -91,7 +90,7 @@ def test_everybodys_opinion_is_shown_and_models_as_such(judging: Judging) -> Non
         assert "ann  1 relevant  a person" in shown and "by definition" in shown and "interface, 20" in shown
         assert "eve  can't tell  a person" in shown and "needs the whole page" in shown
         assert "bot" not in shown
-        topic = screen.material.topic(judging.adjudication.disputes[0].topic_id)
+        topic = screen.run_pages.topic(judging.adjudication.disputes[0].topic_id)
         assert topic.text.splitlines()[0][:30] in shown
         content = screen.query_one("#document").text  # type: ignore[attr-defined]
         assert any("match" in str(span.style) for span in content.spans)
@@ -192,8 +191,8 @@ def test_what_others_decide_meanwhile_is_taken_in(judging: Judging) -> None:
         second = screen.dispute
         assert second is not None
         first = judging.adjudication.disputes[0]
-        judging.session("ben").grade([Place(*first.key)], 1)  # who no longer disagrees
-        judging.session("lea").adjudicate(Place(*second.key), 1, "seen")
+        judging.session("ben").grade([SeenDocument(*first.key)], 1)  # who no longer disagrees
+        judging.session("lea").adjudicate(SeenDocument(*second.key), 1, "seen")
         screen._every_while()
         await settled(pilot)
         assert screen.dispute == second and "decided by lea" in text_of(app)
@@ -223,8 +222,8 @@ def test_a_decision_that_can_not_be_saved_says_so(judging: Judging, monkeypatch:
 def test_every_action_of_the_screen_does_something_and_is_documented(judging: Judging) -> None:
     screen = judging.adjudicating().work
     assert isinstance(screen, AdjudicateScreen)
-    assert {*OTHER, *SAME} <= {doing.name for doing in DOINGS}
-    named = {doing.name for doing in screen.keys.doings if not doing.name.startswith("grade_")}
+    assert {*OTHER, *SAME} <= {action.name for action in KEY_ACTIONS}
+    named = {action.name for action in screen.keys.actions if not action.name.startswith("grade_")}
     assert named == {*OTHER, *SAME}
     text = (Path(__file__).parents[2] / "docs" / "judging.md").read_text(encoding="utf-8")
     assert all(about in text for about, _word in OTHER.values())
@@ -232,17 +231,10 @@ def test_every_action_of_the_screen_does_something_and_is_documented(judging: Ju
 
 def talk(judging: Judging, *lines: str, pages: Pages | None = None) -> str:
     out = io.StringIO()
-    typed: Iterator[str] = iter(lines)
-
-    def ask(prompt: str) -> str:
-        out.write(prompt)
-        try:
-            return next(typed)
-        except StopIteration:
-            raise EOFError from None
-
     judging.adjudicating()
-    Prompts(judging.adjudication, pages or judging.material, "title", ask, out).converse()
+    AdjudicatePrompts(
+        judging.adjudication, pages or judging.run_pages, "title", typing(lines, out), out
+    ).converse()
     return out.getvalue()
 
 
@@ -274,6 +266,6 @@ def test_prompts_decide_too(judging: Judging) -> None:
 
 def test_prompts_work_without_topics_and_documents(judging: Judging) -> None:
     judging.app()
-    shown = talk(judging, "1", "1", "1", "1", pages=Pages(judging.material.task, None, {}))
+    shown = talk(judging, "1", "1", "1", "1", pages=Pages(judging.run_pages.task, None, {}))
     assert "the index does not have it" in shown and "every disagreement is decided: q leaves" in shown
     assert [action for action, *_ in decisions(judging)] == [Action.adjudicate] * 4

@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.app.material import Material
 from searchapp.app.pages import Pages
+from searchapp.app.run_pages import RunPages
 from searchapp.errors import EngineUnreachable
 from searchapp.judging import events, presence
 from searchapp.judging.presence import Presence
-from searchapp.judging.session import Place
+from searchapp.judging.session import SeenDocument
 from searchapp.tui import work
-from searchapp.tui.adjudicate.prompts import Prompts as Deciding
+from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.plain import Prompts
+from searchapp.tui.plain import JudgePrompts
 from tests.tui.conftest import Judging, drive, question, settled, text_of
 
 P = Pilot[None]
@@ -69,10 +69,10 @@ def test_what_comes_from_elsewhere_is_told(judging: Judging) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         topic, documents = screen.topic_id, screen.ranking.documents
         window = judging.session("ann")
-        window.grade([Place(topic, one) for one in documents[:3]], 1)
-        window.note(Place(topic, documents[0]), "odd")
-        judging.session("ben").grade([Place(topic, documents[5])], 1)
-        judging.session("eve").skip(Place(topic, documents[5]))
+        window.grade([SeenDocument(topic, one) for one in documents[:3]], 1)
+        window.note(SeenDocument(topic, documents[0]), "odd")
+        judging.session("ben").grade([SeenDocument(topic, documents[5])], 1)
+        judging.session("eve").skip(SeenDocument(topic, documents[5]))
         screen._every_while()
         await settled(pilot)
         shown = text_of(app)
@@ -92,17 +92,17 @@ def test_what_comes_from_elsewhere_is_told(judging: Judging) -> None:
 
 def test_prompts_tell_what_comes_from_elsewhere(judging: Judging) -> None:
     judging.app()
-    topic, out = judging.desk.topics[0], io.StringIO()
+    topic, out = judging.judging.topics[0], io.StringIO()
     lines = iter(["1", "0", "q"])
 
     def ask(_prompt: str) -> str:
         line = next(lines)
         if line == "0":
-            judging.session("ann").grade([Place(topic, judging.desk.order(topic).documents[4])], 0)
-            judging.session("ben").skip(Place(topic, "d"))
+            judging.session("ann").grade([SeenDocument(topic, judging.judging.order(topic).documents[4])], 0)
+            judging.session("ben").skip(SeenDocument(topic, "d"))
         return line
 
-    Prompts(judging.desk, judging.material, "title", ask=ask, out=out).converse()
+    JudgePrompts(judging.judging, judging.run_pages, "title", ask=ask, out=out).converse()
     told = "1 grade came from another window of yours; 1 judgment of ben came in"
     assert out.getvalue().count(told) == 1
 
@@ -115,12 +115,12 @@ def test_what_is_no_disagreement_any_more_is_told_and_takes_no_decision(judging:
     def ask(_prompt: str) -> str:
         line = next(lines)
         if line == "1":
-            judging.session("ben").grade([Place(*first.key)], 1)  # who no longer disagrees
+            judging.session("ben").grade([SeenDocument(*first.key)], 1)  # who no longer disagrees
         return line
 
-    Deciding(judging.adjudication, judging.material, "title", ask=ask, out=out).converse()
+    AdjudicatePrompts(judging.adjudication, judging.run_pages, "title", ask=ask, out=out).converse()
     shown = out.getvalue()
-    assert "1 judgment of ben came in" in shown and "what was at hand is no disagreement any more" in shown
+    assert "1 judgment of ben came in" in shown and "the disagreement that was shown is resolved" in shown
     decided = [event for event in judging.events() if event.action == "adjudicate"]
     assert [(event.grade, event.document_id != first.document_id) for event in decided] == [(0, True)]
 
@@ -180,12 +180,12 @@ def test_what_fails_in_the_background_is_told(judging: Judging, monkeypatch: pyt
             patch.setattr(Pages, "prepare", gone)
             await pilot.press("end")
             await pilot.press("home")
-            screen.material._pages.clear()
+            screen.run_pages._pages.clear()
             await pilot.press("down")
             await settled(pilot)
             assert "fetching the next documents failed: the server does not answer: try again" in text_of(app)
         with monkeypatch.context() as patch:
-            patch.setattr(Material, "texts", broken)
+            patch.setattr(RunPages, "texts", broken)
             await pilot.press("slash", *"ring", "enter")
             await settled(pilot)
             assert "the search failed: ValueError: no such thing" in text_of(app)
@@ -203,7 +203,7 @@ def test_what_fails_in_the_background_while_deciding_is_told(
         raise EngineUnreachable("the server does not answer: try again")
 
     async def steps(pilot: P, screen: AdjudicateScreen) -> None:
-        screen.material._pages.clear()
+        screen.run_pages._pages.clear()
         monkeypatch.setattr(Pages, "prepare", gone)
         await pilot.press("down")
         await settled(pilot)

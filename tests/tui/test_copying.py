@@ -82,7 +82,7 @@ def test_text_of_a_document_is_selected_and_copied(judging: Judging, programs: P
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         document = screen.document_id
         assert document is not None
-        text = screen.material.texts([document])[0]
+        text = screen.run_pages.texts([document])[0]
         await drag(pilot, "#document", (1, 1), (11, 1))
         assert screen.get_selected_text() == text[:11]
         await pilot.press("ctrl+c")
@@ -92,7 +92,7 @@ def test_text_of_a_document_is_selected_and_copied(judging: Judging, programs: P
         await pilot.press("1")  # on to another document: what was selected is no longer there
         assert screen.get_selected_text() is None
         await drag(pilot, "#topic-text", (0, 0), (4, 0))
-        assert screen.get_selected_text() == screen.material.topic(screen.topic_id).text[:5]
+        assert screen.get_selected_text() == screen.run_pages.topic(screen.topic_id).text[:5]
         await pilot.press("escape")
         assert screen.get_selected_text() is None
 

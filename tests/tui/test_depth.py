@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from textual.pilot import Pilot
 
-from searchapp.judging.desk import Desk
+from searchapp.judging.judging_session import JudgingSession
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.plain import Prompts
+from searchapp.tui.plain import JudgePrompts
 from searchapp.tui.text import TextPane
 from tests.tui.conftest import Judging, drive, text_of
 from tests.tui.test_plain import talk
@@ -16,7 +16,7 @@ P = Pilot[None]
 
 def test_documents_without_a_score_are_left_out(judging: Judging) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        scores = judging.material.rankings.ranking(screen.topic_id).hits.scores
+        scores = judging.run_pages.rankings.ranking(screen.topic_id).hits.scores
         assert len(screen.ranking.documents) == sum(score != 0 for score in scores) == 19 < len(scores)
         assert "0/19" in text_of(app) and "– " not in text_of(app).split("Topic 602")[0]
         await pilot.press("end")
@@ -57,24 +57,24 @@ def test_prompts_say_which_have_no_score(judging: Judging) -> None:
     assert "which has no score" not in first and "which has no score" in second
 
 
-def nothing_found(judging: Judging) -> Desk:
-    """A desk whose first topic has no document with a score."""
-    material = judging.material
-    first = material.topics[0]
-    return Desk(
+def nothing_found(judging: Judging) -> JudgingSession:
+    """A session whose first topic has no document with a score."""
+    run_pages = judging.run_pages
+    first = run_pages.topics[0]
+    return JudgingSession(
         judging.session("ann"),
-        material.topics,
-        material.ranking,
-        lambda topic: 0 if topic == first else material.scored(topic),
-        material.name,
+        run_pages.topics,
+        run_pages.ranking,
+        lambda topic: 0 if topic == first else run_pages.scored(topic),
+        run_pages.name,
         100,
     )
 
 
 def test_a_topic_without_a_document_that_has_a_score_is_told_and_passed_over(judging: Judging) -> None:
     app = judging.app()
-    desk = nothing_found(judging)
-    fresh = JudgeScreen(desk, judging.material, app.work.keys, None, "title")
+    session = nothing_found(judging)
+    fresh = JudgeScreen(session, judging.run_pages, app.work.keys, None, "title")
     assert fresh.place_of_topic == 1
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
@@ -98,6 +98,8 @@ def test_prompts_go_on_from_a_topic_without_documents(judging: Judging) -> None:
     judging.app()
     out = io.StringIO()
     lines = iter(["[", "1", "s", "x", "n odd", "d", "u", "bulk 1-2 1", "", "/ring", "G", "1", "q"])
-    Prompts(nothing_found(judging), judging.material, "title", None, lambda _: next(lines), out).converse()
+    JudgePrompts(
+        nothing_found(judging), judging.run_pages, "title", None, lambda _: next(lines), out
+    ).converse()
     assert "this topic has no document with a score" in out.getvalue()
-    assert [event.topic_id for event in judging.events()] == [judging.desk.topics[1]]
+    assert [event.topic_id for event in judging.events()] == [judging.judging.topics[1]]

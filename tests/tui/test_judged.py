@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.pilot import Pilot
 
-from searchapp.judging.session import Place
+from searchapp.judging.session import SeenDocument
 from searchapp.tui.judge.judged import JudgedRows
 from searchapp.tui.judge.screen import JudgeScreen
 from tests.tui.conftest import Judging, drive, question, settled, text_of
@@ -32,7 +32,7 @@ def test_what_was_said_is_listed_by_kind_and_words_and_gone_to(judging: Judging)
         await pilot.press("tab", *"odd")
         assert listed() == [ids[4]] and "✎ odd one" in text_of(app)
         await pilot.press("enter")
-        assert app.screen is screen and screen.topic_id == judging.desk.topics[0]
+        assert app.screen is screen and screen.topic_id == judging.judging.topics[0]
         assert screen.document_id == ids[4]
         await pilot.press("l", "pageup", "enter")
         assert screen.document_id == ids[0]
@@ -45,10 +45,10 @@ def test_what_was_said_is_listed_by_kind_and_words_and_gone_to(judging: Judging)
 
 def test_others_judgments_are_not_listed_and_what_is_not_offered_is_told(judging: Judging) -> None:
     judging.app()
-    topic = judging.desk.topics[0]
-    deep = judging.desk.order(topic).documents[30]
-    judging.session("ben").grade([Place(topic, judging.desk.order(topic).documents[0])], 1)
-    judging.session("ann").grade([Place(topic, deep), Place("no topic of the run", "d")], 1)
+    topic = judging.judging.topics[0]
+    deep = judging.judging.order(topic).documents[30]
+    judging.session("ben").grade([SeenDocument(topic, judging.judging.order(topic).documents[0])], 1)
+    judging.session("ann").grade([SeenDocument(topic, deep), SeenDocument("no topic of the run", "d")], 1)
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await pilot.press("l")

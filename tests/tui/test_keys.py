@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.errors import DataError
-from searchapp.tui.keys import DOINGS, grade_doings, load
+from searchapp.tui.keys import KEY_ACTIONS, grade_doings, load
 
 LABELS = ("not relevant", "relevant")
 
@@ -16,13 +16,13 @@ def settings(tmp_path: Path, text: str) -> Path:
 
 
 def test_no_two_doings_have_one_key_by_default() -> None:
-    every = [key for doing in (*grade_doings([""] * 10), *DOINGS) for key in doing.keys]
+    every = [key for action in (*grade_doings([""] * 10), *KEY_ACTIONS) for key in action.keys]
     assert len(every) == len(set(every))
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
     own = load(tmp_path, LABELS)
-    assert (own.keys.doing("1"), own.keys.doing("u"), own.keys.doing("2"), own.theme) == (
+    assert (own.keys.action("1"), own.keys.action("u"), own.keys.action("2"), own.theme) == (
         "grade_1",
         "undo",
         None,
@@ -32,14 +32,14 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
 
 def test_keys_are_given_to_other_doings(tmp_path: Path) -> None:
     own = load(settings(tmp_path, '[judge.keys]\nundo = ["z", "["]\nprevious_topic = "{"\n'), LABELS).keys
-    assert (own.doing("z"), own.doing("left_square_bracket"), own.doing("u")) == ("undo", "undo", None)
+    assert (own.action("z"), own.action("left_square_bracket"), own.action("u")) == ("undo", "undo", None)
     assert own.shown("undo") == "z" and own.all_shown("undo") == "z ["
 
 
 def test_a_grade_above_9_can_be_given_a_key(tmp_path: Path) -> None:
     labels = [str(grade) for grade in range(12)]
     assert load(tmp_path, labels).keys.shown("grade_11") == ""
-    assert load(settings(tmp_path, '[judge.keys]\ngrade_11 = "e"\n'), labels).keys.doing("e") == "grade_11"
+    assert load(settings(tmp_path, '[judge.keys]\ngrade_11 = "e"\n'), labels).keys.action("e") == "grade_11"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_is_wrong_with_the_file_is_named(tmp_path: Path, text: str, told: s
 
 def test_the_documentation_has_every_action_and_its_keys() -> None:
     text = (Path(__file__).parents[2] / "docs" / "judging.md").read_text(encoding="utf-8")
-    for doing in DOINGS:
-        keys = " ".join(f"`{key}`" for key in doing.keys)
-        assert f"| `{doing.name}` | {keys} |" in text
-        assert doing.about in text
+    for action in KEY_ACTIONS:
+        keys = " ".join(f"`{key}`" for key in action.keys)
+        assert f"| `{action.name}` | {keys} |" in text
+        assert action.about in text

@@ -9,12 +9,12 @@ from textual.pilot import Pilot
 
 from searchapp.judging.disputes import Adjudication
 from searchapp.judging.events import Action, Author
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 from searchapp.model import Option, Topic
 from searchapp.tasks import load
 from searchapp.tui import keys
 from searchapp.tui.adjudicate.app import AdjudicateApp
-from searchapp.tui.adjudicate.prompts import Prompts
+from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.pages import topic_page
@@ -49,8 +49,8 @@ def test_prompts_read_them(judging: Judging, task: str) -> None:
 @pytest.mark.parametrize("task", TASKS)
 def test_who_decides_sees_them_too(judging: Judging, task: str) -> None:
     judging.app(task)
-    topic = judging.desk.topics[0]
-    document = Place(topic, judging.desk.order(topic).documents[0])
+    topic = judging.judging.topics[0]
+    document = SeenDocument(topic, judging.judging.order(topic).documents[0])
     for name, grade in (("ann", 0), ("ben", 1)):
         judging.session(name, task).grade([document], grade)
     adjudication = Adjudication(Session(judging.log, task, Author("kim"), (Action.adjudicate,)))
@@ -59,10 +59,10 @@ def test_who_decides_sees_them_too(judging: Judging, task: str) -> None:
         assert all(option in text_of(app) for option in SHOWN)
 
     settings = keys.load(judging.home, load(task).info.grades)
-    app = AdjudicateApp(adjudication, judging.material, settings, "title")
+    app = AdjudicateApp(adjudication, judging.run_pages, settings, "title")
     drive(app, steps)
     out = io.StringIO()
-    Prompts(adjudication, judging.material, "title", lambda _prompt: "q", out).converse()
+    AdjudicatePrompts(adjudication, judging.run_pages, "title", lambda _prompt: "q", out).converse()
     assert all(option in out.getvalue() for option in READ)
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from searchapp.judging.log import JudgmentLog, NotSaved
-from searchapp.judging.session import Place
-from searchapp.tui.plain import Prompts
-from tests.tui.conftest import Judging
+from searchapp.judging.session import SeenDocument
+from searchapp.tui.plain import JudgePrompts
+from tests.tui.conftest import Judging, typing
 
 
 def talk(
@@ -24,17 +23,8 @@ def talk(
 ) -> str:
     """What is said when these lines are typed; the end of the input follows them."""
     out = io.StringIO()
-    typed: Iterator[str] = iter(lines)
-
-    def ask(prompt: str) -> str:
-        out.write(prompt)
-        try:
-            return next(typed)
-        except StopIteration:
-            raise EOFError from None
-
     judging.app(task, seed=seed, depth=depth, see_others=see_others)
-    Prompts(judging.desk, judging.material, "title", ask=ask, out=out).converse()
+    JudgePrompts(judging.judging, judging.run_pages, "title", ask=typing(lines, out), out=out).converse()
     return out.getvalue()
 
 
@@ -57,7 +47,7 @@ def test_lines_grade_and_the_next_document_is_read(judging: Judging) -> None:
 def test_undo_and_redo(judging: Judging) -> None:
     shown = talk(judging, "1", "u", "u", "redo", "redo")
     assert [action for action, _grade, _text in said(judging)] == ["grade", "retract", "grade"]
-    assert shown.count("there is nothing left of that") == 2
+    assert shown.count("there is nothing to undo or redo") == 2
 
 
 def test_bulk_asks_first(judging: Judging) -> None:
@@ -95,13 +85,15 @@ def test_moving_about(judging: Judging) -> None:
 def test_the_rest_of_the_commands(judging: Judging) -> None:
     shown = talk(judging, "?", "m", "topic", "1", "score", "7", "what", "n", "")
     assert "redo" in shown and "there is no grade 7" in shown and "there is no command 'what'" in shown
-    assert "AP 1.000" in shown and "write the note behind the n" in shown
+    assert "AP 1.000" in shown and "write the note after the n" in shown
 
 
 def test_blind_prompts_hide_scores_and_others(judging: Judging) -> None:
     judging.app()
-    topic = judging.desk.topics[0]
-    judging.session("ben").grade([Place(topic, one) for one in judging.desk.order(topic).documents], 1)
+    topic = judging.judging.topics[0]
+    judging.session("ben").grade(
+        [SeenDocument(topic, one) for one in judging.judging.order(topic).documents], 1
+    )
     shown = talk(judging, "score", "1", seed=3)
     assert "ben" not in shown and "AP" not in shown and "Blind" in shown
     assert "ben: 1 relevant" not in talk(judging, "d", "+", "-")

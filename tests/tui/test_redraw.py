@@ -11,10 +11,10 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from searchapp.judging.desk import Desk
 from searchapp.judging.disputes import Adjudication
 from searchapp.judging.events import Action, Author
-from searchapp.judging.session import Place, Session
+from searchapp.judging.judging_session import JudgingSession
+from searchapp.judging.session import SeenDocument, Session
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.line import Line
@@ -118,17 +118,17 @@ def test_the_judging_screen_shows_what_a_fresh_one_does(judging: Judging, seed: 
     app = judging.app(depth=depth, see_others=see_others)
 
     def make() -> JudgeScreen:
-        material = judging.material
-        desk = Desk(
+        run_pages = judging.run_pages
+        session = JudgingSession(
             judging.session("ann"),
-            material.topics,
-            material.ranking,
-            material.rankings.length,
-            material.name,
+            run_pages.topics,
+            run_pages.ranking,
+            run_pages.rankings.length,
+            run_pages.name,
             depth,
             see_others=see_others,
         )
-        return JudgeScreen(desk, material, app.work.keys, worn_topic(), "title")
+        return JudgeScreen(session, run_pages, app.work.keys, worn_topic(), "title")
 
     def worn_topic() -> str:
         assert isinstance(app.work, JudgeScreen)
@@ -147,9 +147,10 @@ def test_the_judging_screen_shows_what_a_fresh_one_does(judging: Judging, seed: 
         fresh.ranking.refresh()
 
     def elsewhere(what: str, screen: JudgeScreen) -> None:
-        documents = judging.desk.order(screen.topic_id).documents
+        documents = judging.judging.order(screen.topic_id).documents
         some = [
-            Place(screen.topic_id, one, "run", 1) for one in rng.sample(documents, min(3, len(documents)))
+            SeenDocument(screen.topic_id, one, "run", 1)
+            for one in rng.sample(documents, min(3, len(documents)))
         ]
         session = judging.session("ben" if what == "ben" else "ann")
         if what == "undoing":
@@ -189,7 +190,7 @@ def test_the_adjudicating_screen_shows_what_a_fresh_one_does(judging: Judging, s
     def make() -> AdjudicateScreen:
         session = Session(judging.log, "nlps", Author("kim"), (Action.adjudicate,))
         adjudication = Adjudication(session)
-        return AdjudicateScreen(adjudication, judging.material, keys, "title")
+        return AdjudicateScreen(adjudication, judging.run_pages, keys, "title")
 
     async def alike(fresh: AdjudicateScreen, worn: AdjudicateScreen) -> None:
         words = worn.query_one("#filter", Line).value
@@ -200,17 +201,17 @@ def test_the_adjudicating_screen_shows_what_a_fresh_one_does(judging: Judging, s
         fresh._go(worn.disputes.cursor)
 
     def elsewhere(what: str, screen: AdjudicateScreen) -> None:
-        topic = rng.choice(judging.desk.topics[:3])
-        document = rng.choice(judging.desk.order(topic).documents[:5])
+        topic = rng.choice(judging.judging.topics[:3])
+        document = rng.choice(judging.judging.order(topic).documents[:5])
         if what == "undoing":
             judging.session("ben").undo()
         elif what == "ben":
-            judging.session("ben").grade([Place(topic, document)], rng.randrange(2), "once more")
+            judging.session("ben").grade([SeenDocument(topic, document)], rng.randrange(2), "once more")
         else:
             who = Session(
                 judging.log, "nlps", Author("lea" if what == "lea" else "kim"), (Action.adjudicate,)
             )
-            who.adjudicate(Place(topic, document), rng.randrange(2), "seen")
+            who.adjudicate(SeenDocument(topic, document), rng.randrange(2), "seen")
         screen._every_while()
 
     async def steps(pilot: P, screen: AdjudicateScreen) -> None:

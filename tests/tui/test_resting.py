@@ -21,7 +21,7 @@ def said(judging: Judging) -> list[tuple[str, int | None]]:
 
 
 def grades(judging: Judging, screen: JudgeScreen) -> list[int | None]:
-    opinions = [judging.desk.opinion(screen.topic_id, one) for one in screen.ranking.documents]
+    opinions = [judging.judging.opinion(screen.topic_id, one) for one in screen.ranking.documents]
     return [None if opinion is None else opinion.grade for opinion in opinions]
 
 
@@ -92,7 +92,7 @@ def test_a_reason_for_another_grade_asks_too(judging: Judging) -> None:
 def test_a_skip_takes_a_grade_back_after_a_question_only(judging: Judging) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await pilot.press("1", "0", "home", "s")
-        assert "has 1 relevant. Skip it, which takes that back?" in question(app)
+        assert "has 1 relevant. Skip it, which undoes that?" in question(app)
         await pilot.press("n")
         assert said(judging) == [("grade", 1), ("grade", 0)]
         await pilot.press("s", "y")
@@ -119,7 +119,7 @@ def test_a_grade_for_several_says_how_many_are_judged_already(judging: Judging) 
         )
         await pilot.press("y", "u")
         assert grades(judging, screen)[:5] == [1, None, 0, None, None]
-        opinion = judging.desk.opinion(screen.topic_id, screen.ranking.documents[1])
+        opinion = judging.judging.opinion(screen.topic_id, screen.ranking.documents[1])
         assert opinion is not None and opinion.action == "cant_tell"
 
     app = judging.app()

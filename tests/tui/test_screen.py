@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.log import JudgmentLog, NotSaved
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 from searchapp.tui.judge.screen import JudgeScreen
 from tests.tui.conftest import Judging, drive, settled, text_of
 
@@ -56,7 +56,7 @@ def test_undo_and_redo_go_back_to_the_document(judging: Judging) -> None:
         assert said(judging)[-1] == ("grade", 0)
         await pilot.press("u", "u", "u")
         assert "nothing to undo" in text_of(app)
-        assert judging.desk.judged(screen.topic_id) == 0
+        assert judging.judging.judged(screen.topic_id) == 0
 
     app = judging.app()
     drive(app, steps)
@@ -66,7 +66,7 @@ def test_a_grade_is_changed_later(judging: Judging) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         await pilot.press("1", "1", "up", "up", "0")
         assert screen.ranking.cursor == 1  # from one that was judged to the one below it
-        opinions = [judging.desk.opinion(screen.topic_id, one) for one in screen.ranking.documents[:2]]
+        opinions = [judging.judging.opinion(screen.topic_id, one) for one in screen.ranking.documents[:2]]
         assert [opinion.grade for opinion in opinions if opinion] == [0, 1]
 
     drive(judging.app(), steps)
@@ -82,7 +82,7 @@ def test_several_documents_are_graded_after_a_question(judging: Judging) -> None
         ids = [event.document_id for event in judging.events()]
         assert ids == [screen.ranking.documents[place] for place in (0, 2, 3, 4)]
         await pilot.press("u")
-        assert judging.desk.judged(screen.topic_id) == 0  # one action, one undo
+        assert judging.judging.judged(screen.topic_id) == 0  # one action, one undo
 
     app = judging.app()
     drive(app, steps)
@@ -115,7 +115,7 @@ def test_graded_topics_are_gone_through_to_the_end(judging: Judging) -> None:
         assert screen.topic_id != first
         await pilot.press("[")
         assert screen.topic_id == first
-        for _ in range(len(judging.desk.topics)):
+        for _ in range(len(judging.judging.topics)):
             await pilot.press("G", "1", "1", "1")
         await pilot.press("G")
         assert "every document of every topic is judged" in text_of(app)
@@ -126,13 +126,13 @@ def test_graded_topics_are_gone_through_to_the_end(judging: Judging) -> None:
 
 def test_topics_are_filtered_and_opened(judging: Judging) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        topic = judging.desk.topics[-1]
+        topic = judging.judging.topics[-1]
         await pilot.press("f", *topic, "enter")
         assert len(screen.topics.places) == 1
         await pilot.press("enter")
         assert screen.topic_id == topic and screen.focused is screen.ranking
         await pilot.press("escape")
-        assert len(screen.topics.places) == len(judging.desk.topics)
+        assert len(screen.topics.places) == len(judging.judging.topics)
         await pilot.press("f", *"zzzzz", "enter", "enter")  # nothing is left to open
         assert screen.topic_id == topic
 
@@ -156,7 +156,7 @@ def test_searching_within_a_topic(judging: Judging) -> None:
         assert not screen.ranking.matching
 
     def app_material(screen: JudgeScreen) -> list[str]:
-        return screen.material.texts(screen.ranking.documents)
+        return screen.run_pages.texts(screen.ranking.documents)
 
     drive(judging.app(), steps)
 
@@ -189,7 +189,7 @@ def test_the_mouse_does_what_keys_do(judging: Judging) -> None:
 
 def test_latex_is_shown_as_unicode_mathematics_and_back(judging: Judging) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
-        document = next(one for one in screen.ranking.documents if "\\" in screen.material.texts([one])[0])
+        document = next(one for one in screen.ranking.documents if "\\" in screen.run_pages.texts([one])[0])
         await pilot.press("i", *document, "enter")
         before = screen.query_one("#document").text.plain  # type: ignore[attr-defined]
         await pilot.press("m")
@@ -209,7 +209,7 @@ def test_matched_terms_stand_out(judging: Judging) -> None:
             for span in content.spans
             if "match" in str(span.style)
         }
-        topic = screen.material.topic(screen.topic_id).text.lower()
+        topic = screen.run_pages.topic(screen.topic_id).text.lower()
         assert any(word in topic for word in marked)
 
     drive(judging.app(), steps)
@@ -217,9 +217,9 @@ def test_matched_terms_stand_out(judging: Judging) -> None:
 
 def test_blind_judging_shows_no_ranks_scores_or_others(judging: Judging) -> None:
     judging.app()
-    topic = judging.desk.topics[0]
-    documents = judging.desk.order(topic).documents
-    judging.session("ben").grade([Place(topic, one) for one in documents], 1)
+    topic = judging.judging.topics[0]
+    documents = judging.judging.order(topic).documents
+    judging.session("ben").grade([SeenDocument(topic, one) for one in documents], 1)
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         assert set(screen.ranking.documents) == set(documents) and screen.ranking.documents != documents
@@ -236,7 +236,9 @@ def test_blind_judging_shows_no_ranks_scores_or_others(judging: Judging) -> None
 
 def test_others_grades_are_hidden_until_ones_own_is_given(judging: Judging) -> None:
     app = judging.app()
-    first = Place(judging.desk.topics[0], judging.desk.order(judging.desk.topics[0]).documents[0])
+    first = SeenDocument(
+        judging.judging.topics[0], judging.judging.order(judging.judging.topics[0]).documents[0]
+    )
     judging.session("ben").grade([first], 1, "by definition")
     Session(judging.log, "nlps", Author("bot", Kind.model)).grade([first], 0)
 
@@ -265,8 +267,8 @@ def test_others_grades_are_hidden_until_ones_own_is_given(judging: Judging) -> N
 
 def test_others_are_shown_always_to_who_wants_to_see_them(judging: Judging) -> None:
     judging.app()
-    first = judging.desk.order(judging.desk.topics[0]).documents[0]
-    judging.session("ben").grade([Place(judging.desk.topics[0], first)], 1, "by definition")
+    first = judging.judging.order(judging.judging.topics[0]).documents[0]
+    judging.session("ben").grade([SeenDocument(judging.judging.topics[0], first)], 1, "by definition")
 
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         assert "ben  1 relevant: by definition" in text_of(app)
@@ -339,9 +341,9 @@ def test_help_lists_every_key(judging: Judging) -> None:
         from textual.widgets import Static
 
         shown = " ".join(str(one.render()) for one in app.screen.query(Static))
-        for doing in screen.keys.doings:
-            assert doing.about in shown
-            assert screen.keys.shown(doing.name) in shown
+        for action in screen.keys.actions:
+            assert action.about in shown
+            assert screen.keys.shown(action.name) in shown
         await pilot.press("pagedown", "end", "escape")
         assert app.screen is screen
 
@@ -422,10 +424,10 @@ def test_all_grades_of_a_task_have_keys_and_labels(judging: Judging) -> None:
 def test_a_sentence_is_shown_among_its_neighbours(judging: Judging) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         debate = screen.topic_id
-        order = judging.desk.order(debate)
+        order = judging.judging.order(debate)
         await pilot.press("i", *f"{debate}:5", "enter")
         shown = screen.query_one("#document").text.plain  # type: ignore[attr-defined]
-        texts = screen.material.texts([f"{debate}:{line}" for line in (4, 5, 6)])
+        texts = screen.run_pages.texts([f"{debate}:{line}" for line in (4, 5, 6)])
         assert f"{debate}:5" in order.places
         assert shown.index(texts[0]) < shown.index(texts[1]) < shown.index(texts[2])
 

@@ -1,6 +1,6 @@
 """Pictures of the screens, compared with those that people have looked at.
 
-SEARCHAPP_UPDATE_SNAPSHOTS=1 writes them anew, after a change of the design or of Textual.
+SEARCHAPP_UPDATE_SNAPSHOTS=1 writes them again, after a change of the design or of Textual.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.judging import events
-from searchapp.judging.session import Place
+from searchapp.judging.session import SeenDocument
 from searchapp.tui.work import WorkApp, WorkScreen
 from tests.tui.conftest import Judging, drive, settled
 
 FOLDER = Path(__file__).parent / "snapshots"
 DOCS = Path(__file__).parents[2] / "docs" / "images"
-"""Where the pictures are that the documentation shows: they are compared, and written anew, like the others."""
+"""Where the pictures are that the documentation shows: they are compared, and written again, like the others."""
 
 PINNED = re.search(r'"textual==(.+)"', (Path(__file__).parents[2] / "pyproject.toml").read_text())
 
@@ -59,10 +59,10 @@ def test_screens_look_as_they_did(
     monkeypatch.setattr(events, "datetime", TickingClock)  # so that pace and order are always the same ones
     monkeypatch.setattr(TickingClock, "ticks", 0)
     app = judging.app()
-    topic = judging.desk.topics[0]
-    documents = judging.desk.order(topic).documents
-    judging.session("ben").grade([Place(topic, one) for one in documents[4:7]], 1, "by definition")
-    judging.desk.refresh()
+    topic = judging.judging.topics[0]
+    documents = judging.judging.order(topic).documents
+    judging.session("ben").grade([SeenDocument(topic, one) for one in documents[4:7]], 1, "by definition")
+    judging.judging.refresh()
     compare(app, SCREENS[name], name, size, look)
 
 

@@ -16,11 +16,11 @@ from searchapp.engines import judgments_address, open_judgments
 from searchapp.judging import shared
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.shared import Courier, synchronize
+from searchapp.judging.shared import Synchronizer, synchronize
 from searchapp.settings import Settings
 from searchapp.tui import work
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.plain import Prompts
+from searchapp.tui.plain import JudgePrompts
 from tests.server.faults import FaultProxy
 from tests.tui.conftest import Judging, drive, text_of
 
@@ -33,18 +33,20 @@ def settings(fault_proxy: FaultProxy, index_prefix: str, tmp_path: Path) -> Sett
 
 
 @pytest.fixture
-def courier(judging: Judging, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Courier]:
+def synchronizer(
+    judging: Judging, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Synchronizer]:
     monkeypatch.setattr(shared, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(shared, "FETCH_SECONDS", 0.1)
     monkeypatch.setattr(work, "TEAM_SECONDS", 0.02)
-    courier = Courier(
+    synchronizer = Synchronizer(
         judging.log.path,
         lambda: open_judgments(settings, attempts=1, timeout=5),
         judgments_address(settings),
     )
-    courier.start()
-    yield courier
-    courier.stop(20)
+    synchronizer.start()
+    yield synchronizer
+    synchronizer.stop(20)
 
 
 async def shows(pilot: P, condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -56,7 +58,7 @@ async def shows(pilot: P, condition: Callable[[], bool], seconds: float = 20) ->
 
 
 def test_what_waits_for_the_cluster_is_shown_until_it_has_it(
-    judging: Judging, courier: Courier, fault_proxy: FaultProxy
+    judging: Judging, synchronizer: Synchronizer, fault_proxy: FaultProxy
 ) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         fault_proxy.answer(503, times=None)
@@ -65,15 +67,15 @@ def test_what_waits_for_the_cluster_is_shown_until_it_has_it(
         await shows(pilot, lambda: "▲ 2 wait for the cluster" in text_of(app))
         fault_proxy.heal()
         await shows(pilot, lambda: "for the cluster" not in text_of(app))
-        assert judging.log.waiting(courier.address) == 0
+        assert judging.log.waiting(synchronizer.address) == 0
 
     app = judging.app()
-    judging.desk.session.courier = courier
+    judging.judging.session.synchronizer = synchronizer
     drive(app, steps)
 
 
 def test_what_is_sent_at_once_is_not_said_to_wait_for_long(
-    judging: Judging, courier: Courier, monkeypatch: pytest.MonkeyPatch
+    judging: Judging, synchronizer: Synchronizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         for key in ("1", "0", "1"):
@@ -82,12 +84,12 @@ def test_what_is_sent_at_once_is_not_said_to_wait_for_long(
 
     monkeypatch.setattr(work, "TEAM_SECONDS", 0.5)  # it is sent before anybody looks
     app = judging.app()
-    judging.desk.session.courier = courier
+    judging.judging.session.synchronizer = synchronizer
     drive(app, steps)
 
 
 def test_a_server_that_does_not_answer_keeps_no_key_waiting(
-    judging: Judging, courier: Courier, fault_proxy: FaultProxy
+    judging: Judging, synchronizer: Synchronizer, fault_proxy: FaultProxy
 ) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         fault_proxy.delay(3.0, times=None)
@@ -100,12 +102,12 @@ def test_a_server_that_does_not_answer_keeps_no_key_waiting(
         assert "4 wait for the cluster" in text_of(app)
 
     app = judging.app()
-    judging.desk.session.courier = courier
+    judging.judging.session.synchronizer = synchronizer
     drive(app, steps)
 
 
 def test_what_others_send_is_shown_as_it_comes(
-    judging: Judging, courier: Courier, settings: Settings, tmp_path: Path
+    judging: Judging, synchronizer: Synchronizer, settings: Settings, tmp_path: Path
 ) -> None:
     async def steps(pilot: P, screen: JudgeScreen) -> None:
         document = screen.document_id
@@ -122,24 +124,26 @@ def test_what_others_send_is_shown_as_it_comes(
         assert judging.events() == [event]
 
     app = judging.app(see_others=True)
-    judging.desk.session.courier = courier
+    judging.judging.session.synchronizer = synchronizer
     drive(app, steps)
 
 
-def test_prompts_tell_what_waits(judging: Judging, courier: Courier, fault_proxy: FaultProxy) -> None:
+def test_prompts_tell_what_waits(
+    judging: Judging, synchronizer: Synchronizer, fault_proxy: FaultProxy
+) -> None:
     fault_proxy.answer(503, times=None)
     app = judging.app()
     assert app is not None
-    judging.desk.session.courier = courier
+    judging.judging.session.synchronizer = synchronizer
     lines = iter(["1", "0", "q"])
 
     def ask(_prompt: str) -> str:
         end = time.monotonic() + 20
-        while judging.events() and courier.trouble is None and time.monotonic() < end:
+        while judging.events() and synchronizer.trouble is None and time.monotonic() < end:
             time.sleep(0.02)
         return next(lines)
 
     out = io.StringIO()
-    Prompts(judging.desk, judging.material, "nlps", ask=ask, out=out).converse()
+    JudgePrompts(judging.judging, judging.run_pages, "nlps", ask=ask, out=out).converse()
     # Once for as long as it lasts, and not after each judgment.
     assert out.getvalue().count("for the cluster, and safe here until then: http") == 1

@@ -13,7 +13,7 @@ import pytest
 from searchapp.judging.assignment import Assigned, Assignment, write
 from searchapp.judging.events import Author, Event
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 from tests.terminal import Terminal
 from tests.tui.conftest import SAMPLES, Prepared
 
@@ -177,7 +177,7 @@ def test_disagreements_are_decided_by_keys_alone(prepared: Prepared, home: Path)
     documents = sorted(row[2] for row in rows[:3])
     with JudgmentLog(home / "judgments.sqlite") as log:
         for name, grade in (("ann", 1), ("ben", 0)):
-            Session(log, "nlps", Author(name)).grade([Place(topic, one) for one in documents], grade)
+            Session(log, "nlps", Author(name)).grade([SeenDocument(topic, one) for one in documents], grade)
     terminal = Terminal(
         "judgments", "adjudicate", "nlps", "--annotator", "kim", "--data", SAMPLES / "nlps",
         home=home, columns=80, lines=24, NO_COLOR="1",

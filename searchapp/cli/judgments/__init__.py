@@ -10,12 +10,12 @@ from searchapp.cli.judgments import adjudicate, agreement, exchange, imports, li
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    group = typer.Typer(cls=Group, help="Look after judgments.", no_args_is_help=True)
+    group = typer.Typer(cls=Group, help="Manage judgments.", no_args_is_help=True)
     app.add_typer(group, name="judgments")
 
     @group.callback()
     def _group() -> None:
-        """Look after judgments: share the work, measure agreement, decide, and carry judgments in and out."""
+        """Manage judgments: share the work, measure agreement, adjudicate, import and export."""
 
     exchange.register(group)
     imports.register(group)

@@ -34,7 +34,12 @@ def register(group: typer.Typer) -> None:
         settings: Settings,
         task: TaskArgument,
         annotator: Annotated[
-            str, typer.Option(help="Who decides.", show_default=False, autocompletion=complete.annotators)
+            str,
+            typer.Option(
+                help="Name of the annotator who decides.",
+                show_default=False,
+                autocompletion=complete.annotators,
+            ),
         ],
         between: Annotated[
             list[str] | None,
@@ -74,7 +79,7 @@ def register(group: typer.Typer) -> None:
     ) -> None:
         """Go through the documents that annotators disagree on, and write deciding events.
 
-        One key decides, saves and goes on. With --topic, --document and --grade one decision is written without a
+        One key decides, saves and moves on. With --topic, --document and --grade one decision is written without a
         question. Without a terminal there are prompts.
         """
         from searchapp.judging.disputes import Adjudication
@@ -85,7 +90,7 @@ def register(group: typer.Typer) -> None:
 
         loaded = load(task)
         if not annotator.strip():
-            raise UsageError("who decides? Say it with --annotator NAME")
+            raise UsageError("who decides? Name the annotator with --annotator NAME")
         if reason and grade is None:
             raise UsageError("--reason is that of --grade: on the screen and in prompts write it there")
         simple = plain or os.environ.get("TERM") == "dumb"
@@ -114,14 +119,14 @@ def register(group: typer.Typer) -> None:
             ):
                 opened.damage.report = session.news.append
                 if simple:
-                    from searchapp.tui.adjudicate.prompts import Prompts
+                    from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 
                     for other in presence.others:
                         warn(
                             f"{author.annotator} is at {loaded.name} in another window already ({other}): what is "
                             "said last holds"
                         )
-                    Prompts(adjudication, pages, title).converse()
+                    AdjudicatePrompts(adjudication, pages, title).converse()
                 else:
                     from searchapp.tui import keys
                     from searchapp.tui.adjudicate.app import AdjudicateApp
@@ -147,7 +152,7 @@ def _decide(
     reason: str,
 ) -> None:
     """Write one decision."""
-    from searchapp.judging.session import Place
+    from searchapp.judging.session import SeenDocument
 
     if topic is None or document is None:
         raise UsageError("--grade decides on one document: name it with --topic and --document")
@@ -155,7 +160,7 @@ def _decide(
         raise UsageError(f"{task.name} has the grades 0 to {len(task.info.grades) - 1}, not {grade}")
     if not session.view.opinions(topic, document):
         raise UsageError(f"nobody has judged document {document} of topic {topic}: check both ids")
-    outcome = session.adjudicate(Place(topic, document), grade, reason)
+    outcome = session.adjudicate(SeenDocument(topic, document), grade, reason)
     if outcome.not_saved:
         raise outcome.not_saved
     say(settings, f"topic {topic}, document {document}: decided, grade {grade}")
@@ -166,14 +171,14 @@ def _pages(
     settings: Settings, task: Task, run: Path | None, data: Path | None, wanted: Collection[str]
 ) -> Iterator[Pages]:
     """Topics and documents: of a run, or of the task's files and index; ids alone, where there are none."""
-    from searchapp.app.documents import AtHand
-    from searchapp.app.material import Material
+    from searchapp.app.index_sources import LocalFirst
     from searchapp.app.pages import Pages, topics_of
+    from searchapp.app.run_pages import RunPages
     from searchapp.tasks.folders import data_folder
 
-    with closing(AtHand(settings, for_person(settings), warn, copy=settings.shared)) as documents:
+    with closing(LocalFirst(settings, for_person(settings), warn, copy=settings.shared)) as documents:
         if run is not None:
-            yield Material.open(task, documents, run, data, home=settings.home)
+            yield RunPages.open(task, documents, run, data, home=settings.home)
             return
         folder: Path | None = None
         topics: dict[str, Topic] = {}
@@ -183,13 +188,11 @@ def _pages(
         except DataError as error:
             warn(str(error))
         if not topics:
-            warn(
-                "the words of the topics are not at hand: name a run with --run, or their folder with --data"
-            )
+            warn("the texts of the topics are missing: name a run with --run, or their folder with --data")
         try:
             index = documents.index(task, folder)
         except EngineError as error:
-            warn(f"the documents are not at hand: {error}")
+            warn(f"the documents are missing: {error}")
             index = None
         yield Pages(
             task,

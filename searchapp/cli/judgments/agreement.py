@@ -23,7 +23,7 @@ from searchapp.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from searchapp.judging.statistics import Agreement, InSight, Progress
+    from searchapp.judging.statistics import Agreement, AnnotatorProgress, InSight
 
 
 def register(group: typer.Typer) -> None:
@@ -58,7 +58,7 @@ def register(group: typer.Typer) -> None:
 
         Kappa is Cohen's, plain and with linear and quadratic weights; alpha is Krippendorff's, ordinal. 1 is
         perfect agreement, 0 agreement by chance. Models are annotators like others here. A grade that was given in
-        sight of what others say, or changed after it could be seen, is not independent: how many are, is said.
+        view of others' judgments, or changed after these could be seen, is not independent: the output counts these.
         """
         from searchapp.judging.statistics import agreement as measured
 
@@ -73,7 +73,7 @@ def register(group: typer.Typer) -> None:
             _print_agreement(found, worst)
 
 
-def _print_progress(found: Sequence[Progress]) -> None:
+def _print_progress(found: Sequence[AnnotatorProgress]) -> None:
     names = ("annotator", "kind", "topics", "graded", "can't tell", "skipped", "seconds each", "grades")
     rows = (
         (
@@ -107,7 +107,7 @@ def _print_agreement(found: Agreement, worst: int) -> None:
         seen = (
             (name, *map(str, (of.grades, of.in_sight, of.unknown))) for name, of in found.in_sight_by.items()
         )
-        print_table(("annotator", "grades", "in sight of others", "not known"), seen)
+        print_table(("annotator", "grades", "in view of others'", "not known"), seen)
     if found.pairs:
         console.print()
         names = ("annotators", "documents", "kappa", "linear", "quadratic")
@@ -136,18 +136,20 @@ def _print_agreement(found: Agreement, worst: int) -> None:
 
 
 def _in_sight_words(found: InSight) -> str:
-    """Which share of the grades was given in sight of others.
+    """Which share of the grades was given in view of others'.
 
     >>> from searchapp.judging.statistics import InSight
     >>> _in_sight_words(InSight(200, 3, 0))
-    '3 of 200 grades (1.5%) were given in sight of what others say'
+    '3 of 200 grades (1.5%) were given in view of others' judgments'
     """
     known = found.grades - found.unknown
     if not known:
-        return "whether grades were given in sight of what others say is not known: they are older than its record"
+        return "whether grades were given in view of others' judgments is not known: they are older than its record"
     share = f"{found.in_sight / known:.1%}"
     unknown = f"; of {found.unknown:,} more it is not known" if found.unknown else ""
-    return f"{found.in_sight:,} of {known:,} grades ({share}) were given in sight of what others say{unknown}"
+    return (
+        f"{found.in_sight:,} of {known:,} grades ({share}) were given in view of others' judgments{unknown}"
+    )
 
 
 def _described(task: str, found: Agreement) -> dict[str, object]:

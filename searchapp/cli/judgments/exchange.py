@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import JsonOption, TaskArgument, command
+from searchapp.cli.common import JsonOption, OverwriteOption, TaskArgument, command
 from searchapp.cli.judgments.options import (
     AnnotatorsOption,
     LogOption,
@@ -71,11 +71,13 @@ def register(group: typer.Typer) -> None:
         split: SplitOption = None,
         rule: Annotated[
             Rule,
-            typer.Option(help="qrels, official: how several opinions become one, where nobody has decided."),
+            typer.Option(
+                help="qrels, official: how several annotators' grades become one, where nobody has decided."
+            ),
         ] = Rule.majority,
         annotator: AnnotatorsOption = None,
         log: LogOption = None,
-        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+        overwrite: OverwriteOption = False,
     ) -> None:
         """Write the judgments of a task as a file."""
         from searchapp.files import whole_file, write_files
@@ -105,7 +107,7 @@ def register(group: typer.Typer) -> None:
             grades = judged(view, Folding(rule, annotator)).grades
         if format_ is Format.official:
             if split is None:
-                raise UsageError("say which split the judged topics are of with --split")
+                raise UsageError("name the split of the judged topics with --split")
             part = Part(loaded.collection(data_folder(loaded, settings.home, data)), split)
             own = {topic.id for topic in part.topics(Problems(lenient=True))}
             of_split = {topic: given for topic, given in grades.items() if topic in own}
@@ -160,17 +162,17 @@ def register(group: typer.Typer) -> None:
             bool,
             typer.Option(
                 "--lenient",
-                help="Take in judgments on topics and documents that the task does not have, too.",
+                help="Import judgments on topics and documents that the task does not have, too.",
             ),
         ] = False,
         log: LogOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Take in judgments from a file: all of them or, if one contradicts the log, none.
+        """Import judgments from a file: all of them or, if one contradicts the log, none.
 
-        What the log has already is no news: to import a file a second time changes nothing. Topics are looked up in the
-        task's files and documents in its index. What came with a file can be taken back: `judgments imports` lists
-        the files, `judgments retract` takes one back, and to import it again brings it back.
+        A judgment is stored once: to import a file a second time changes nothing. Topics are looked up in the
+        task's files and documents in its index. An import can be retracted: `judgments imports` lists the files,
+        `judgments retract` retracts one, and to import it again restores its judgments.
         """
         from searchapp.judging import exchange
         from searchapp.tasks import load
@@ -180,7 +182,7 @@ def register(group: typer.Typer) -> None:
             raise UsageError("the format trec can only be written: import jsonl, qrels or official")
         if (annotator is None) != (format_ is Format.jsonl):
             needs = (
-                "say whose grades these are"
+                "name whose grades these are"
                 if annotator is None
                 else "jsonl names its annotators itself: leave out"
             )
@@ -224,7 +226,7 @@ def register(group: typer.Typer) -> None:
         say(
             settings,
             f"{file}: {incoming.judgments:,} judgments, {made.events:,} of them new{undone}; this is import "
-            f"{made.number}: `{again}` takes it back",
+            f"{made.number}: `{again}` retracts it",
         )
 
 
@@ -268,7 +270,7 @@ def _check_ids(
     unknown = "; ".join(str(one) for one in found if one.unknown)
     if unknown and not lenient:
         raise DataError(
-            f"{incoming.path}: {unknown}: name the task that they are of, or take them in all the same with --lenient"
+            f"{incoming.path}: {unknown}: name the task that they are of, or import them all the same with --lenient"
         )
     if unknown:
         warn(f"{incoming.path}: {unknown}")
@@ -286,7 +288,7 @@ def _of_gold(task: Task, file: Path, collection: Collection, split: str | None) 
     from searchapp.tasks.base import Part
 
     if split is None:
-        raise UsageError("say which split the judged topics are of with --split")
+        raise UsageError("name the split of the judged topics with --split")
     part = Part(collection, split)
     files = [file]
     if file.is_dir():

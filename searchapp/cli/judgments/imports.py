@@ -27,9 +27,9 @@ def register(group: typer.Typer) -> None:
     def imports(
         settings: Settings, task: TaskArgument, log: LogOption = None, as_json: JsonOption = False
     ) -> None:
-        """List the files that judgments came from: by which number, when, and how many still hold.
+        """List the files that judgments were imported from: number, time, and how many judgments still hold.
 
-        What the team's cluster sent came with no file, and each machine lists its own imports.
+        Judgments from the team's cluster are not imports, and each machine lists its own.
         """
         task = name_of(task)
         with open_log(settings, log, task) as opened:
@@ -58,9 +58,9 @@ def register(group: typer.Typer) -> None:
         log: LogOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Take back what came with a file, as far as it still holds; what was judged before holds again.
+        """Retract the judgments of an import that still hold; earlier judgments hold again.
 
-        Nothing is deleted: the log gets a retraction for each judgment. To import the file again brings them back.
+        Nothing is deleted: the log gets a retraction for each judgment. Importing the file again restores them.
         """
         from searchapp.judging.exchange import take_back
 
@@ -76,9 +76,9 @@ def register(group: typer.Typer) -> None:
             print_json({"task": task, "import": number, "retracted": retracted})
         file = known[number].file
         if not retracted:
-            say(settings, f"nothing of import {number} ({file}) holds any more: nothing is taken back")
+            say(settings, f"nothing of import {number} ({file}) holds any more: nothing is retracted")
         else:
-            say(settings, f"{retracted:,} judgments of import {number} ({file}) are taken back")
+            say(settings, f"{retracted:,} judgments of import {number} ({file}) are retracted")
 
 
 def _print_imports(found: Sequence[tuple[Import, int]]) -> None:

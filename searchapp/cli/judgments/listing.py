@@ -19,7 +19,7 @@ from searchapp.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from searchapp.judging.listing import Said
+    from searchapp.judging.listing import ListedJudgment
 
 
 class What(StrEnum):
@@ -66,9 +66,9 @@ def register(group: typer.Typer) -> None:
         log: LogOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        """List what holds of everything that was said: of which document, by whom, which grade, why and when.
+        """List the judgments that hold: annotator, topic, document, grade, reason and time.
 
-        What was taken back or replaced is not listed; `judgments export` has every event.
+        Judgments that were undone or replaced are not listed; `judgments export` has every event.
         """
         from searchapp.judging.events import Action
         from searchapp.judging.listing import Filter, listed
@@ -92,13 +92,13 @@ def register(group: typer.Typer) -> None:
         say(settings, f"{len(found):,} listed")
 
 
-def _print(found: Sequence[Said], labels: Sequence[str]) -> None:
+def _print(found: Sequence[ListedJudgment], labels: Sequence[str]) -> None:
     from datetime import UTC, datetime
 
     from searchapp.judging.events import Action
     from searchapp.judging.words import said_of
 
-    def what(said: Said) -> str:
+    def what(said: ListedJudgment) -> str:
         words = said_of(said.action, said.grade, labels)
         return f"decided {words}" if said.action is Action.adjudicate else words
 

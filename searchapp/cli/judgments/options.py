@@ -74,7 +74,8 @@ def open_log(
     Raises:
         DataError: there is none although there must be.
     """
-    from searchapp.judging.log import BUSY_SECONDS, JudgmentLog
+    from searchapp.judging.event_log import BUSY_SECONDS
+    from searchapp.judging.log import JudgmentLog
 
     shared = settings.shared and path is None
     path = require_log(settings, path) if must_exist and not shared else path or settings.judgments

@@ -16,7 +16,7 @@ from searchapp.errors import DataError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from searchapp.judging.verification import Verdict
+    from searchapp.judging.verification import LogVerification
 
 SHOWN = 20
 """How many problems are listed without --json."""
@@ -27,7 +27,7 @@ def register(group: typer.Typer) -> None:
 
     @command(group)
     def verify(settings: Settings, log: LogOption = None, as_json: JsonOption = False) -> None:
-        """Look through the whole log for damage: every event, its checksum, and the file's structure.
+        """Check the whole log for damage: every event, its checksum, and the file's structure.
 
         Exits with 4 if anything is wrong, and says which events are damaged or gone.
         """
@@ -40,8 +40,8 @@ def register(group: typer.Typer) -> None:
         _report(settings, path, verdict, as_json)
         if not verdict.is_sound:
             raise DataError(
-                f"{path} is damaged: what is damaged is left out of everything; restore a backup, or keep what is "
-                "sound, with `searchapp judgments export` and `import --log` into a new log"
+                f"{path} is damaged: damaged events are left out of everything; restore a backup, or keep the "
+                "others, with `searchapp judgments export` and `import --log` into a new log"
             )
 
     @command(group)
@@ -68,7 +68,7 @@ def register(group: typer.Typer) -> None:
             )
 
 
-def _report(settings: Settings, path: Path, verdict: Verdict, as_json: bool) -> None:
+def _report(settings: Settings, path: Path, verdict: LogVerification, as_json: bool) -> None:
     if as_json:
         print_json({"log": str(path), "sound": verdict.is_sound, **asdict(verdict)})
         return

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command, data_of
+from searchapp.cli.common import DataOption, JsonOption, OverwriteOption, TaskArgument, command, data_of
 from searchapp.cli.output import print_json, say, warn
 from searchapp.errors import UsageError
 from searchapp.settings import Settings
@@ -41,7 +41,7 @@ def register(group: typer.Typer) -> None:
             Path | None,
             typer.Option(help="--task: folder with the task's official files.", show_default=False),
         ] = None,
-        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run.")] = False,
+        overwrite: OverwriteOption = False,
         as_json: JsonOption = False,
     ) -> None:
         """Make a pool of the top of several runs: a run directory that can be judged like any other.
@@ -100,8 +100,10 @@ def register(group: typer.Typer) -> None:
             float, typer.Option(min=0, max=1, help="Share of each quota that several people judge.")
         ] = 0.2,
         per_topic: Annotated[int, typer.Option(min=2, help="How many people judge such a topic.")] = 2,
-        seed: Annotated[int, typer.Option(help="Decides which topics are drawn, and their order.")] = 0,
-        overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+        seed: Annotated[
+            int, typer.Option(help="Seed that decides which topics are drawn, and their order.")
+        ] = 0,
+        overwrite: OverwriteOption = False,
         as_json: JsonOption = False,
     ) -> None:
         """Share topics out among annotators, some of them to several, so that agreement can be measured."""

@@ -19,7 +19,7 @@ def register(group: typer.Typer) -> None:
     def sync(settings: Settings, log: LogOption = None, as_json: JsonOption = False) -> None:
         """Exchange judgments of all tasks with everybody who uses the same Elasticsearch and prefix.
 
-        What the server does not have is sent, what the log does not have is fetched; to do it again changes nothing.
+        Events that the server lacks are sent, events that the log lacks are fetched; a repetition changes nothing.
         """
         from searchapp.app.exchange import exchange
         from searchapp.engines import judgments_address
@@ -37,5 +37,5 @@ def register(group: typer.Typer) -> None:
         say(
             settings,
             f"{found.sent:,} judgments were sent to {address}, {found.fetched:,} new ones came from it"
-            + (f"; {waiting:,} written meanwhile wait" if waiting else ""),
+            + (f"; {waiting:,} written since wait" if waiting else ""),
         )

@@ -13,7 +13,7 @@ from searchapp.settings import Settings
 
 if TYPE_CHECKING:
     from searchapp.judging.log import JudgmentLog
-    from searchapp.judging.shared import Courier
+    from searchapp.judging.shared import Synchronizer
 
 SharedOption = Annotated[
     bool | None,
@@ -26,7 +26,7 @@ SharedOption = Annotated[
 
 
 @contextmanager
-def team(settings: Settings, log: JudgmentLog, task: str, shared: bool) -> Iterator[Courier | None]:
+def team(settings: Settings, log: JudgmentLog, task: str, shared: bool) -> Iterator[Synchronizer | None]:
     """Exchange judgments before, while and after somebody judges a task; None when they are not shared.
 
     Raises:
@@ -37,8 +37,8 @@ def team(settings: Settings, log: JudgmentLog, task: str, shared: bool) -> Itera
     if not shared:
         yield None
         return
-    with together(settings, log, task, lambda sentence: say(settings, sentence), warn) as courier:
-        yield courier
+    with together(settings, log, task, lambda sentence: say(settings, sentence), warn) as synchronizer:
+        yield synchronizer
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from searchapp.settings import Settings
 
 PATIENCE_SECONDS = 120.0
 """How long a request is repeated where that can help. A node that hangs is put out of its cluster after some 40 s, and
-one that starts anew is back after less than a minute."""
+one that starts again is back after less than a minute."""
 
 FIRST_WAIT_SECONDS = 0.25
 LONGEST_WAIT_SECONDS = 8.0
@@ -48,7 +48,7 @@ NOTICE_SECONDS = 5.0
 
 T = TypeVar("T")
 
-# The client logs each of its attempts as a warning, which Python would print: what came of them is told by us.
+# The client logs each of its attempts as a warning, which Python would print: we report how they ended.
 logging.getLogger("elastic_transport").addHandler(logging.NullHandler())
 
 
@@ -89,7 +89,7 @@ class Connection:
     ) -> Connection:
         """Connect with the settings' address and credentials, and check who answers.
 
-        The first request is not retried, for a wrong address should be told at once, unless the answer is that of an
+        The first request is not retried, so that a wrong address is reported at once, unless the answer is that of an
         Elasticsearch that is busy, or choosing a master.
         """
         connection = cls(_client(settings, timeout), settings.address, attempts, timeout, notify=notify)
@@ -149,7 +149,7 @@ class Connection:
         return unreachable(self.url, what, error, self.timeout)
 
     def _noticing(self, what: str) -> Callable[[tenacity.RetryCallState], None]:
-        """What is called between two attempts: it tells, once, somebody who waits."""
+        """What is called between two attempts: it reports, once, that a retry is waited for."""
         began, told = time.monotonic(), False
 
         def notice(_state: tenacity.RetryCallState) -> None:
@@ -176,7 +176,7 @@ class Connection:
         try:
             number = about["version"]["number"]
         except (KeyError, TypeError) as error:
-            raise EngineRefused(f"{self.url} is not an Elasticsearch: it tells no version") from error
+            raise EngineRefused(f"{self.url} is not an Elasticsearch: it reports no version") from error
         if _version(self.url, number) < OLDEST_SERVER:
             raise too_old(self.url, str(number))
         return str(number)
@@ -217,7 +217,7 @@ def _client(settings: Settings, timeout: float) -> Elasticsearch:
         )
     except ValueError:
         raise UsageError(
-            f"{settings.address!r} is no address of a server (it needs a scheme, http or https, and a host): "
+            f"{settings.address!r} is not an address of a server (it needs a scheme, http or https, and a host): "
             "use the form http://localhost:9200"
         ) from None  # what Python says of a wrong address quotes it, with the password
 
@@ -226,14 +226,14 @@ def _api_key(key: str) -> str:
     """The key, if it can stand in the header of a request: the error on one that can't would show it."""
     if not re.fullmatch(r"[!-~]+", key):
         raise UsageError(
-            "SEARCHAPP_API_KEY holds a space, a line end or another character that no API key has: set it anew, "
+            "SEARCHAPP_API_KEY holds a space, a line end or another character that no API key has: set it again, "
             "to the value `encoded` with which the key was made"
         )
     return key
 
 
 def _trusting(ca_certs: Path) -> ssl.SSLContext:
-    """A context that trusts the authorities in a PEM file; read here, so that a wrong file is told as such."""
+    """A context that trusts the authorities in a PEM file; read here, so that a wrong file is reported as such."""
     try:
         with open_file(ca_certs):  # a pipe would keep the library waiting
             return ssl.create_default_context(cafile=str(ca_certs))
@@ -265,6 +265,6 @@ def _version(url: str, number: object) -> tuple[int, int]:
     found = re.match(r"v?(\d+)(?:\.(\d+))?", number) if isinstance(number, str) else None
     if found is None:
         raise EngineRefused(
-            f"{url} gives {str(number)[:40]!r} as its version, which is none of an Elasticsearch: check the address"
+            f"{url} reports the version {str(number)[:40]!r}, which is not one of Elasticsearch: check the address"
         )
     return int(found[1]), int(found[2] or 0)

@@ -20,7 +20,7 @@ from searchapp.errors import EngineError, EngineRefused, EngineUnreachable
 T = TypeVar("T")
 
 LOST_SECONDS = 30.0
-"""How long a shard that is being filled may have no node before it is given up: a node that only starts anew is back
+"""How long a shard that is being filled may have no node before it is given up: a node that only starts again is back
 within that time."""
 
 
@@ -121,7 +121,7 @@ def require_sound(connection: Connection, info: IndexInfo) -> None:
         EngineRefused: something is.
     """
     if problem := flaw(connection, info):
-        raise EngineRefused(f"{problem}: build it anew with `searchapp index {info.name} --rebuild`")
+        raise EngineRefused(f"{problem}: build it again with `searchapp index {info.name} --rebuild`")
 
 
 def held_documents(connection: Connection, index: str) -> int:
@@ -198,7 +198,7 @@ class Watch:
         self._lost_since = self._lost_since or time.monotonic()
         lost = LostShard(
             f"{named(missing)} of {self._index} {_has(missing)} been without node for {LOST_SECONDS:.0f} s: "
-            "look at the cluster's health and index again; what served before still serves"
+            "look at the cluster's health and index again; the index before it still serves"
         )
         if time.monotonic() - self._lost_since > LOST_SECONDS:
             raise lost

@@ -124,7 +124,7 @@ def unreachable(url: str, what: str, error: TransportError, timeout: float) -> E
             "look at the server's load and try again"
         )
     if isinstance(error, SerializationError):
-        return EngineRefused(f"{url} is not an Elasticsearch: its answer is no JSON; check the address")
+        return EngineRefused(f"{url} is not an Elasticsearch: its answer is not JSON; check the address")
     return EngineUnreachable(
         f"no Elasticsearch answers at {url}, so searchapp could not {what}: "
         "start it, or give its address with --url or SEARCHAPP_URL"
@@ -134,7 +134,7 @@ def unreachable(url: str, what: str, error: TransportError, timeout: float) -> E
 def _of_tls(url: str, cause: str) -> str:
     if "certificate has expired" in cause:
         return (
-            f"the certificate of {url} has expired: whoever runs the server must renew it, "
+            f"the certificate of {url} has expired: the server's administrator must renew it, "
             "unless this machine's clock is wrong"
         )
     if "certificate is not yet valid" in cause:
@@ -142,7 +142,7 @@ def _of_tls(url: str, cause: str) -> str:
     if "mismatch" in cause:
         return (
             f"the certificate of {url} is made out to another name: use the host name that stands in the "
-            "certificate as the address, or have the server's certificate made anew with this one"
+            "certificate as the address, or get the server a certificate for this one"
         )
     if "CERTIFICATE_VERIFY_FAILED" in cause:
         return (

@@ -93,7 +93,7 @@ class _Builder:
     spec: IndexSpec
 
     def completed(self, documents: Iterable[Document], advance: Advance, starts: int) -> str:
-        """A version that holds the documents; begun anew, `starts` times at most, when a node of it is lost."""
+        """A version that holds the documents; begun again, `starts` times at most, when a node of it is lost."""
         done = 0
 
         def counted(number: int) -> None:
@@ -114,7 +114,7 @@ class _Builder:
             raise
         else:
             return index
-        self.connection.notify(f"a node that held a part of {index} is gone: beginning anew on the others")
+        self.connection.notify(f"a node that held a part of {index} is gone: starting again on the others")
         advance(-done)
         return self.completed(documents, advance, starts - 1)
 

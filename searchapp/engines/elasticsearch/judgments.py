@@ -20,14 +20,14 @@ from elasticsearch.helpers import streaming_bulk
 from searchapp.engines.elasticsearch.connection import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Connection
 from searchapp.engines.elasticsearch.failures import RETRIED_STATUS, is_there_already, reason
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable
+from searchapp.judging import shared
 from searchapp.judging.events import Event
-from searchapp.judging.shared import Page, State
+from searchapp.judging.shared import EventPage, IndexState
 from searchapp.settings import Settings
 
 FORMAT = 2
 OLDEST = 1
 """The formats that are brought up to date: each later one has only more fields."""
-EVENTS_AT_ONCE = 1000
 BATCH_BYTES = 5 * 1024 * 1024
 READY_SECONDS = 5.0
 LONGEST_ID_BYTES = 512
@@ -86,7 +86,7 @@ class JudgmentIndex:
         """
         return cls(Connection.open(settings, attempts, timeout), settings)
 
-    def state(self) -> State:
+    def state(self) -> IndexState:
         """The index as it is now; it is made if it is not there.
 
         Raises:
@@ -123,7 +123,7 @@ class JudgmentIndex:
             )
         self._check(described)
 
-    def _primary(self) -> State | None:
+    def _primary(self) -> IndexState | None:
         """What the primary shard says of itself; None when it is not there yet."""
         client = self._client.options(ignore_status=404)
         stats = self._connection.call(
@@ -136,7 +136,7 @@ class JudgmentIndex:
                 if copy["routing"]["primary"] and copy.get("seq_no") and copy.get("commit"):
                     # The shard's history gets another name when it was set back: from a snapshot, or after a loss.
                     history = copy["commit"]["user_data"]["history_uuid"]
-                    return State(f"{index['uuid']}/{history}", copy["seq_no"]["global_checkpoint"])
+                    return IndexState(f"{index['uuid']}/{history}", copy["seq_no"]["global_checkpoint"])
         return None
 
     def send(self, events: Sequence[Event]) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ class JudgmentIndex:
             _actions(by_id),
             index=self._alias,
             require_alias=True,  # an index that was deleted a moment ago is not made again without its mapping
-            chunk_size=EVENTS_AT_ONCE,
+            chunk_size=shared.EVENTS_AT_ONCE,
             max_chunk_bytes=BATCH_BYTES,
             raise_on_error=False,
             retry_on_status=RETRIED_STATUS,
@@ -174,7 +174,7 @@ class JudgmentIndex:
             raise connection.translated("send judgments", error) from error
         return self._different(taken, by_id)
 
-    def fetch(self, after: int, up_to: int) -> Page:
+    def fetch(self, after: int, up_to: int) -> EventPage:
         # What lies below the checkpoint has been written, but a search finds it after a refresh only.
         refreshed = self._connection.call(
             f"refresh {self._alias}", lambda: self._client.indices.refresh(index=self._alias)
@@ -189,14 +189,14 @@ class JudgmentIndex:
                 index=self._alias,
                 query={"range": {"_seq_no": {"gt": after, "lte": up_to}}},
                 sort=[{"_seq_no": "asc"}],
-                size=EVENTS_AT_ONCE,
+                size=shared.EVENTS_AT_ONCE,
                 track_total_hits=False,
                 allow_partial_search_results=False,
             ),
         )
         hits = answer["hits"]["hits"]
         found = [self._event(hit) for hit in hits]
-        return Page(
+        return EventPage(
             tuple(one for one in found if isinstance(one, Event)),
             hits[-1]["sort"][0] if hits else None,
             tuple(one for one in found if isinstance(one, str)),
@@ -210,7 +210,7 @@ class JudgmentIndex:
         try:
             return Event.from_json(hit["_source"])
         except DataError as error:
-            return f"{self.address} holds a document {hit['_id']} that is no judgment: {error}"
+            return f"{self.address} holds a document {hit['_id']} that is not a judgment: {error}"
 
     def _different(self, ids: Sequence[str], by_id: Mapping[str, Event]) -> tuple[str, ...]:
         """The ids of those events for which the index has another one."""

@@ -177,7 +177,7 @@ class Locks:
     def remove(self) -> None:
         """Delete the index of locks unless one is held.
 
-        Whoever takes a lock at the same moment loses it, and makes it anew with the next beat.
+        A process that takes a lock at the same moment loses it, and makes it again with the next beat.
         """
         client, alias = self._connection.client.options(ignore_status=404), self._alias
         self._connection.call(f"refresh {alias}", lambda: client.indices.refresh(index=alias))

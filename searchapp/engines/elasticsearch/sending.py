@@ -26,7 +26,7 @@ def send(
 ) -> None:
     """Write documents through an alias, each by `create` under its own id.
 
-    A request whose answer is lost is sent again, and finds its documents there (409): written anew they would leave
+    A request whose answer is lost is sent again, and finds its documents there (409): written again they would leave
     deleted copies, which count in the scores. Nobody else writes through the alias, so that what is there is the
     same.
 
@@ -61,7 +61,7 @@ def _send(connection: Connection, alias: str, batch: list[Document], watch: Watc
         if refused is not None:
             raise NotYet(refused)
 
-    watch.call("send documents; what served before still serves", send_the_rest)
+    watch.call("send documents; the index before it still serves", send_the_rest)
 
 
 def _results(connection: Connection, alias: str, documents: list[Document]) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 `searchapp-nlps` is an alias; behind it lies one version, `searchapp-nlps-000007`. A version under construction
 has the alias `searchapp-nlps-000008-building` instead, through which alone it is written to, so that a version
-that somebody has deleted meanwhile is not created again by the next write. Each version says in its mapping's
+that somebody has deleted since is not created again by the next write. Each version says in its mapping's
 `_meta.searchapp` what it was built from and by whom: that is how searchapp knows its own.
 
 Which version serves is changed by one request, and that on conditions which the cluster itself checks: the new
@@ -182,7 +182,7 @@ class Versions:
         return removed
 
     def remove_unserved(self, index: str) -> bool:
-        """Delete a version unless it serves; whoever builds it can't let it serve any more.
+        """Delete a version unless it serves; its builder can then no longer let it serve.
 
         Its building alias goes first: without it the swap is refused, so that a version that serves by now is seen,
         and one that does not never will.

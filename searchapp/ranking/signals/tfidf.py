@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from searchapp.ranking.templates import TopicQuery
 
     Weights = NDArray[np.float64]
+    """Weights of documents, or their cosines: float64, without unit."""
 
 _WORD = re.compile(r"\b\w\w+\b")
 
@@ -77,9 +78,12 @@ class Vectors(Scorer):
                 counts[word].append(count)
         # In the bytewise order of ids, in which equal scores are ordered.
         by_id = sorted(range(len(self._ids)), key=lambda number: self._ids[number].encode())
-        self._order = np.array(by_id, np.intp)
+        self._order: NDArray[np.intp] = np.array(by_id, np.intp)
+        """(documents,): their numbers in that order."""
         squares = np.zeros(len(self._ids))
         self._postings: dict[str, tuple[NDArray[np.intp], Weights]] = {}
+        """For each word the numbers of the documents that have it, ascending, and its weight in each of them: both
+        (documents with the word,)."""
         self._idf: dict[str, float] = {}
         for word, numbers in places.items():
             idf = float(np.log((1 + len(self._ids)) / (1 + len(numbers))) + 1)
@@ -87,7 +91,8 @@ class Vectors(Scorer):
             squares[where] += weights**2
             self._idf[word] = idf
             self._postings[word] = where, weights
-        self._lengths = np.sqrt(squares)
+        self._lengths: Weights = np.sqrt(squares)
+        """(documents,): the Euclidean length of each document's vector."""
 
     def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
         """The documents nearest to each topic, those without a common word last."""
@@ -131,6 +136,7 @@ class Vectors(Scorer):
         return {word: count * self._idf[word] for word, count in _words(text).items() if word in self._idf}
 
     def _cosines(self, text: str) -> Weights:
+        """The cosine of a text's vector with each document's, from 0 to 1: (documents,), by the documents' numbers."""
         import numpy as np
 
         dots = np.zeros(len(self._ids))

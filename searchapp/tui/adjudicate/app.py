@@ -13,16 +13,16 @@ from searchapp.tui.work import LOOKS, WorkApp
 
 
 class AdjudicateApp(WorkApp):
-    """Shows the adjudicating screen until who decides leaves it."""
+    """Shows the adjudicating screen until it is left."""
 
     CSS_PATH = [LOOKS, Path(__file__).with_name("adjudicate.tcss")]  # noqa: RUF012  # Textual declares it
 
     def __init__(
         self,
         adjudication: Adjudication,
-        material: Pages,
+        run_pages: Pages,
         settings: JudgeSettings,
         title: str,
         presence: Presence | None = None,
     ) -> None:
-        super().__init__(AdjudicateScreen(adjudication, material, settings.keys, title, presence), settings)
+        super().__init__(AdjudicateScreen(adjudication, run_pages, settings.keys, title, presence), settings)

@@ -25,10 +25,10 @@ class DisputeRows(Rows):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--aside"}
 
-    def __init__(self, adjudication: Adjudication, material: Pages, mark_cells: int) -> None:
+    def __init__(self, adjudication: Adjudication, run_pages: Pages, mark_cells: int) -> None:
         super().__init__(id="disputes")
         self._adjudication = adjudication
-        self._material = material
+        self._run_pages = run_pages
         self._mark_cells = mark_cells
         self.maths = False
         self.places: Sequence[int] = range(len(adjudication.disputes))
@@ -48,7 +48,7 @@ class DisputeRows(Rows):
         cells = self._mark_cells + 1
         left = width - 2 - cells - len(apart)
         ids = min(self._id_cells, left)
-        words = one_line(self._material.topic(dispute.topic_id).text, self.maths)
+        words = one_line(self._run_pages.topic(dispute.topic_id).text, self.maths)
         return [
             (pointer, "rows--begun"),
             (f"{mark:<{cells}} ", look),

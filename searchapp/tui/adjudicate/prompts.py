@@ -16,42 +16,42 @@ from searchapp.judging.words import graded
 from searchapp.tui.conversation import Ask, Conversation
 from searchapp.tui.pages import readable, said, topic_lines
 from searchapp.tui.saving import leave_by_prompts
-from searchapp.tui.telling import beginning, came_in
+from searchapp.tui.status import beginning, came_in
 
 DONE = "every disagreement is decided: q leaves"
 
 HELP = """\
-0, 1, ...        decide for this grade; words behind it are the reason: 1 defines the term
+0, 1, ...        decide for this grade; words after it are the reason: 1 defines the term
 (nothing)        next disagreement that is not decided; + and - go to the next and the one before
 # 12             go to the twelfth disagreement
 n words          note
-u, redo          take the last decision or note back, do it again
+u, redo          undo the last decision or note, redo it
 m                LaTeX as Unicode mathematics, or as it is written
 ?                this help
 q                leave; everything is saved"""
 
 
-class Prompts(Conversation):
-    """A conversation with who decides."""
+class AdjudicatePrompts(Conversation):
+    """A conversation with the adjudicator."""
 
     def __init__(
         self,
         adjudication: Adjudication,
-        material: Pages,
+        run_pages: Pages,
         title: str,
         ask: Ask = input,
         out: TextIO | None = None,
     ) -> None:
-        super().__init__(adjudication.session, material.task.info.grades, title, ask, out)
+        super().__init__(adjudication.session, run_pages.task.info.grades, title, ask, out)
         self.adjudication = adjudication
-        self.material = material
+        self.run_pages = run_pages
         self._place = -1
         self._rests_on: Key | None = None
-        """The document that was just decided on, and that is still at hand because there is no other to go to."""
+        """The document that was just decided on, and that is still shown because there is no other to go to."""
 
     @property
     def dispute(self) -> Dispute:
-        """The disagreement at hand.
+        """The disagreement that is shown.
 
         Raises:
             UsageError: there is none any more.
@@ -90,14 +90,14 @@ class Prompts(Conversation):
         return True
 
     def _take_in(self) -> bool:
-        """Take in what others have written meanwhile; whether the disagreement at hand is still one."""
+        """Read what others have written since; whether the disagreement that is shown is still one."""
         here = self.dispute.key
         came = self.adjudication.refresh()
         if came:
             self._say(came_in(came, self.adjudication.session.author.annotator))
         place = self.adjudication.place(here)
         if place is None:
-            self._say("what was at hand is no disagreement any more")
+            self._say("the disagreement that was shown is resolved")
             self._place = min(self._place, len(self.adjudication.disputes)) - 1
             self._next_open()
             return False
@@ -130,18 +130,18 @@ class Prompts(Conversation):
         return self._name_of(dispute.document_id)
 
     def _name_of(self, document: str) -> str:
-        return beginning(document, self.material.known_text(document), self._maths)
+        return beginning(document, self.run_pages.known_text(document), self._maths)
 
     def _note(self, words: str) -> None:
         if not words:
-            self._say("write the note behind the n")
+            self._say("write the note after the n")
         else:
             outcome = self.adjudication.note(self.dispute, words)
             self._report(outcome, f"a note: {self._name(self.dispute)}")
 
     def _again(self, outcome: Outcome | None, what: str) -> None:
         if outcome is None:
-            self._say("there is nothing left of that")
+            self._say("there is nothing to undo or redo")
             return
         event = outcome.events[0]
         self._report(outcome, f"{what}: {self._name_of(event.document_id)}")
@@ -171,8 +171,8 @@ class Prompts(Conversation):
 
     def _read(self) -> None:
         dispute = self.dispute
-        topic, page = self.material.topic(dispute.topic_id), self.material.page(*dispute.key)
-        self._say_news(self.material.news)
+        topic, page = self.run_pages.topic(dispute.topic_id), self.run_pages.page(*dispute.key)
+        self._say_news(self.run_pages.news)
         self._say_news(self._session.news)
         where = f"{self._place + 1} of {len(self.adjudication.disputes)}"
         text, *others = topic_lines(topic, self._maths)

@@ -24,7 +24,7 @@ from searchapp.tui.content import Content, Plain, entitle
 from searchapp.tui.keys import KeyMap
 from searchapp.tui.line import Line
 from searchapp.tui.rows import Rows
-from searchapp.tui.telling import beginning
+from searchapp.tui.status import beginning
 from searchapp.tui.text import TextPane
 from searchapp.tui.work import Pane, WorkScreen
 
@@ -51,22 +51,24 @@ COLUMNS = {"disputes": "left", "opinions": "middle", "topic": "right", "document
 
 
 class AdjudicateScreen(WorkScreen):
-    """Somebody who decides between annotators."""
+    """The adjudicator's screen."""
 
     AUTO_FOCUS = "#disputes"
 
     def __init__(
         self,
         adjudication: Adjudication,
-        material: Pages,
+        run_pages: Pages,
         keys: KeyMap,
         title: str,
         presence: Presence | None = None,
     ) -> None:
-        own, labels = keys.only(OTHER, *SAME), material.task.info.grades
-        super().__init__(adjudication.session, material, own, labels, title, COLUMNS, ("disputes",), presence)
+        own, labels = keys.only(OTHER, *SAME), run_pages.task.info.grades
+        super().__init__(
+            adjudication.session, run_pages, own, labels, title, COLUMNS, ("disputes",), presence
+        )
         self.adjudication = adjudication
-        self.material = material
+        self.run_pages = run_pages
         self._maths = False
         self._shown: Key | None = None
         self._rests_since: int | None = None
@@ -78,7 +80,7 @@ class AdjudicateScreen(WorkScreen):
             with Vertical(id="left"):
                 yield Line(lambda _words: self.panes.focus(self.disputes), self.filtered, hint="words or id, then ↵",
                            id="filter")  # fmt: skip
-                yield DisputeRows(self.adjudication, self.material, len(str(len(self.labels) - 1)))
+                yield DisputeRows(self.adjudication, self.run_pages, len(str(len(self.labels) - 1)))
             with Container(id="rest"):
                 with Vertical(id="middle"), Pane(id="opinions"):
                     yield Plain(id="opinions-text")
@@ -111,10 +113,10 @@ class AdjudicateScreen(WorkScreen):
     def _show(self) -> None:
         """Show the disagreement that the cursor is on."""
         total = len(self.adjudication.disputes)
-        left = f" · {self.disputes.count} in sight" if self.disputes.count < total else ""
+        left = f" · {self.disputes.count} shown" if self.disputes.count < total else ""
         entitle(self.disputes, f"{self.adjudication.decided} of {total} decided{left}")
         dispute = self.dispute
-        anew, self._shown = (
+        changed, self._shown = (
             dispute is None or dispute.key != self._shown,
             None if dispute is None else dispute.key,
         )
@@ -132,12 +134,12 @@ class AdjudicateScreen(WorkScreen):
         said = self.adjudication.opinions(dispute)
         note = self.adjudication.note_on(dispute)
         opinions.update(opinions_page(said, decision, note, self.labels))
-        topic.update(pages.topic_page(self.material.topic(dispute.topic_id), self._maths))
+        topic.update(pages.topic_page(self.run_pages.topic(dispute.topic_id), self._maths))
         for name, id_ in (("topic", dispute.topic_id), ("document", dispute.document_id)):
             entitle(self.query_one(f"#{name}"), f"{name.capitalize()} {id_}")
-        for name in ("#opinions", "#topic") if anew else ():
+        for name in ("#opinions", "#topic") if changed else ():
             self.query_one(name).scroll_home(animate=False)
-        document.show(self._document(dispute), anew=anew)
+        document.show(self._document(dispute), changed=changed)
         self.query_one("#grades", KeyLine).choose("" if decision is None else f"grade_{decision.grade}")
         if following := self._next_keys():
             self.run_worker(
@@ -151,7 +153,7 @@ class AdjudicateScreen(WorkScreen):
 
     def _document(self, dispute: Dispute) -> Content:
         try:
-            page = self.material.page(*dispute.key)
+            page = self.run_pages.page(*dispute.key)
         except SearchappError as error:
             return Content.styled(str(error), "$error")
         match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
@@ -161,11 +163,11 @@ class AdjudicateScreen(WorkScreen):
         rows = self.disputes
         following = rows.places[rows.cursor + 1 : rows.cursor + 1 + AHEAD]
         keys = [self.adjudication.disputes[place].key for place in following]
-        return [key for key in keys if not self.material.has_page(*key)]
+        return [key for key in keys if not self.run_pages.has_page(*key)]
 
     def _prepare(self, keys: Sequence[tuple[str, str]]) -> None:
         for topic, document in keys:
-            self.material.prepare(topic, [document])
+            self.run_pages.prepare(topic, [document])
 
     # Moving
 
@@ -179,7 +181,7 @@ class AdjudicateScreen(WorkScreen):
         self._show()
 
     def _open_places(self) -> list[int]:
-        """The lines of the disagreements in sight that are not decided."""
+        """The lines of the disagreements in the list that are not decided."""
         every = self.adjudication.disputes
         return [
             line
@@ -198,7 +200,7 @@ class AdjudicateScreen(WorkScreen):
 
     def _done_words(self) -> str:
         hidden = self.disputes.count < len(self.adjudication.disputes)
-        return f"✓ all {'in sight ' if hidden else ''}are decided"
+        return f"✓ all {'shown ' if hidden else ''}are decided"
 
     def _filter(self) -> None:
         self.panes.focus(self.disputes)  # with which the line for words comes into sight
@@ -222,7 +224,7 @@ class AdjudicateScreen(WorkScreen):
         self._show()
 
     def _words_of(self, dispute: Dispute) -> str:
-        topic = self.material.topic(dispute.topic_id).text
+        topic = self.run_pages.topic(dispute.topic_id).text
         return f"{dispute.topic_id} {dispute.document_id} {' '.join(dispute.grades)} {topic}".lower()
 
     def leave_line(self, line: Line) -> None:
@@ -272,7 +274,7 @@ class AdjudicateScreen(WorkScreen):
         return self._begin_of(dispute.document_id)
 
     def _begin_of(self, document: str) -> str:
-        return beginning(document, self.material.known_text(document), self._maths)
+        return beginning(document, self.run_pages.known_text(document), self._maths)
 
     def _reason(self) -> None:
         if self.dispute is not None:
@@ -306,7 +308,7 @@ class AdjudicateScreen(WorkScreen):
 
     # Keys
 
-    def doings(self) -> dict[str, Callable[[], object]]:
+    def actions(self) -> dict[str, Callable[[], object]]:
         return {
             "undo": lambda: self._again(self.adjudication.undo(), "undo"),
             "redo": lambda: self._again(self.adjudication.redo(), "redo"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from searchapp.app.material import Material
-from searchapp.judging.desk import Desk
+from searchapp.app.run_pages import RunPages
+from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.presence import Presence
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.keys import JudgeSettings
@@ -19,11 +19,11 @@ class JudgeApp(WorkApp):
 
     def __init__(
         self,
-        desk: Desk,
-        material: Material,
+        judging: JudgingSession,
+        run_pages: RunPages,
         settings: JudgeSettings,
         title: str,
         start: str | None = None,
         presence: Presence | None = None,
     ) -> None:
-        super().__init__(JudgeScreen(desk, material, settings.keys, start, title, presence), settings)
+        super().__init__(JudgeScreen(judging, run_pages, settings.keys, start, title, presence), settings)

@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from searchapp.errors import SearchappError
-from searchapp.judging.desk import Desk
+from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.pace import duration
 from searchapp.tui import pages
 from searchapp.tui.content import Content, Plain
@@ -21,9 +21,9 @@ BAR_CELLS = 12
 class Figures(Horizontal):
     """The figures of the topic that is open, and of all."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, judging: JudgingSession) -> None:
         super().__init__(id="figures")
-        self._desk = desk
+        self._judging = judging
         self._topic = ""
         self._unreadable: set[str] = set()
         self._scores = Plain(id="scores")
@@ -36,10 +36,10 @@ class Figures(Horizontal):
     def show(self, topic: str) -> None:
         """Show the figures of a topic."""
         self._topic = topic
-        desk = self._desk
-        if not desk.is_blind:
-            here = pages.scores_line("this topic", desk.scores(topic))
-            overall, topics = desk.mean_scores()
+        judging = self._judging
+        if not judging.is_blind:
+            here = pages.scores_line("this topic", judging.scores(topic))
+            overall, topics = judging.mean_scores()
             every = pages.scores_line(f"{topics:,} topic{'s' * (topics != 1)}", overall)
             self._scores.update(Content("\n").join([here, every]), layout=False)
         self._progress.update(self._progress_lines(topic), layout=False)
@@ -48,7 +48,7 @@ class Figures(Horizontal):
         """Score graded topics whose rankings are not read yet, a few at a time, so that keys are not kept waiting."""
         for topic in self._to_score()[:TOPICS_AT_ONCE]:
             try:
-                self._desk.scores(topic)
+                self._judging.scores(topic)
             except SearchappError:
                 self._unreadable.add(topic)  # why is said when it is opened
         if self._topic:
@@ -57,21 +57,21 @@ class Figures(Horizontal):
             self.set_timer(LATER_SECONDS, self.score_the_rest)
 
     def _to_score(self) -> list[str]:
-        return [topic for topic in self._desk.unscored() if topic not in self._unreadable]
+        return [topic for topic in self._judging.unscored() if topic not in self._unreadable]
 
     def on_resize(self) -> None:
         if self._topic:
             self.show(self._topic)
 
     def _progress_lines(self, topic: str) -> Content:
-        total, judged = self._desk.length(topic), self._desk.judged(topic)
+        total, judged = self._judging.length(topic), self._judging.judged(topic)
         share = judged / total if total else 1.0
         count = f"{judged:,}/{total:,} · {1 - share:.1%} unjudged"
         cells = max(0, min(BAR_CELLS, self._progress.size.width - len(count) - 1))
         full = round(share * cells)
         bar: list[str | tuple[str, str]]
         bar = [("━" * full, "$success"), ("━" * (cells - full), "$line"), " "] if cells else []
-        seconds = self._desk.session.pace.seconds
+        seconds = self._judging.session.pace.seconds
         left = (total - judged) * (seconds or 0)
         pace = "" if seconds is None else f"{duration(seconds)} each"
         if left:

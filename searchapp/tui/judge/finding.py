@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from textual.screen import Screen
 
-from searchapp.app.material import Material
+from searchapp.app.run_pages import RunPages
 from searchapp.tui.head import Head
 from searchapp.tui.judge.lists import RankingRows
 from searchapp.tui.keys import KeyMap
@@ -18,8 +18,8 @@ class Finder:
     Args:
         screen: does the search in the background
         rows: the topic's documents
-        material: has their texts
-        head: is told what was found
+        run_pages: has their texts
+        head: shows what was found
         keys: which keys go on
         go: puts the cursor on a document
     """
@@ -28,7 +28,7 @@ class Finder:
         self,
         screen: Screen[None],
         rows: RankingRows,
-        material: Material,
+        run_pages: RunPages,
         head: Head,
         keys: KeyMap,
         go: Callable[[int], object],
@@ -37,7 +37,7 @@ class Finder:
         """What is sought, in lower case."""
         self._screen = screen
         self._rows = rows
-        self._material = material
+        self._run_pages = run_pages
         self._head = head
         self._keys = keys
         self._go = go
@@ -79,7 +79,7 @@ class Finder:
         self._say()
 
     def _found(self, documents: Sequence[str], sought: Sequence[str]) -> list[int]:
-        texts = self._material.texts(documents)
+        texts = self._run_pages.texts(documents)
         return [
             place
             for place, (document, text) in enumerate(zip(documents, texts, strict=True))
@@ -89,7 +89,7 @@ class Finder:
     def _show(self, topic: str, sought: tuple[str, ...], found: list[int]) -> None:
         rows = self._rows
         if topic != rows.topic or sought != self.words:
-            return  # somebody has gone on meanwhile
+            return  # the person has moved on
         rows.matching = frozenset(found)
         rows.refresh()
         if rows.cursor in rows.matching:

@@ -12,13 +12,13 @@ from searchapp.judging.fold import Opinion
 from searchapp.judging.session import Outcome
 from searchapp.judging.words import graded
 from searchapp.tui.judge.selection import Selection
-from searchapp.tui.telling import instead_of, judged_already, standing
+from searchapp.tui.status import instead_of, judged_already, standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from searchapp.judging.desk import Desk
     from searchapp.judging.events import Event
+    from searchapp.judging.judging_session import JudgingSession
     from searchapp.tui.head import Head
     from searchapp.tui.judge.lists import RankingRows
     from searchapp.tui.keys import KeyMap
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Judging(Protocol):
     """The screen that documents are judged on, as far as `Grading` asks it."""
 
-    desk: Desk
+    judging: JudgingSession
     head: Head
     keys: KeyMap
     labels: Sequence[str]
@@ -56,7 +56,7 @@ class Grading:
 
     def __init__(self, screen: Judging, selection: Selection) -> None:
         self._screen = screen
-        self._desk = screen.desk
+        self._judging = screen.judging
         self._head = screen.head
         self._labels = screen.labels
         self._selection = selection
@@ -85,12 +85,12 @@ class Grading:
         before = self._screen.opinion(document)
 
         def skip() -> None:
-            outcome = self._desk.skip(self._screen.topic_id, document)
+            outcome = self._judging.skip(self._screen.topic_id, document)
             self._judged(outcome, instead_of("skipped", before, self._labels), document, before)
 
         if _stands(before):
             name, said = self._screen.begin_of(document), standing(before, self._labels)
-            self._screen.ask(f"{name} has {said}. Skip it, which takes that back?", skip)
+            self._screen.ask(f"{name} has {said}. Skip it, which undoes that?", skip)
         elif not self._rests:
             skip()
         else:
@@ -104,7 +104,7 @@ class Grading:
 
         def say() -> None:
             before = self._screen.opinion(document)
-            outcome = self._desk.cant_tell(self._screen.topic_id, document, reason)
+            outcome = self._judging.cant_tell(self._screen.topic_id, document, reason)
             self._judged(outcome, instead_of("can't tell", before, self._labels), document, before)
 
         if not self._asks_first(document, "can't tell", say):
@@ -117,11 +117,11 @@ class Grading:
             return
 
         def write(words: str) -> None:
-            self._done(self._desk.note(topic, document, words), "a note", document)
+            self._done(self._judging.note(topic, document, words), "a note", document)
             self._screen.show_document()
 
         self._screen.ask_note(
-            self._screen.begin_of(document), self._desk.said_in_words(topic, document), write
+            self._screen.begin_of(document), self._judging.said_in_words(topic, document), write
         )
 
     def reason(self) -> None:
@@ -131,18 +131,18 @@ class Grading:
 
     def undo(self) -> None:
         """Take the last action back."""
-        self._again(self._desk.undo(), "undo")
+        self._again(self._judging.undo(), "undo")
 
     def redo(self) -> None:
-        """Do again what was undone last."""
-        self._again(self._desk.redo(), "redo")
+        """Redo what was undone last."""
+        self._again(self._judging.redo(), "redo")
 
     def _give(self, places: Sequence[int], grade: int, reason: str) -> None:
         ranking = self._screen.ranking
         documents = [ranking.documents[place] for place in places]
         before = self._screen.opinion(documents[-1])
         what = graded(grade, self._labels)
-        outcome = self._desk.grade(self._screen.topic_id, documents, grade, reason)
+        outcome = self._judging.grade(self._screen.topic_id, documents, grade, reason)
         if len(documents) == 1:
             self._judged(outcome, instead_of(what, before, self._labels), documents[0], before)
             return
@@ -170,7 +170,7 @@ class Grading:
         if _stands(before) and cursor + 1 < len(ranking.documents):
             following: int | None = cursor + 1
         else:
-            following = self._desk.next_unjudged(topic, cursor)
+            following = self._judging.next_unjudged(topic, cursor)
         stays = following is None or following == cursor
         self._done(outcome, what, document, self._on_words() if stays else "")
         self._screen.go(cursor if following is None else following)
@@ -182,8 +182,8 @@ class Grading:
         return self._rests_since == self._screen.ranking.moves
 
     def _on_words(self) -> str:
-        """How to go on from a document after which nothing of the topic is left."""
-        if self._desk.next_unjudged(self._screen.topic_id) is None:
+        """Where to go from a document after which nothing of the topic is left."""
+        if self._judging.next_unjudged(self._screen.topic_id) is None:
             return self._screen.done_words()
         key = self._screen.keys.shown("next_unjudged_topic")
         return f"only what was skipped is left here: {key} goes on"
@@ -198,7 +198,7 @@ class Grading:
         else:
             self._done(outcome, f"{what}ne", event.document_id)
         topic, document = event.topic_id, event.document_id
-        if topic in self._desk.topics and document in self._desk.order(topic).places:
+        if topic in self._judging.topics and document in self._judging.order(topic).places:
             self._screen.jump_to(topic, document)
         else:
             self._screen.show_document()

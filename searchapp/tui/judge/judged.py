@@ -1,4 +1,4 @@
-"""The list of what an annotator has said: all of it, or what was graded, skipped, could not be told or was noted."""
+"""The list of what an annotator has said: all of it, or what was graded, skipped, marked "can't tell" or noted."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from searchapp.app.material import Material
+from searchapp.app.run_pages import RunPages
 from searchapp.judging.events import Action
-from searchapp.judging.listing import Filter, Said, listed
+from searchapp.judging.listing import Filter, ListedJudgment, listed
 from searchapp.judging.session import Session
 from searchapp.judging.words import graded
 from searchapp.tui.content import Content, Plain
@@ -31,17 +31,17 @@ class JudgedRows(Rows):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--zero", "rows--some", "rows--most", "rows--aside"}
 
-    def __init__(self, material: Material, snippets: Snippets, labels: Sequence[str]) -> None:
+    def __init__(self, run_pages: RunPages, snippets: Snippets, labels: Sequence[str]) -> None:
         super().__init__(id="judged")
-        self._material = material
+        self._run_pages = run_pages
         self._snippets = snippets
         self._labels = labels
-        self.said: Sequence[Said] = ()
+        self.said: Sequence[ListedJudgment] = ()
 
     def parts(self, place: int, width: int) -> Sequence[Part]:
         said = self.said[place]
         sign, look = self._mark(said)
-        topic = one_line(self._material.topic(said.topic_id).text, maths=False) or said.topic_id
+        topic = one_line(self._run_pages.topic(said.topic_id).text, maths=False) or said.topic_id
         document = self._snippets.of(said.document_id)
         words = f"  {NOTED} {one_line(said.words, maths=False)}" if said.words else ""
         left = width - 4
@@ -57,7 +57,7 @@ class JudgedRows(Rows):
             (words, "rows--text"),
         ]
 
-    def _mark(self, said: Said) -> Part:
+    def _mark(self, said: ListedJudgment) -> Part:
         signs = {Action.skip: SKIPPED, Action.cant_tell: CANT_TELL, Action.note: NOTED}
         if said.grade is None:
             return signs[said.action], "rows--aside"
@@ -66,24 +66,24 @@ class JudgedRows(Rows):
         return str(said.grade), f"rows--{look}"
 
 
-class Judged(ModalScreen[Said | None]):
+class JudgmentList(ModalScreen[ListedJudgment | None]):
     """Lists what an annotator has said, filtered by kind and by words; gives the one that is chosen."""
 
     def __init__(
         self,
         session: Session,
         topics: frozenset[str],
-        material: Material,
+        run_pages: RunPages,
         snippets: Snippets,
         labels: Sequence[str],
     ) -> None:
         super().__init__()
         self._kinds = kinds(session, topics, labels)
         self._kind = next(iter(self._kinds))
-        self._material = material
+        self._run_pages = run_pages
         self._words = Line(lambda _words: self._choose(), lambda _words: self._filter(), hint="words")
-        self._rows = JudgedRows(material, snippets, labels)
-        self._fetching = Fetching(self, material)
+        self._rows = JudgedRows(run_pages, snippets, labels)
+        self._fetching = Fetching(self, run_pages)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog judged"):
@@ -147,16 +147,18 @@ class Judged(ModalScreen[Said | None]):
             self._filter()
         self._rows.refresh()
 
-    def _text(self, said: Said) -> str:
+    def _text(self, said: ListedJudgment) -> str:
         """What the words are sought in."""
         topic, document = (
-            self._material.topic(said.topic_id).text,
-            self._material.known_text(said.document_id),
+            self._run_pages.topic(said.topic_id).text,
+            self._run_pages.known_text(said.document_id),
         )
         return f"{said.topic_id} {topic} {said.document_id} {document or ''} {said.words}".lower()
 
 
-def kinds(session: Session, topics: frozenset[str], labels: Sequence[str]) -> Mapping[str, Sequence[Said]]:
+def kinds(
+    session: Session, topics: frozenset[str], labels: Sequence[str]
+) -> Mapping[str, Sequence[ListedJudgment]]:
     """What an annotator says of documents of these topics, by kind; all of it first, empty kinds left out."""
     own = [
         one

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
-from searchapp.app.material import Material
+from searchapp.app.run_pages import RunPages
 from searchapp.errors import SearchappError
-from searchapp.judging.desk import Desk
 from searchapp.judging.events import Action
 from searchapp.judging.fold import Opinion
+from searchapp.judging.judging_session import JudgingSession
 from searchapp.tui.rows import Part, Rows, fitted, one_line
 
 UNJUDGED, SKIPPED, CANT_TELL, NOTED = "·", "»", "?", "✎"
@@ -29,19 +29,19 @@ class TopicRows(Rows):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done"}
 
-    def __init__(self, desk: Desk, material: Material) -> None:
+    def __init__(self, judging: JudgingSession, run_pages: RunPages) -> None:
         super().__init__(id="topics")
-        self._desk = desk
-        self._material = material
+        self._judging = judging
+        self._run_pages = run_pages
         self.maths = False
         self.current = -1
-        self.places: Sequence[int] = range(len(desk.topics))
+        self.places: Sequence[int] = range(len(judging.topics))
 
     def parts(self, place: int, width: int) -> Sequence[Part]:
         number = self.places[place]
-        topic = self._desk.topics[number]
+        topic = self._judging.topics[number]
         mark, look, count = self._progress(topic)
-        words = one_line(self._material.topic(topic).text, self.maths) or topic
+        words = one_line(self._run_pages.topic(topic).text, self.maths) or topic
         pointer = "▶" if number == self.current else " "
         return [
             (pointer, "rows--begun"),
@@ -52,18 +52,18 @@ class TopicRows(Rows):
 
     def redraw_topic(self, topic: str) -> None:
         """Draw the line of a topic again, if it is there."""
-        if topic in self._desk.topics:
-            number = self._desk.topics.index(topic)
+        if topic in self._judging.topics:
+            number = self._judging.topics.index(topic)
             if number in self.places:
                 self.redraw(self.places.index(number))
 
     def _progress(self, topic: str) -> tuple[str, str, str]:
         """How far a topic is: its mark, the look of the mark, and how many of its documents are judged."""
         try:
-            judged = self._desk.judged(topic)
+            judged = self._judging.judged(topic)
             if not judged:  # of which nothing needs to be read
                 return "○", "rows--faint", ""
-            total = self._desk.length(topic)
+            total = self._judging.length(topic)
         except SearchappError:
             return "✗", "rows--aside", ""  # why is said when it is opened
         done = judged >= total
@@ -78,11 +78,11 @@ class RankingRows(Rows):
     }  # fmt: skip
 
     def __init__(
-        self, desk: Desk, material: Material, top_grade: int, text: Callable[[str], str | None]
+        self, judging: JudgingSession, run_pages: RunPages, top_grade: int, text: Callable[[str], str | None]
     ) -> None:
         super().__init__(id="ranking")
-        self._desk = desk
-        self._material = material
+        self._judging = judging
+        self._run_pages = run_pages
         self._top_grade = top_grade
         self._mark_cells = len(str(top_grade))
         self._text = text
@@ -129,17 +129,17 @@ class RankingRows(Rows):
         return "rows--selected" if place in self.selected else ""
 
     def redraw_documents(self, documents: Iterable[str]) -> None:
-        """Draw the lines of some documents again, those that are in sight."""
+        """Draw the lines of some documents again, those that are visible."""
         wanted = set(documents)
         for place in self.visible_places:
             if self.documents[place] in wanted:
                 self.redraw(place)
 
     def _mark(self, document: str) -> Part:
-        return mark(self._desk.opinion(self.topic, document), self._top_grade)
+        return mark(self._judging.opinion(self.topic, document), self._top_grade)
 
     def _is_noted(self, document: str) -> bool:
-        return bool(self._desk.said_in_words(self.topic, document))
+        return bool(self._judging.said_in_words(self.topic, document))
 
 
 def mark(opinion: Opinion | None, top_grade: int) -> Part:

@@ -12,12 +12,12 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from searchapp.app.material import Material
+from searchapp.app.run_pages import RunPages
 from searchapp.errors import SearchappError
-from searchapp.judging.desk import Desk
 from searchapp.judging.events import Event
 from searchapp.judging.fold import Opinion
-from searchapp.judging.listing import Said
+from searchapp.judging.judging_session import JudgingSession
+from searchapp.judging.listing import ListedJudgment
 from searchapp.judging.presence import Presence
 from searchapp.tui.bars import KeyLine
 from searchapp.tui.content import entitle
@@ -25,7 +25,7 @@ from searchapp.tui.dialogs import Words
 from searchapp.tui.judge.figures import Figures
 from searchapp.tui.judge.finding import Finder
 from searchapp.tui.judge.grading import Grading
-from searchapp.tui.judge.judged import Judged
+from searchapp.tui.judge.judged import JudgmentList
 from searchapp.tui.judge.lists import RankingRows, TopicRows
 from searchapp.tui.judge.reading import Reading
 from searchapp.tui.judge.selection import Selection
@@ -34,7 +34,7 @@ from searchapp.tui.judge.topics import TopicList
 from searchapp.tui.keys import KeyMap
 from searchapp.tui.line import Line
 from searchapp.tui.rows import Rows
-from searchapp.tui.telling import beginning
+from searchapp.tui.status import beginning
 from searchapp.tui.work import WorkScreen
 
 IN_LAST_LINE = ("undo", "redo", "select", "next_unjudged", "next_unjudged_topic", "topics", "search", "filter",
@@ -50,29 +50,29 @@ class JudgeScreen(WorkScreen):
 
     def __init__(
         self,
-        desk: Desk,
-        material: Material,
+        judging: JudgingSession,
+        run_pages: RunPages,
         keys: KeyMap,
         start: str | None,
         title: str,
         presence: Presence | None = None,
     ) -> None:
-        labels = material.task.info.grades
+        labels = run_pages.task.info.grades
         super().__init__(
-            desk.session, material, keys, labels, title, COLUMNS, ("ranking", "topics"), presence
+            judging.session, run_pages, keys, labels, title, COLUMNS, ("ranking", "topics"), presence
         )
-        self.desk = desk
-        self.material = material
-        self.place_of_topic = desk.topics.index(start) if start else desk.next_unjudged_topic() or 0
-        self._snippets = Snippets(material)
-        self._fetching = Fetching(self, material)
-        self.topics = TopicRows(desk, material)
-        self.ranking = RankingRows(desk, material, len(labels) - 1, self._snippets.of)
-        self._topic_list = TopicList(self.topics, desk, material)
+        self.judging = judging
+        self.run_pages = run_pages
+        self.place_of_topic = judging.topics.index(start) if start else judging.next_unjudged_topic() or 0
+        self._snippets = Snippets(run_pages)
+        self._fetching = Fetching(self, run_pages)
+        self.topics = TopicRows(judging, run_pages)
+        self.ranking = RankingRows(judging, run_pages, len(labels) - 1, self._snippets.of)
+        self._topic_list = TopicList(self.topics, judging, run_pages)
         self._selection = Selection(self.ranking, self.head.tell)
-        self._finder = Finder(self, self.ranking, material, self.head, keys, self.go)
-        self._reading = Reading(desk, material)
-        self._figures = Figures(desk)
+        self._finder = Finder(self, self.ranking, run_pages, self.head, keys, self.go)
+        self._reading = Reading(judging, run_pages)
+        self._figures = Figures(judging)
         self._grading = Grading(self, self._selection)
 
     def compose(self) -> ComposeResult:
@@ -91,8 +91,8 @@ class JudgeScreen(WorkScreen):
         yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
 
     def begin(self) -> None:
-        entitle(self.ranking, "Documents" if self.desk.is_blind else "Ranking")
-        if self.desk.is_blind:
+        entitle(self.ranking, "Documents" if self.judging.is_blind else "Ranking")
+        if self.judging.is_blind:
             self.head.tell("blind: ranks, scores and other people's grades are hidden")
         self.topics.current = self.place_of_topic
         self._topic_list.filter("")
@@ -101,7 +101,7 @@ class JudgeScreen(WorkScreen):
 
     @property
     def topic_id(self) -> str:
-        return self.desk.topics[self.place_of_topic]
+        return self.judging.topics[self.place_of_topic]
 
     @property
     def document_id(self) -> str | None:
@@ -113,13 +113,13 @@ class JudgeScreen(WorkScreen):
 
     def open_topic(self, place: int, document: str | None = None) -> None:
         """Show a topic, at a document or else at the first that is not judged."""
-        topic = self.desk.topics[place]
+        topic = self.judging.topics[place]
         try:
-            order = self.desk.order(topic)
+            order = self.judging.order(topic)
         except SearchappError as error:
             self.head.tell(str(error), "$error")  # and everything stays as it was
             return
-        cursor = order.places.get(document) if document else self.desk.next_unjudged(topic)
+        cursor = order.places.get(document) if document else self.judging.next_unjudged(topic)
         self.place_of_topic = place
         self._finder.forget()
         self._topic_list.opened(place)
@@ -127,7 +127,7 @@ class JudgeScreen(WorkScreen):
             self._fetching.around(order.documents, cursor or 0)
         except SearchappError as error:
             self.head.tell(str(error), "$error")
-        scored = None if self.desk.is_blind else self.material.scored(topic)
+        scored = None if self.judging.is_blind else self.run_pages.scored(topic)
         self.ranking.open(topic, order.documents, cursor or 0, scored)
         self._reading.show_topic(topic)
         self.show_document()
@@ -157,14 +157,14 @@ class JudgeScreen(WorkScreen):
         self.show_document()
 
     def _next_unjudged(self) -> None:
-        place = self.desk.next_unjudged(self.topic_id, self.ranking.cursor)
+        place = self.judging.next_unjudged(self.topic_id, self.ranking.cursor)
         if place is None:
             self.head.tell(self.done_words())
         else:
             self.go(place)
 
     def _next_unjudged_topic(self) -> None:
-        place = self.desk.next_unjudged_topic(self.place_of_topic)
+        place = self.judging.next_unjudged_topic(self.place_of_topic)
         if place is None:
             self.head.tell(self.done_words(), "$success")
         else:
@@ -172,7 +172,7 @@ class JudgeScreen(WorkScreen):
 
     def done_words(self) -> str:
         """What is said when a topic is done."""
-        if self.desk.next_unjudged_topic(self.place_of_topic) is None:
+        if self.judging.next_unjudged_topic(self.place_of_topic) is None:
             return f"✓ every document of every topic is judged: {self.keys.shown('quit')} leaves"
         return f"topic done: {self.keys.shown('next_unjudged_topic')} goes on"
 
@@ -217,25 +217,25 @@ class JudgeScreen(WorkScreen):
         self.app.push_screen(Words("Jump to the document with the id"), jump)
 
     def _list_judged(self) -> None:
-        def jump(said: Said | None) -> None:
+        def jump(said: ListedJudgment | None) -> None:
             if said is not None:
                 self.jump_to(said.topic_id, said.document_id)
 
-        topics = frozenset(self.desk.topics)
-        judged = Judged(self.session, topics, self.material, self._snippets, self.labels)
+        topics = frozenset(self.judging.topics)
+        judged = JudgmentList(self.session, topics, self.run_pages, self._snippets, self.labels)
         self.app.push_screen(judged, jump)
 
     def jump_to(self, topic: str, document: str) -> None:
         """Go to a document of a topic, or say that it is not among those offered."""
         try:
-            places = self.desk.order(topic).places
+            places = self.judging.order(topic).places
         except SearchappError as error:
             self.head.tell(str(error), "$error")
             return
         if document not in places:
             self.head.tell(f"the document {document} is not among those of this topic", "$error")
         elif topic != self.topic_id:
-            self.open_topic(self.desk.topics.index(topic), document)
+            self.open_topic(self.judging.topics.index(topic), document)
         else:
             self.go(places[document])
 
@@ -257,7 +257,7 @@ class JudgeScreen(WorkScreen):
         self._grading.give(grade, reason)
 
     def take_in(self) -> Sequence[Event]:
-        came = self.desk.refresh()
+        came = self.judging.refresh()
         if came:
             self.ranking.refresh()
             self.topics.refresh()
@@ -292,11 +292,11 @@ class JudgeScreen(WorkScreen):
 
     def opinion(self, document: str) -> Opinion | None:
         """What the annotator says of a document of the topic that is open."""
-        return self.desk.opinion(self.topic_id, document)
+        return self.judging.opinion(self.topic_id, document)
 
     def begin_of(self, document: str) -> str:
         """How a document begins, for what is said of it."""
-        return beginning(document, self.material.known_text(document), self._reading.maths)
+        return beginning(document, self.run_pages.known_text(document), self._reading.maths)
 
     def _toggle_maths(self) -> None:
         maths = not self._reading.maths
@@ -307,7 +307,7 @@ class JudgeScreen(WorkScreen):
         self.topics.refresh()
         self.ranking.refresh()
 
-    def doings(self) -> dict[str, Callable[[], object]]:
+    def actions(self) -> dict[str, Callable[[], object]]:
         return {
             "undo": self._grading.undo,
             "redo": self._grading.redo,
@@ -320,7 +320,7 @@ class JudgeScreen(WorkScreen):
             "select_up": lambda: self._selection.extend(-1),
             "clear": self._clear,
             "next_unjudged": self._next_unjudged,
-            "next_topic": lambda: self.open_topic(min(self.place_of_topic + 1, len(self.desk.topics) - 1)),
+            "next_topic": lambda: self.open_topic(min(self.place_of_topic + 1, len(self.judging.topics) - 1)),
             "previous_topic": lambda: self.open_topic(max(self.place_of_topic - 1, 0)),
             "next_unjudged_topic": self._next_unjudged_topic,
             "topics": self._to_topics,

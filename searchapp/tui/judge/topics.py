@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from searchapp.app.material import Material
-from searchapp.judging.desk import Desk
+from searchapp.app.run_pages import RunPages
+from searchapp.judging.judging_session import JudgingSession
 from searchapp.tui.content import entitle
 from searchapp.tui.judge.lists import TopicRows
 
@@ -11,19 +11,19 @@ from searchapp.tui.judge.lists import TopicRows
 class TopicList:
     """Leaves the topics with some words in the list."""
 
-    def __init__(self, rows: TopicRows, desk: Desk, material: Material) -> None:
+    def __init__(self, rows: TopicRows, judging: JudgingSession, run_pages: RunPages) -> None:
         self._rows = rows
-        self._desk = desk
-        self._material = material
+        self._judging = judging
+        self._run_pages = run_pages
 
     def filter(self, words: str) -> None:
         """Leave the topics with these words in their text or id; the cursor goes to the one that is open."""
         sought = words.lower().split()
-        rows, names = self._rows, self._desk.topics
+        rows, names = self._rows, self._judging.topics
         rows.places = [
             place
             for place, topic in enumerate(names)
-            if all(word in f"{topic} {self._material.topic(topic).text}".lower() for word in sought)
+            if all(word in f"{topic} {self._run_pages.topic(topic).text}".lower() for word in sought)
         ]
         here = rows.places.index(rows.current) if rows.current in rows.places else 0
         entitle(rows, "Topics" if not sought else f"Topics · {len(rows.places)} of {len(names)}")

@@ -1,6 +1,6 @@
-"""What an annotator sees of what others say, and whether a judgment was made in sight of it.
+"""What an annotator sees of others' judgments, and whether a judgment was made in view of them.
 
-Agreement tells something only as far as annotators judge independently. So others' opinions on a document are hidden
+Agreement means something only as far as annotators judge independently. So others' opinions on a document are hidden
 until the annotator's own stands, unless they want to see them always, or, when they judge blind, never.
 """
 
@@ -24,7 +24,7 @@ class Show(StrEnum):
     never = "never"
 
 
-class Sight:
+class OthersOpinions:
     """What one annotator sees of what others say."""
 
     def __init__(self, session: Session, show: Show = Show.after_own) -> None:
@@ -40,7 +40,7 @@ class Sight:
         return opinions
 
     def saw_others(self, topic_id: str, document_id: str) -> bool | None:
-        """Whether what is said of a document next is said in sight of others' opinions; None: that is not known.
+        """Whether the next judgment of a document is made in view of others' opinions; None: that is not known.
 
         It is once they could be seen, whatever happens to the annotator's own opinion afterwards. What was given and
         taken back without being looked at again, as after a wrong key, has opened nobody's eyes; of what was taken

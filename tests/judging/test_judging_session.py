@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.judging.desk import Desk, own_seed
 from searchapp.judging.events import Author
+from searchapp.judging.judging_session import JudgingSession, own_seed
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 
 RANKINGS = {"t1": ["a", "b", "c", "d"], "t2": ["b", "a"], "t3": []}
 
@@ -19,9 +19,11 @@ def log(tmp_path: Path) -> Iterator[JudgmentLog]:
         yield opened
 
 
-def desk(log: JudgmentLog, name: str = "ann", depth: int | None = None, seed: int | None = None) -> Desk:
+def judging(
+    log: JudgmentLog, name: str = "ann", depth: int | None = None, seed: int | None = None
+) -> JudgingSession:
     session = Session(log, "nlps", Author(name))
-    return Desk(
+    return JudgingSession(
         session,
         list(RANKINGS),
         RANKINGS.__getitem__,
@@ -33,18 +35,18 @@ def desk(log: JudgmentLog, name: str = "ann", depth: int | None = None, seed: in
 
 
 def test_progress_counts_what_this_annotator_judged_of_this_run(log: JudgmentLog) -> None:
-    mine = desk(log, depth=3)
+    mine = judging(log, depth=3)
     mine.grade("t1", ["a"], 1)
     mine.cant_tell("t1", "b")
     mine.skip("t1", "c")
-    mine.session.grade([Place("t1", "not in the run"), Place("t1", "d")], 1)
-    other = desk(log, "ben", depth=3)
-    assert (desk(log, depth=3).judged("t1"), mine.length("t1"), other.judged("t1")) == (2, 3, 0)
-    assert desk(log).judged("t1") == 3  # without a depth, d counts too
+    mine.session.grade([SeenDocument("t1", "not in the run"), SeenDocument("t1", "d")], 1)
+    other = judging(log, "ben", depth=3)
+    assert (judging(log, depth=3).judged("t1"), mine.length("t1"), other.judged("t1")) == (2, 3, 0)
+    assert judging(log).judged("t1") == 3  # without a depth, d counts too
 
 
 def test_what_was_undone_is_to_be_judged_again(log: JudgmentLog) -> None:
-    mine = desk(log)
+    mine = judging(log)
     mine.grade("t1", ["a", "b"], 1)
     assert mine.next_unjudged("t1") == 2
     mine.undo()
@@ -54,7 +56,7 @@ def test_what_was_undone_is_to_be_judged_again(log: JudgmentLog) -> None:
 
 
 def test_topics_with_nothing_to_judge_are_passed_over(log: JudgmentLog) -> None:
-    mine = desk(log)
+    mine = judging(log)
     assert mine.next_unjudged_topic(after=1) == 0  # t3 is empty
     mine.grade("t1", RANKINGS["t1"], 0)
     mine.grade("t2", RANKINGS["t2"], 0)
@@ -62,16 +64,16 @@ def test_topics_with_nothing_to_judge_are_passed_over(log: JudgmentLog) -> None:
 
 
 def test_scores_are_of_the_whole_ranking_whatever_the_depth(log: JudgmentLog) -> None:
-    mine = desk(log, depth=1)
-    mine.session.grade([Place("t1", "d")], 1)
+    mine = judging(log, depth=1)
+    mine.session.grade([SeenDocument("t1", "d")], 1)
     mine.refresh()
-    again = desk(log, depth=1)
+    again = judging(log, depth=1)
     scores = again.scores("t1")
     assert scores is not None and scores.ap == 1 / 4
 
 
 def test_the_mean_is_over_topics_with_grades(log: JudgmentLog) -> None:
-    mine = desk(log)
+    mine = judging(log)
     mine.grade("t1", ["a"], 1)
     mine.grade("t2", ["a"], 1)
     assert mine.unscored() == ["t1", "t2"]
@@ -82,17 +84,17 @@ def test_the_mean_is_over_topics_with_grades(log: JudgmentLog) -> None:
 
 
 def test_a_seed_shuffles_the_same_way_each_time_and_is_recorded(log: JudgmentLog) -> None:
-    orders = {desk(log, depth=3, seed=seed).order("t1").documents for seed in range(20)}
+    orders = {judging(log, depth=3, seed=seed).order("t1").documents for seed in range(20)}
     assert len(orders) > 1 and all(set(order) == {"a", "b", "c"} for order in orders)
-    mine = desk(log, seed=5)
-    assert mine.order("t1").documents == desk(log, seed=5).order("t1").documents
+    mine = judging(log, seed=5)
+    assert mine.order("t1").documents == judging(log, seed=5).order("t1").documents
     (event,) = mine.grade("t1", ["c"], 1).events
     assert event.run == "run@1 shuffled with seed 5" and event.rank == 3
     assert own_seed("ann") == own_seed("ann") != own_seed("ben")
 
 
 def test_notes_and_reasons_are_kept_with_the_document(log: JudgmentLog) -> None:
-    mine = desk(log)
+    mine = judging(log)
     mine.note("t1", "a", "odd")
     mine.grade("t1", ["b"], 1, "why")
     assert (mine.said_in_words("t1", "a"), mine.said_in_words("t1", "b")) == ("odd", "why")
@@ -102,15 +104,15 @@ def test_notes_and_reasons_are_kept_with_the_document(log: JudgmentLog) -> None:
 
 
 def test_what_others_write_meanwhile_is_taken_in(log: JudgmentLog) -> None:
-    mine = desk(log)
-    desk(log, "ann").grade("t1", ["a"], 1)  # the same person elsewhere
+    mine = judging(log)
+    judging(log, "ann").grade("t1", ["a"], 1)  # the same person elsewhere
     assert mine.judged("t1") == 0
     assert mine.refresh() and not mine.refresh()
     assert mine.judged("t1") == 1
 
 
 def test_what_was_skipped_comes_again_and_what_cannot_be_told_does_not(log: JudgmentLog) -> None:
-    mine = desk(log)
+    mine = judging(log)
     mine.skip("t2", "b")
     assert mine.next_unjudged("t2") == 0
     assert mine.next_unjudged("t2", after=0) == 1

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from searchapp.app.documents import Documents
+from searchapp.app.index_sources import IndexSource
 from searchapp.app.pages import Pages, topics_of
 from searchapp.app.pool import TAG as POOL
 from searchapp.engines.base import Index
@@ -24,7 +24,7 @@ from searchapp.tasks.folders import data_folder
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RunToJudge:
     """What is judged: the rankings of a run directory, or those of a TREC run, which has no manifest.
 
     `split` is that of the topics, None where nobody has said it. `name` is what the log calls the run. `notes` are
@@ -38,7 +38,7 @@ class Ranked:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, task: Task, path: Path, split: str | None) -> Ranked:
+    def of(cls, task: Task, path: Path, split: str | None) -> RunToJudge:
         """A run directory, or a TREC run with topics of a split, if it is named.
 
         Raises:
@@ -59,7 +59,7 @@ class Ranked:
         return cls(RunRankings(path, read.run), None, split, name, notes)
 
 
-class Material(Pages):
+class RunPages(Pages):
     """The topics, rankings and documents of a run; its methods may be called from several threads.
 
     `notes` are sentences that the annotator should know, such as that the index is another one than that which was
@@ -70,7 +70,7 @@ class Material(Pages):
         self,
         task: Task,
         index: Index,
-        ranked: Ranked,
+        ranked: RunToJudge,
         topics: Mapping[str, Topic],
         collection: Collection,
         spare: Callable[[], Index | None] | None = None,
@@ -88,14 +88,14 @@ class Material(Pages):
     def open(
         cls,
         task: Task,
-        documents: Documents,
+        documents: IndexSource,
         path: Path,
         data: Path | None = None,
         *,
         home: Path | None = None,
         split: str | None = None,
-    ) -> Material:
-        """The material of a run directory or a TREC run, with the documents of an index that `documents` opens.
+    ) -> RunPages:
+        """The pages of a run directory or a TREC run, with the documents of an index that `documents` opens.
 
         `data` is the folder of the topics, if they are not where a run directory had them, or not with the files of
         the task in searchapp's folder `home`. `split` is that of the topics, of any split if a TREC run is given
@@ -106,12 +106,12 @@ class Material(Pages):
             DataError: the topics can't be read, or a TREC run ranks none of the task's.
             EngineError: the documents can't be had.
         """
-        ranked = Ranked.of(task, path, split)
+        ranked = RunToJudge.of(task, path, split)
         if ranked.manifest is not None:
             folder = data or Path(ranked.manifest.data)
             if not folder.is_dir():
                 raise UsageError(
-                    f"there is no folder {folder}, where the run's topics are from: say where with --data"
+                    f"there is no folder {folder}, where the run's topics are from: name it with --data"
                 )
         else:
             folder = data_folder(task, home or Path(), data)
@@ -155,7 +155,7 @@ class Material(Pages):
         return self._hits[1].get(document_id)
 
 
-def _topics(task: Task, ranked: Ranked, collection: Collection) -> dict[str, Topic]:
+def _topics(task: Task, ranked: RunToJudge, collection: Collection) -> dict[str, Topic]:
     """The topics of a run's split or, for a TREC run without one, those of any split that it ranks."""
     if ranked.split is not None:
         found = collection.topics(ranked.split, Problems(lenient=True))
@@ -172,7 +172,7 @@ def _topics(task: Task, ranked: Ranked, collection: Collection) -> dict[str, Top
 
 
 def _doubts(
-    task: Task, index: Index, ranked: Ranked, topics: Mapping[str, Topic], collection: Collection
+    task: Task, index: Index, ranked: RunToJudge, topics: Mapping[str, Topic], collection: Collection
 ) -> Iterator[str]:
     """What may be wrong with the topics and documents of a run."""
     if ranked.manifest is not None:
@@ -204,7 +204,7 @@ def _recipe(task: Task, manifest: Manifest | None) -> Recipe:
         return recipes.load(book, task.info.search_recipe)
 
 
-def require_topic(material: Material, topics: Sequence[str], topic_id: str | None) -> None:
+def require_topic(run_pages: RunPages, topics: Sequence[str], topic_id: str | None) -> None:
     """Make sure that there is something to judge, and that a topic is among what is, if one is named.
 
     Raises:
@@ -212,9 +212,9 @@ def require_topic(material: Material, topics: Sequence[str], topic_id: str | Non
         DataError: there is nothing at all.
     """
     if not topics:
-        raise DataError(f"{material.rankings.path} has no rankings to judge")
+        raise DataError(f"{run_pages.rankings.path} has no rankings to judge")
     if topic_id is not None and topic_id not in topics:
-        if topic_id in material.topics:
+        if topic_id in run_pages.topics:
             raise UsageError(
                 f"the topic {topic_id!r} is assigned to others: the first one here is {topics[0]}"
             )

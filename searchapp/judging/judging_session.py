@@ -1,4 +1,4 @@
-"""A run on an annotator's desk: which documents of which topics are to be judged, how far that is, and what it scores.
+"""One annotator's judging of a run: which documents of which topics are to be judged, how many are, and the scores.
 
 This is what the full-screen interface and the prompts have in common; neither counts or scores anything itself.
 """
@@ -13,10 +13,10 @@ from itertools import chain
 
 from searchapp.judging.assignment import shuffled
 from searchapp.judging.events import Action, Event
-from searchapp.judging.fold import Opinion, Said
-from searchapp.judging.scores import Scores, mean, score
-from searchapp.judging.session import Outcome, Place, Session
-from searchapp.judging.sight import Show, Sight
+from searchapp.judging.fold import Judgment, Opinion
+from searchapp.judging.others import OthersOpinions, Show
+from searchapp.judging.scores import TopicScores, mean, score
+from searchapp.judging.session import Outcome, SeenDocument, Session
 
 KEPT_TOPICS = 256
 """Topics whose order of documents is kept: a run may have a million of them in all."""
@@ -36,7 +36,7 @@ def own_seed(annotator: str) -> int:
     return int.from_bytes(hashlib.sha256(annotator.encode()).digest()[:4])
 
 
-class Desk:
+class JudgingSession:
     """One annotator's work on a run.
 
     Args:
@@ -65,7 +65,7 @@ class Desk:
     ) -> None:
         self.session = session
         always = Show.always if see_others else Show.after_own
-        self._sight = Sight(session, always if seed is None else Show.never)
+        self._others_opinions = OthersOpinions(session, always if seed is None else Show.never)
         self.topics = tuple(topics)
         self.seed = seed
         self.run = run if seed is None else f"{run} shuffled with seed {seed}"
@@ -74,11 +74,11 @@ class Desk:
         self._depth = depth
         self._known = frozenset(topics)
         self._orders: OrderedDict[str, Order] = OrderedDict()
-        self._stocks: OrderedDict[str, dict[str, Said]] = OrderedDict()
+        self._stocks: OrderedDict[str, dict[str, Judgment]] = OrderedDict()
         self._ungraded: set[str] = set()
         """Topics of which it is known that this annotator has given no document a grade."""
         self._lengths: dict[str, int] = {}
-        self._scores: dict[str, Scores] = {}
+        self._scores: dict[str, TopicScores] = {}
         self._counts: dict[str, int] = {}
 
     @property
@@ -103,10 +103,12 @@ class Desk:
         self._orders.move_to_end(topic_id)
         return self._orders[topic_id]
 
-    def place(self, topic_id: str, document_id: str) -> Place:
+    def place(self, topic_id: str, document_id: str) -> SeenDocument:
         """A document as the log is to know it, with its rank even where that is not shown."""
         rank = self.order(topic_id).ranks.get(document_id)
-        return Place(topic_id, document_id, self.run, rank, self._sight.saw_others(topic_id, document_id))
+        return SeenDocument(
+            topic_id, document_id, self.run, rank, self._others_opinions.saw_others(topic_id, document_id)
+        )
 
     def opinion(self, topic_id: str, document_id: str) -> Opinion | None:
         """What this annotator says of a document."""
@@ -114,7 +116,7 @@ class Desk:
 
     def others(self, topic_id: str, document_id: str) -> list[Opinion]:
         """What everybody else says of a document, as far as it is to be shown now; it counts as seen from now on."""
-        return self._sight.others(topic_id, document_id)
+        return self._others_opinions.others(topic_id, document_id)
 
     def said_in_words(self, topic_id: str, document_id: str) -> str:
         """This annotator's note on a document, or the reason for its grade."""
@@ -159,7 +161,7 @@ class Desk:
 
     # What it scores
 
-    def scores(self, topic_id: str) -> Scores | None:
+    def scores(self, topic_id: str) -> TopicScores | None:
         """The scores of a topic's whole ranking by this annotator's grades; None when there is no grade."""
         if topic_id in self._scores:
             return self._scores[topic_id]
@@ -181,7 +183,7 @@ class Desk:
             if topic in self._known and topic not in self._scores and topic not in self._ungraded
         ]
 
-    def mean_scores(self) -> tuple[Scores | None, int]:
+    def mean_scores(self) -> tuple[TopicScores | None, int]:
         """The means over all graded topics that are scored by now, and how many topics these are."""
         return mean(self._scores.values()), len(self._scores)
 
@@ -218,7 +220,7 @@ class Desk:
         return self.session.save_waiting()
 
     def refresh(self) -> tuple[Event, ...]:
-        """Take in what others have written since, or the same annotator elsewhere; returns these events."""
+        """Read what others have written since, or the same annotator elsewhere; returns these events."""
         came = self.session.refresh()
         if any(event.action is Action.retract for event in came):
             self._take_stock()  # what is taken back may be another document's: only its id is named
@@ -238,19 +240,19 @@ class Desk:
             known.clear()
 
     def _look_at(self, keys: Iterable[tuple[str, str]]) -> None:
-        """Learn anew what is said of these documents."""
+        """Read again what is said of these documents."""
         for topic, document in keys:
             stock = self._stocks.get(topic)
             if stock is not None:
                 opinion = self.session.opinion(topic, document)
                 stock.pop(document, None)
                 if opinion is not None:
-                    stock[document] = Said(opinion.action, opinion.grade)
+                    stock[document] = Judgment(opinion.action, opinion.grade)
             self._scores.pop(topic, None)
             self._counts.pop(topic, None)
             self._ungraded.discard(topic)
 
-    def _stock(self, topic_id: str) -> dict[str, Said]:
+    def _stock(self, topic_id: str) -> dict[str, Judgment]:
         """What this annotator says of the documents of a topic."""
         if topic_id not in self._stocks:
             self._stocks[topic_id] = dict(self.session.said(topic_id))

@@ -1,4 +1,4 @@
-"""Where the documents come from that people judge: from their own disk where they are at hand, else from the server.
+"""Where the documents come from that people judge: from their own disk where it has them, else from the server.
 
 Two indexes of one digest give the same answers, on whichever engine. So an embedded index of the digest that was
 ranked is as good as the server's, answers at once, and is there when the server is not.
@@ -24,7 +24,7 @@ TIMEOUT_SECONDS = 10.0
 """How often, and how long, a server is asked for what somebody is waiting to read."""
 
 
-class Documents(Protocol):
+class IndexSource(Protocol):
     """Opens the indexes that documents are read from."""
 
     def index(
@@ -43,31 +43,7 @@ class Documents(Protocol):
         """An index to go on with when the server that `index` came from is gone; None if there is none."""
 
 
-class OfEngine:
-    """The documents of one engine, and no other."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def index(
-        self,
-        task: Task,
-        folder: Path | None,  # noqa: ARG002
-        name: str | None = None,
-        digest: str | None = None,  # noqa: ARG002
-    ) -> Index:
-        return open_index(task, self._engine, name)
-
-    def spare(
-        self,
-        task: Task,  # noqa: ARG002
-        folder: Path | None,  # noqa: ARG002
-        name: str | None = None,  # noqa: ARG002
-    ) -> Index | None:
-        return None
-
-
-class AtHand:
+class LocalFirst:
     """The documents of the engine that the settings select or, where that is a server, of an equal index on disk.
 
     With `copy` one is made from the task's files where there is none of the task yet, so that judging needs the server

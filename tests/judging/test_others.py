@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.judging.desk import Desk
 from searchapp.judging.events import Author
+from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.log import JudgmentLog
-from searchapp.judging.session import Place, Session
+from searchapp.judging.session import SeenDocument, Session
 
 DOCUMENTS = ["a", "b", "c"]
 
@@ -19,17 +19,21 @@ DOCUMENTS = ["a", "b", "c"]
 def log(tmp_path: Path) -> Iterator[JudgmentLog]:
     """Ben has graded a and b, and before it was recorded what an annotator could see."""
     with JudgmentLog(tmp_path / "judgments.sqlite") as opened:
-        Session(opened, "nlps", Author("ben")).grade([Place("t", "a"), Place("t", "b")], 1)
+        Session(opened, "nlps", Author("ben")).grade([SeenDocument("t", "a"), SeenDocument("t", "b")], 1)
         yield opened
 
 
-def desk(log: JudgmentLog, name: str = "ann", *, seed: int | None = None, see_others: bool = False) -> Desk:
+def judging(
+    log: JudgmentLog, name: str = "ann", *, seed: int | None = None, see_others: bool = False
+) -> JudgingSession:
     session = Session(log, "nlps", Author(name))
-    return Desk(session, ["t"], lambda _: DOCUMENTS, lambda _: 3, "run", seed=seed, see_others=see_others)
+    return JudgingSession(
+        session, ["t"], lambda _: DOCUMENTS, lambda _: 3, "run", seed=seed, see_others=see_others
+    )
 
 
-def names(desk: Desk, document: str) -> list[str]:
-    return [opinion.annotator for opinion in desk.others("t", document)]
+def names(judging: JudgingSession, document: str) -> list[str]:
+    return [opinion.annotator for opinion in judging.others("t", document)]
 
 
 def seen(log: JudgmentLog, name: str = "ann") -> list[tuple[str, str, bool | None]]:
@@ -42,7 +46,7 @@ def seen(log: JudgmentLog, name: str = "ann") -> list[tuple[str, str, bool | Non
 
 
 def test_others_are_hidden_until_ones_own_opinion_stands(log: JudgmentLog) -> None:
-    mine = desk(log)
+    mine = judging(log)
     assert names(mine, "a") == []
     mine.skip("t", "a")
     mine.note("t", "a", "odd")
@@ -62,16 +66,16 @@ def test_others_are_hidden_until_ones_own_opinion_stands(log: JudgmentLog) -> No
 
 
 def test_a_grade_that_is_changed_after_others_could_be_seen_is_given_in_sight(log: JudgmentLog) -> None:
-    mine = desk(log)
+    mine = judging(log)
     mine.grade("t", ["a", "c"], 0)
     mine.grade("t", ["a", "c"], 1)
     assert seen(log)[2:] == [("grade", "a", True), ("grade", "c", False)]  # nobody else has judged c
-    desk(log).grade("t", ["a"], 0)  # another day
+    judging(log).grade("t", ["a"], 0)  # another day
     assert seen(log)[-1] == ("grade", "a", True)
 
 
 def test_to_take_back_a_wrong_key_at_once_opens_nobodys_eyes(log: JudgmentLog) -> None:
-    mine = desk(log)
+    mine = judging(log)
     mine.grade("t", ["a"], 0)
     mine.undo()
     mine.grade("t", ["a"], 1)
@@ -79,7 +83,7 @@ def test_to_take_back_a_wrong_key_at_once_opens_nobodys_eyes(log: JudgmentLog) -
 
 
 def test_what_was_seen_stays_seen(log: JudgmentLog) -> None:
-    mine = desk(log)
+    mine = judging(log)
     mine.grade("t", ["a"], 0)
     assert names(mine, "a") == ["ben"]  # by going back to it
     mine.undo()
@@ -87,27 +91,27 @@ def test_what_was_seen_stays_seen(log: JudgmentLog) -> None:
     assert seen(log)[-1] == ("grade", "a", True)
     mine.undo()
     mine.undo()
-    desk(log, seed=1).grade("t", ["a"], 1)  # blind, but the log knows
+    judging(log, seed=1).grade("t", ["a"], 1)  # blind, but the log knows
     assert seen(log)[-1] == ("grade", "a", True)
 
 
 def test_what_was_taken_back_on_another_day_may_have_been_looked_at(log: JudgmentLog) -> None:
-    desk(log).grade("t", ["a"], 0)
-    later = desk(log)
+    judging(log).grade("t", ["a"], 0)
+    later = judging(log)
     later.undo()
     later.grade("t", ["a"], 1)
     assert seen(log)[-1] == ("grade", "a", True)
 
 
 def test_who_wants_to_see_others_always_judges_in_their_sight(log: JudgmentLog) -> None:
-    mine = desk(log, see_others=True)
+    mine = judging(log, see_others=True)
     assert names(mine, "a") == ["ben"]
     mine.grade("t", ["a", "b", "c"], 1)
     assert seen(log) == [("grade", "a", True), ("grade", "b", True), ("grade", "c", False)]
 
 
 def test_blind_annotators_see_nobody_even_after_their_own_grade(log: JudgmentLog) -> None:
-    mine = desk(log, seed=3, see_others=True)
+    mine = judging(log, seed=3, see_others=True)
     mine.grade("t", ["a"], 1)
     assert names(mine, "a") == []
     mine.grade("t", ["a"], 0)
@@ -115,25 +119,25 @@ def test_blind_annotators_see_nobody_even_after_their_own_grade(log: JudgmentLog
 
 
 def test_of_what_was_said_before_it_was_recorded_it_is_not_known(log: JudgmentLog) -> None:
-    Session(log, "nlps", Author("ann")).grade([Place("t", "a"), Place("t", "c")], 1)
-    mine = desk(log, seed=3)
+    Session(log, "nlps", Author("ann")).grade([SeenDocument("t", "a"), SeenDocument("t", "c")], 1)
+    mine = judging(log, seed=3)
     mine.grade("t", ["a"], 0)
     mine.grade("t", ["c"], 0)
     assert seen(log)[2:] == [("grade", "a", None), ("grade", "c", False)]
 
 
 def test_what_others_say_meanwhile_counts_from_then_on(log: JudgmentLog) -> None:
-    mine = desk(log)
+    mine = judging(log)
     mine.grade("t", ["c"], 1)
     assert names(mine, "c") == []
-    desk(log, "ben").grade("t", ["c"], 0)
+    judging(log, "ben").grade("t", ["c"], 0)
     mine.refresh()
     mine.grade("t", ["c"], 0)
     assert seen(log)[-1] == ("grade", "c", True)
 
 
 def test_redoing_says_what_was_said_the_first_time(log: JudgmentLog) -> None:
-    mine = desk(log)
+    mine = judging(log)
     mine.grade("t", ["a"], 1)
     mine.undo()
     mine.redo()

@@ -1,0 +1,125 @@
+"""Lists every sentence that searchapp says to people, with its place, so that all of them can be read in one go.
+
+    python scripts/messages.py                all of them
+    python scripts/messages.py searchapp/tui  those of a folder or of a module
+
+Read from the source: what errors of searchapp are raised or made with, the help of commands and options, the details of
+problems, the questions and lists of dialogs, notices, the labels of progress, and what commands print. Values that are
+put in at run time stand in braces.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "searchapp"
+
+SAYING = frozenset(
+    {
+        *("add", "note", "bad", "wrong", "warn", "warning", "say", "_say", "tell", "complain", "print_lines"),
+        *(
+            "notify",
+            "ask",
+            "confirm",
+            "choose",
+            "prompt",
+            "not_supported",
+            "start",
+            "phase",
+            "task",
+            "Choose",
+            "Words",
+        ),
+        *(
+            "Help",
+            "Option",
+            "Argument",
+            "Typer",
+            "Check",
+            "KeyAction",
+            "Foreign",
+            "Failure",
+            "entitle",
+            "entered",
+        ),
+    }
+)
+"""The functions, methods and classes whose arguments people read."""
+
+
+def error_classes(trees: dict[Path, ast.Module]) -> set[str]:
+    """The names of SearchappError and of all classes below it."""
+    bases = {
+        node.name: [base.id for base in node.bases if isinstance(base, ast.Name)]
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {"SearchappError"}
+    while more := {name for name, above in bases.items() if name not in found and found & set(above)}:
+        found |= more
+    return found
+
+
+def sentence(node: ast.expr) -> str | None:
+    """The text of a literal, with braces around what is put in at run time; None if it is something else."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(map(_part, parts))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            both = sentence(left), sentence(right)
+            return None if both == (None, None) else "".join(text or "{...}" for text in both)
+        case ast.IfExp(body=body, orelse=other):
+            return " | ".join(filter(None, (sentence(body), sentence(other)))) or None
+    return None
+
+
+def _part(node: ast.expr) -> str:
+    if isinstance(node, ast.FormattedValue):
+        return f"{{{ast.unparse(node.value)}}}"
+    return sentence(node) or ""
+
+
+def messages(tree: ast.Module, errors: set[str]) -> Iterator[tuple[int, str]]:
+    """The sentences of a module, each with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in errors | SAYING:
+                for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+                    if text := sentence(argument):
+                        yield argument.lineno, text
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
+                # A sentence is often made before it is said.
+                if (text := sentence(value)) and " " in text.strip():
+                    yield value.lineno, text
+            case ast.Return(value=ast.expr() as value) | ast.Expr(value=ast.Yield(value=ast.expr() as value)):
+                if (text := sentence(value)) and " " in text.strip():
+                    yield value.lineno, text
+            case ast.FunctionDef(
+                decorator_list=[ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))]
+            ) if name in ("command", "callback"):
+                yield node.lineno, ast.get_docstring(node) or ""
+
+
+def main() -> None:
+    """Print the sentences."""
+    below = [Path(argument).resolve() for argument in sys.argv[1:]] or [SOURCE]
+    trees = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+    errors = error_classes(trees)
+    for path, tree in trees.items():
+        if any(path.is_relative_to(folder) for folder in below):
+            for line, text in sorted(set(messages(tree, errors))):
+                print(f"{path.relative_to(ROOT)}:{line}: {' '.join(text.split())}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The layout that most shared tasks have: one index, and one file a split, with its topics and their gold."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from pathlib import Path
+
+from searchapp.formats.problems import Problems
+from searchapp.model import Example, Topic
+from searchapp.tasks.base import TaskInfo
+from searchapp.tasks.documents import DocumentSource
+from searchapp.tasks.shipped import relevant_alike
+
+TRAIN, TEST = "train", "test"
+"""The split whose topics are the solved examples, and the one whose gold the organisers may have left out."""
+
+
+class SplitFiles(ABC):
+    """A collection with a file for each split; a task adds how its files are read.
+
+    `documents` are those of its only index, `file` gives the place of a split's file in the folder, for the splits
+    that the task has, and `examples` names the split whose file has the solved examples.
+    """
+
+    def __init__(
+        self,
+        info: TaskInfo,
+        folder: Path,
+        documents: DocumentSource,
+        file: Callable[[str], Path],
+        examples: str = TRAIN,
+    ) -> None:
+        self.info = info
+        self.folder = folder
+        self.documents = documents
+        self.indexes: Mapping[str, DocumentSource] = {info.index_name: documents}
+        self._file = file
+        self._examples = examples
+
+    def file(self, split: str) -> Path:
+        """The file of a split's topics and gold, whether it exists or not."""
+        return self._file(self.info.require_split(split))
+
+    def known_ids(self) -> Set[str] | None:
+        """The ids of the documents, for gold to be compared with.
+
+        None where there are none: every document of the gold would be unknown, and that there are none is problem
+        enough.
+        """
+        return self.documents.ids() or None
+
+    def index_of(self, split: str) -> str:
+        self.info.require_split(split)
+        return self.info.index_name
+
+    def split_files(self, split: str) -> list[Path]:
+        return [self.file(split)]
+
+    def gold_files(self, split: str) -> list[Path]:
+        return self.split_files(split)
+
+    def example_files(self, split: str) -> list[Path]:
+        self.info.require_split(split)
+        return [self.file(self._examples)]
+
+    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
+        return relevant_alike(topic, grades)
+
+    def is_masked(self, split: str) -> bool:
+        if self.info.require_split(split) != TEST:
+            return False
+        solved = list(self.solved(self.file(split)))
+        return bool(solved) and not any(solved)
+
+    @abstractmethod
+    def solved(self, path: Path) -> Iterable[bool]:
+        """For each topic of a file whose gold may be left out, whether it has gold, whatever is wrong with the file."""
+
+    @abstractmethod
+    def topics(self, split: str, problems: Problems) -> list[Topic]: ...
+
+    @abstractmethod
+    def check_split(self, split: str, problems: Problems) -> int: ...
+
+    @abstractmethod
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]: ...

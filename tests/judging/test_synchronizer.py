@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from searchapp.judging import shared
+from searchapp.judging.shared import EventIndex, Synchronizer
+
+
+def test_a_synchronizer_that_breaks_down_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect() -> EventIndex:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(shared, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(shared, "FETCH_SECONDS", 0.02)
+    synchronizer = Synchronizer(tmp_path / "log.sqlite", connect, "there")
+    synchronizer.start()
+    end = time.monotonic() + 10
+    while synchronizer.trouble is None and time.monotonic() < end:
+        time.sleep(0.01)
+    synchronizer.stop(10)
+    assert synchronizer.trouble == "judgments are exchanged no more: ValueError: no such thing"

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from searchapp import tasks
+from searchapp.errors import UsageError
+from searchapp.formats.problems import Problems
+from searchapp.model import Document, Example, Topic
+from searchapp.tasks.base import Collection, TaskInfo
+from searchapp.tasks.documents import DocumentSource
+from searchapp.tasks.split_files import TEST, TRAIN, SplitFiles
+
+INFO = TaskInfo(
+    name="lines",
+    title="Lines",
+    about="A line is a topic, with its document behind a tab.",
+    mapping="text",
+    examples_mapping=None,
+    splits=(TRAIN, TEST),
+    default_depth=10,
+    official_measure="AP",
+    official_file="run.trec",
+    measures=("AP",),
+)
+
+
+class Lines(SplitFiles):
+    """All that a task of this layout has to say: how its files are read."""
+
+    def __init__(self, folder: Path, documents: list[str]) -> None:
+        source = DocumentSource(list, lambda _problems: (Document(one, one) for one in documents))
+        super().__init__(INFO, folder, source, lambda split: folder / f"{split}.tsv")
+
+    def solved(self, path: Path) -> Iterable[bool]:
+        return ("\t" in line for line in path.read_text().splitlines())
+
+    def topics(self, split: str, problems: Problems) -> list[Topic]:
+        return [Topic(line, line) for line in self.file(split).read_text().splitlines()]
+
+    def check_split(self, split: str, problems: Problems) -> int:
+        return len(self.topics(split, problems))
+
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        (path,) = self.example_files(split)
+        for line in path.read_text().splitlines():
+            topic, document = line.split("\t")
+            yield Example(Topic(topic, topic), {document: 1.0})
+
+
+def test_a_split_is_a_file_in_the_only_index(tmp_path: Path) -> None:
+    lines: Collection = Lines(tmp_path, ["a"])
+    assert lines.split_files(TEST) == lines.gold_files(TEST) == [tmp_path / "test.tsv"]
+    assert lines.example_files(TEST) == [tmp_path / "train.tsv"]
+    assert lines.index_of(TEST) == "lines" and list(lines.indexes) == ["lines"]
+
+
+@pytest.mark.parametrize(
+    ("test", "masked"), [("one\ntwo\n", True), ("one\tdocument\ntwo\n", False), ("", False)]
+)
+def test_only_a_test_split_without_any_gold_is_masked(tmp_path: Path, test: str, masked: bool) -> None:
+    for split in INFO.splits:
+        (tmp_path / f"{split}.tsv").write_text(test)
+    lines = Lines(tmp_path, [])
+    assert lines.is_masked(TEST) == masked
+    assert not lines.is_masked(TRAIN)
+
+
+def test_gold_is_compared_with_the_documents_if_there_are_any(tmp_path: Path) -> None:
+    assert Lines(tmp_path, ["a", "b"]).known_ids() == {"a", "b"}
+    assert Lines(tmp_path, []).known_ids() is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nlps", "explanation-2019", "explanation-2021", "smart-types-dbpedia", "smart-relations-wikidata"],
+)
+def test_a_split_that_a_task_does_not_have_is_refused_whatever_is_asked_of_it(
+    name: str, tmp_path: Path
+) -> None:
+    collection = tasks.load(name).collection(tmp_path)
+    for ask in (
+        collection.index_of,
+        collection.split_files,
+        collection.gold_files,
+        collection.example_files,
+        collection.is_masked,
+    ):
+        with pytest.raises(UsageError, match="has no split 'trial'"):
+            ask("trial")
