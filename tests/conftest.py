@@ -7,6 +7,7 @@ import secrets
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import hypothesis
 import pytest
@@ -14,8 +15,9 @@ import pytest
 from tests.server.choice import given_server
 from tests.server.errors import ServerFailed, ServerUnavailable
 from tests.server.faults import FaultProxy
-from tests.server.node import Node
+from tests.server.node import BRIEF_LIFE, Node
 from tests.server.rest import Server
+from tests.server.shared import SharedServer
 
 SERVER_FIXTURES = {"elasticsearch_url", "index_prefix", "secured_node", "fault_proxy"}
 DATA_FIXTURES = {"nlps_data"}
@@ -24,6 +26,14 @@ PROFILE = os.environ.get("SEARCHAPP_TEST_PROFILE", "short")
 
 SEED = int(os.environ.get("SEARCHAPP_TEST_SEED", "1"))
 """Names the cases of `tests.search`."""
+
+JAVA = BRIEF_LIFE if PROFILE == "short" else ()
+"""Options of the servers' Java."""
+
+SECURED = "secured"
+"""Part of the names of the tests that use the secured node."""
+
+SHARED: pytest.StashKey[SharedServer] = pytest.StashKey()
 
 # The time limit of a test does not count for its fixtures, which may have to download a server.
 TEST_SECONDS = 300 if PROFILE == "short" else 1800
@@ -48,6 +58,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # the hook's o
     return (os.cpu_count() or 1) + 1
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist's own
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """With `--dist loadfile`, one process runs all tests of the secured node."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.scheduling import FilesAndParts  # it needs xdist, which is not there without `-n`
+
+    return FilesAndParts([SECURED], config, log)
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at `-m`
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that use a server or the real data by what they ask for."""
@@ -61,7 +81,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TEST_SECONDS, func_only=True))
 
 
-def no_server(error: ServerUnavailable) -> None:
+def no_server(error: ServerUnavailable) -> NoReturn:
     """Skip the test for want of a server; under CI, where one must be there, fail it."""
     if os.environ.get("CI", "").lower() in ("true", "1"):
         pytest.fail(str(error), pytrace=False)
@@ -69,19 +89,28 @@ def no_server(error: ServerUnavailable) -> None:
 
 
 @pytest.fixture(scope="session")
-def _elasticsearch() -> Iterator[Server]:
-    """The session's server: the one that SEARCHAPP_TEST_URL names, or a node of our own."""
+def _elasticsearch(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Server:
+    """The server of all test processes: the one that SEARCHAPP_TEST_URL names, or a node of our own."""
+    folder = tmp_path_factory.getbasetemp()
+    if hasattr(pytestconfig, "workerinput"):  # a process of xdist's
+        folder = folder.parent  # the one of the process that started this one, and the others
     try:
         if server := given_server():
-            yield server
-            return
-        node = Node()
+            return server
+        shared = SharedServer(folder / "elasticsearch", lambda: Node(heap="1g", java=JAVA))
+        pytestconfig.stash[SHARED] = shared
+        return shared.open()
     except ServerUnavailable as error:
         no_server(error)
     except ServerFailed as error:
         pytest.fail(str(error), pytrace=False)
-    with node:
-        yield node.server
+
+
+@pytest.hookimpl(trylast=True)  # after pytest has torn down what an interruption left
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Be done with the shared server. Waiting for the others is no part of any test, so that no time limit ends it."""
+    if shared := session.config.stash.get(SHARED, None):
+        shared.close()
 
 
 @pytest.fixture(scope="session")
@@ -98,11 +127,14 @@ def index_prefix(_elasticsearch: Server) -> Iterator[str]:
     _elasticsearch.delete_indices(prefix)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", params=[SECURED])  # the parameter puts the word into the name of each test
 def secured_node() -> Iterator[Node]:
-    """A node with TLS and a password, see `tests.server.node.Node`; a test that stops it starts it again."""
+    """A node with TLS and a password, see `tests.server.node.Node`; a test that stops it starts it again.
+
+    It belongs to one process, so that a test may stop it: see `tests.scheduling`.
+    """
     try:
-        node = Node(security=True)
+        node = Node(security=True, java=JAVA)
     except ServerUnavailable as error:
         no_server(error)
     with node:

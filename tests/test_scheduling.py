@@ -1,0 +1,44 @@
+"""Which test processes run which tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+TESTS = """
+import os
+import pytest
+
+@pytest.fixture(params=["secured"])
+def one():
+    pass
+
+def ran(factory, what):
+    (factory.getbasetemp().parent / f"ran-{what}-{os.getpid()}").touch()
+
+@pytest.mark.parametrize("number", range(9))
+def test_with_the_one(one, number, tmp_path_factory):
+    ran(tmp_path_factory, "with-the-one")
+
+@pytest.mark.parametrize("number", range(9))
+def test_of_the_file(number, tmp_path_factory, request):
+    ran(tmp_path_factory, request.node.path.stem)
+"""
+
+
+def test_the_tests_of_a_file_stay_together_and_so_do_those_of_the_secured_node(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = elasticsearch\n", encoding="utf-8")
+    names = [f"test_{letter}" for letter in "abcd"]
+    for name in names:
+        (tmp_path / f"{name}.py").write_text(TESTS, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest"]
+    command += ["-n", "3", "--dist", "loadfile", "--basetemp", str(tmp_path / "base"), "."]
+    environment = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "72 passed" in done.stdout, done.stdout + done.stderr
+    ran = [path.name.removeprefix("ran-").rpartition("-") for path in (tmp_path / "base").glob("ran-*")]
+    assert sorted(what for what, _, _ in ran) == [*names, "with-the-one"]
+    assert len({process for _, _, process in ran}) == 3
