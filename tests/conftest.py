@@ -12,6 +12,7 @@ from typing import NoReturn
 import hypothesis
 import pytest
 
+from tests.real import RealRuns, real_data
 from tests.server.choice import given_server
 from tests.server.errors import ServerFailed, ServerUnavailable
 from tests.server.faults import FaultProxy
@@ -20,7 +21,7 @@ from tests.server.rest import Server
 from tests.server.shared import SharedServer
 
 SERVER_FIXTURES = {"elasticsearch_url", "index_prefix", "secured_node", "fault_proxy"}
-DATA_FIXTURES = {"nlps_data"}
+DATA_FIXTURES = {"nlps_data", "real_runs"}
 
 PROFILE = os.environ.get("SEARCHAPP_TEST_PROFILE", "short")
 
@@ -89,15 +90,19 @@ def no_server(error: ServerUnavailable) -> NoReturn:
 
 
 @pytest.fixture(scope="session")
-def _elasticsearch(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Server:
-    """The server of all test processes: the one that SEARCHAPP_TEST_URL names, or a node of our own."""
+def _common(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The temporary folder that all test processes of this session know."""
     folder = tmp_path_factory.getbasetemp()
-    if hasattr(pytestconfig, "workerinput"):  # a process of xdist's
-        folder = folder.parent  # the one of the process that started this one, and the others
+    return folder.parent if hasattr(pytestconfig, "workerinput") else folder  # each of xdist's has one in it
+
+
+@pytest.fixture(scope="session")
+def _elasticsearch(pytestconfig: pytest.Config, _common: Path) -> Server:
+    """The server of all test processes: the one that SEARCHAPP_TEST_URL names, or a node of our own."""
     try:
         if server := given_server():
             return server
-        shared = SharedServer(folder / "elasticsearch", lambda: Node(heap="1g", java=JAVA))
+        shared = SharedServer(_common / "elasticsearch", lambda: Node(heap="1g", java=JAVA))
         pytestconfig.stash[SHARED] = shared
         return shared.open()
     except ServerUnavailable as error:
@@ -151,7 +156,10 @@ def fault_proxy(_elasticsearch: Server) -> Iterator[FaultProxy]:
 @pytest.fixture(scope="session")
 def nlps_data() -> Path:
     """The folder of the real NLPS data."""
-    root = os.environ.get("SEARCHAPP_TEST_DATA")
-    if not root:
-        pytest.skip("set SEARCHAPP_TEST_DATA to the folder that holds the tasks' data")
-    return Path(root) / "nlps"
+    return real_data("nlps")
+
+
+@pytest.fixture(scope="session")
+def real_runs(_common: Path) -> RealRuns:
+    """Indexes and runs of the real data on the embedded engine, made once for all tests."""
+    return RealRuns(_common / "real")

@@ -416,7 +416,18 @@ def test_the_command_runs_against_a_node_and_leaves_nothing(
         "import os, sys; from tests.server.rest import Server\n"
         "print(Server(os.environ['SEARCHAPP_URL']).request('GET', '/').status); sys.exit(7)"
     )
-    command = [sys.executable, "-m", "tests.server", "--brief", "--port", "0", "--", sys.executable, "-c", show]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.server",
+        "--brief",
+        "--port",
+        "0",
+        "--",
+        sys.executable,
+        "-c",
+        show,
+    ]
     environment = {**os.environ, "TMPDIR": str(open_folder)}
     answer = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert answer.returncode == 7, answer.stderr

@@ -58,7 +58,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--port", type=int, default=9200, help="of 127.0.0.1; a free one if it is taken")
     parser.add_argument("--heap", default="512m", help="of the server, such as 512m or 2g")
-    parser.add_argument("--brief", action="store_true", help="starts quicker, and serves slower after minutes")
+    parser.add_argument(
+        "--brief", action="store_true", help="starts quicker, and serves slower after minutes"
+    )
     parser.add_argument("command", nargs="*", metavar="-- COMMAND", help="what to run with SEARCHAPP_URL set")
     return parser.parse_args(arguments)
 
