@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 
 from tests.real import RealRuns, real_data
+from tests.scheduling import LONGEST, SECURED, FilesAndParts
 from tests.server.choice import given_server
 from tests.server.errors import ServerFailed, ServerUnavailable
 from tests.server.faults import FaultProxy
@@ -30,9 +31,6 @@ SEED = int(os.environ.get("SEARCHAPP_TEST_SEED", "1"))
 
 JAVA = BRIEF_LIFE if PROFILE == "short" else ()
 """Options of the servers' Java."""
-
-SECURED = "secured"
-"""Part of the names of the tests that use the secured node."""
 
 SHARED: pytest.StashKey[SharedServer] = pytest.StashKey()
 
@@ -61,12 +59,10 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # the hook's o
 
 @pytest.hookimpl(tryfirst=True)  # before xdist's own
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """With `--dist loadfile`, one process runs all tests of the secured node."""
+    """With `--dist loadfile`, one process runs all tests of the secured node, and what takes long comes first."""
     if config.getvalue("dist") != "loadfile":
         return None
-    from tests.scheduling import FilesAndParts  # it needs xdist, which is not there without `-n`
-
-    return FilesAndParts([SECURED], config, log)
+    return FilesAndParts([SECURED], LONGEST, config, log)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at `-m`

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.scheduling import LONGEST, SECURED
+
 ROOT = Path(__file__).parents[1]
 
 TESTS = """
@@ -42,3 +44,23 @@ def test_the_tests_of_a_file_stay_together_and_so_do_those_of_the_secured_node(t
     ran = [path.name.removeprefix("ran-").rpartition("-") for path in (tmp_path / "base").glob("ran-*")]
     assert sorted(what for what, _, _ in ran) == [*names, "with-the-one"]
     assert len({process for _, _, process in ran}) == 3
+
+
+def test_what_takes_long_begins_first(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = elasticsearch\n", encoding="utf-8")
+    path = tmp_path / LONGEST[1]
+    path.parent.mkdir(parents=True)
+    for name, tests in ((path, 1), (tmp_path / "test_many.py", 50), (tmp_path / "test_more.py", 60)):
+        lines = ["import pytest", f"@pytest.mark.parametrize('number', range({tests}))"]
+        name.write_text("\n".join([*lines, "def test_one(number): pass", ""]), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-p", "tests.conftest"]
+    command += ["-n", "1", "--dist", "loadfile", "--basetemp", str(tmp_path / "base"), "."]
+    environment = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    passed = [line.split()[-1] for line in done.stdout.splitlines() if "PASSED" in line]
+    assert len(passed) == 111, done.stdout + done.stderr
+    assert passed[0].startswith(LONGEST[1])
+
+
+def test_what_takes_long_is_there() -> None:
+    assert [unit for unit in LONGEST if unit != SECURED and not (ROOT / unit).is_file()] == []
