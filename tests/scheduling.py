@@ -13,6 +13,7 @@ LONGEST = (
     SECURED,
     "tests/engines/test_elasticsearch_cluster.py",
     "tests/cli/test_real_judged_gold.py",
+    "tests/analysis/test_parity_of_mappings.py",
     "tests/cli/test_real_checkthat.py",
     "tests/hostile/test_commands.py",
     "tests/cli/test_real_data.py",
