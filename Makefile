@@ -41,7 +41,9 @@ demo: $(RUNS) ## Run the demonstration: no server, no network
 
 # How many processes run the tests; pytest by itself runs them in one.
 WORKERS ?= auto
-TESTS := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+# What is compiled is kept, also where PYTHONDONTWRITEBYTECODE is set, as containers often do: each process of the tests, and
+# each program that they start, would compile all of it again.
+TESTS := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test: $(STAMP) ## Run all tests
 	SEARCHAPP_TEST_PROFILE=short $(TESTS)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.real_data import real_data
+from tests.real import real_data
 
 RECORDED = Path(__file__).parent / "fixtures" / "conformance"
 
@@ -69,7 +69,7 @@ class Case:
             return self.folder / str(self.recorded["inputs"]["hierarchy"])
         if "hierarchy" not in self.recorded:
             return None
-        return real_data("smart") / "dbpedia_types.tsv"
+        return real_data("smart-types-dbpedia") / "dbpedia_types.tsv"
 
     def __str__(self) -> str:
         return f"{self.folder.parents[1].name}/{self.folder.parent.name}/{self.folder.name}"

@@ -7,24 +7,32 @@ import secrets
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import hypothesis
 import pytest
 
-from tests.real_data import real_data
+from tests.real import RealRuns, real_data
+from tests.scheduling import LONGEST, SECURED, FilesAndParts
 from tests.server.choice import given_server
 from tests.server.errors import ServerFailed, ServerUnavailable
 from tests.server.faults import FaultProxy
-from tests.server.node import Node
+from tests.server.node import BRIEF_LIFE, Node
 from tests.server.rest import Server
+from tests.server.shared import SharedServer
 
 SERVER_FIXTURES = {"elasticsearch_url", "index_prefix", "secured_node", "fault_proxy"}
-DATA_FIXTURES = {"nlps_data"}
+DATA_FIXTURES = {"nlps_data", "real_runs"}
 
 PROFILE = os.environ.get("SEARCHAPP_TEST_PROFILE", "short")
 
 SEED = int(os.environ.get("SEARCHAPP_TEST_SEED", "1"))
 """Names the cases of `tests.search`."""
+
+JAVA = BRIEF_LIFE if PROFILE == "short" else ()
+"""Options of the servers' Java."""
+
+SHARED: pytest.StashKey[SharedServer] = pytest.StashKey()
 
 # The time limit of a test does not count for its fixtures, which may have to download a server.
 TEST_SECONDS = 300 if PROFILE == "short" else 1800
@@ -49,6 +57,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # the hook's o
     return (os.cpu_count() or 1) + 1
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist's own
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """With `--dist loadfile`, one process runs all tests of the secured node, and what takes long comes first."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    return FilesAndParts([SECURED], LONGEST, config, log)
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at `-m`
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that use a server or the real data by what they ask for."""
@@ -62,7 +78,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TEST_SECONDS, func_only=True))
 
 
-def no_server(error: ServerUnavailable) -> None:
+def no_server(error: ServerUnavailable) -> NoReturn:
     """Skip the test for want of a server; under CI, where one must be there, fail it."""
     if os.environ.get("CI", "").lower() in ("true", "1"):
         pytest.fail(str(error), pytrace=False)
@@ -70,19 +86,32 @@ def no_server(error: ServerUnavailable) -> None:
 
 
 @pytest.fixture(scope="session")
-def _elasticsearch() -> Iterator[Server]:
-    """The session's server: the one that SEARCHAPP_TEST_URL names, or a node of our own."""
+def _common(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The temporary folder that all test processes of this session know."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if hasattr(pytestconfig, "workerinput") else folder  # each of xdist's has one in it
+
+
+@pytest.fixture(scope="session")
+def _elasticsearch(pytestconfig: pytest.Config, _common: Path) -> Server:
+    """The server of all test processes: the one that SEARCHAPP_TEST_URL names, or a node of our own."""
     try:
         if server := given_server():
-            yield server
-            return
-        node = Node()
+            return server
+        shared = SharedServer(_common / "elasticsearch", lambda: Node(heap="1g", java=JAVA))
+        pytestconfig.stash[SHARED] = shared
+        return shared.open()
     except ServerUnavailable as error:
         no_server(error)
     except ServerFailed as error:
         pytest.fail(str(error), pytrace=False)
-    with node:
-        yield node.server
+
+
+@pytest.hookimpl(trylast=True)  # after pytest has torn down what an interruption left
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Be done with the shared server. Waiting for the others is no part of any test, so that no time limit ends it."""
+    if shared := session.config.stash.get(SHARED, None):
+        shared.close()
 
 
 @pytest.fixture(scope="session")
@@ -99,11 +128,14 @@ def index_prefix(_elasticsearch: Server) -> Iterator[str]:
     _elasticsearch.delete_indices(prefix)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", params=[SECURED])  # the parameter puts the word into the name of each test
 def secured_node() -> Iterator[Node]:
-    """A node with TLS and a password, see `tests.server.node.Node`; a test that stops it starts it again."""
+    """A node with TLS and a password, see `tests.server.node.Node`; a test that stops it starts it again.
+
+    It belongs to one process, so that a test may stop it: see `tests.scheduling`.
+    """
     try:
-        node = Node(security=True)
+        node = Node(security=True, java=JAVA)
     except ServerUnavailable as error:
         no_server(error)
     with node:
@@ -121,3 +153,9 @@ def fault_proxy(_elasticsearch: Server) -> Iterator[FaultProxy]:
 def nlps_data() -> Path:
     """The folder of the real NLPS data."""
     return real_data("nlps")
+
+
+@pytest.fixture(scope="session")
+def real_runs(_common: Path) -> RealRuns:
+    """Indexes and runs of the real data on the embedded engine, made once for all tests."""
+    return RealRuns(_common / "real")

@@ -416,7 +416,18 @@ def test_the_command_runs_against_a_node_and_leaves_nothing(
         "import os, sys; from tests.server.rest import Server\n"
         "print(Server(os.environ['SEARCHAPP_URL']).request('GET', '/').status); sys.exit(7)"
     )
-    command = [sys.executable, "-m", "tests.server", "--port", "0", "--", sys.executable, "-c", show]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.server",
+        "--brief",
+        "--port",
+        "0",
+        "--",
+        sys.executable,
+        "-c",
+        show,
+    ]
     environment = {**os.environ, "TMPDIR": str(open_folder)}
     answer = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert answer.returncode == 7, answer.stderr
@@ -427,7 +438,7 @@ def test_the_command_runs_against_a_node_and_leaves_nothing(
 
 def test_without_command_it_waits_for_sigterm(elasticsearch_url: str, open_folder: Path) -> None:
     taken = elasticsearch_url.rpartition(":")[2]
-    command = [sys.executable, "-m", "tests.server", "--port", taken]
+    command = [sys.executable, "-m", "tests.server", "--brief", "--port", taken]
     environment = {**os.environ, "TMPDIR": str(open_folder)}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True) as process:

@@ -10,7 +10,7 @@ import pytest
 from searchapp.formats.debates import read_debate
 from searchapp.formats.problems import Problems
 from tests.cli.conftest import Cli
-from tests.real_data import real_data
+from tests.real import RealRuns, real_data
 
 pytestmark = pytest.mark.data
 
@@ -29,8 +29,10 @@ def test_every_real_debate_is_read_without_a_problem(data: Path) -> None:
     assert not list(problems)
 
 
-def test_the_training_debates_are_ranked_well(offline: Cli, data: Path, tmp_path: Path) -> None:
-    assert offline("index", "checkthat", "--data", data).code == 0
+def test_the_training_debates_are_ranked_well(
+    offline: Cli, real_runs: RealRuns, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_HOME", str(real_runs.home("checkthat")))
     options = ["--data", data, "--split", "training", "--out", tmp_path / "run"]
     assert offline("rank", "checkthat", *options).code == 0
     # One debate has 44 lines, fewer than P@50 needs.
@@ -43,32 +45,32 @@ def test_the_training_debates_are_ranked_well(offline: Cli, data: Path, tmp_path
 
 
 def test_the_documented_figures_do_not_depend_on_test_debates(
-    offline: Cli, data: Path, tmp_path: Path
+    offline: Cli, real_runs: RealRuns, data: Path, tmp_path: Path
 ) -> None:
     both = tmp_path / "both"
     shutil.copytree(data / "training", both / "training")
     (both / "test_annotated").mkdir()
     for name in ("20160226_10_gop", "20170315_nashville"):
         shutil.copy(data / "training" / f"{name}.tsv", both / "test_annotated" / f"again_{name}.tsv")
+    assert offline("index", "checkthat", "--data", both).code == 0
     for recipe, documented in (("bm25", 0.2100), ("neighbours", 0.2440)):
-        runs = []
-        for folder in (data, both):
-            assert offline("index", "checkthat", "--data", folder).code == 0
-            runs.append(tmp_path / f"{folder.name}-{recipe}")
-            options = ["--data", folder, "--split", "training", "--recipe", recipe, "--out", runs[-1]]
-            assert offline("rank", "checkthat", *options).code == 0
-        assert (runs[0] / "run.trec").read_bytes() == (runs[1] / "run.trec").read_bytes()
-        official = offline("evaluate", runs[1], "--lenient", "--json").json["official"]
+        run = tmp_path / recipe
+        options = ["--data", both, "--split", "training", "--recipe", recipe, "--out", run]
+        assert offline("rank", "checkthat", *options).code == 0
+        without = real_runs.run("checkthat", "training", recipe)
+        assert (without / "run.trec").read_bytes() == (run / "run.trec").read_bytes()
+        official = offline("evaluate", run, "--lenient", "--json").json["official"]
         assert round(official["values"]["MAP"], 4) == documented
 
 
 def test_a_debate_is_ranked_well_by_its_neighbours_and_the_same_on_both_engines(
-    server: Cli, data: Path, tmp_path: Path
+    server: Cli, real_runs: RealRuns, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("SEARCHAPP_HOME", str(real_runs.home("checkthat")))
+    assert server("index", "checkthat", "--data", data, "--engine", "elasticsearch").code == 0
     made = []
     for engine in ("embedded", "elasticsearch"):
         options = ["--data", data, "--engine", engine]
-        assert server("index", "checkthat", *options).code == 0
         out = tmp_path / engine
         options += ["--split", "20181112_trump_pelosi", "--recipe", "neighbours", "--out", out]
         assert server("rank", "checkthat", *options).code == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.real import RealRuns
 
 EVERY = 1 if os.environ.get("SEARCHAPP_TEST_PROFILE") == "full" else 8
 """Every EVERY-th topic is ranked again, and on several shards; both engines rank all of them."""
@@ -19,10 +20,10 @@ RANKINGS = ("run.trec", "predict.txt")
 
 @pytest.fixture
 def rank_dev(server: Cli, nlps_data: Path, tmp_path: Path) -> Callable[..., Path]:
-    """Indexes the real data, on an engine and a number of shards, and ranks its dev split."""
+    """Indexes the real data on the server, in a number of shards, and ranks its dev split."""
 
-    def make(name: str, engine: str, shards: int = 1, data: Path = nlps_data) -> Path:
-        options = ["--data", data, "--engine", engine]
+    def make(name: str, shards: int = 1, data: Path = nlps_data) -> Path:
+        options = ["--data", data, "--engine", "elasticsearch"]
         indexed = server("index", "nlps", *options, "--shards", shards)
         assert indexed.code == 0, indexed.stderr
         out = tmp_path / name
@@ -51,14 +52,19 @@ def of_topics(content: bytes, topics: set[bytes]) -> list[bytes]:
 
 
 def test_the_dev_split_is_ranked_well_and_the_same_on_both_engines_and_any_number_of_shards(
-    server: Cli, nlps_data: Path, fewer: Path, rank_dev: Callable[..., Path], tmp_path: Path
+    server: Cli,
+    real_runs: RealRuns,
+    nlps_data: Path,
+    fewer: Path,
+    rank_dev: Callable[..., Path],
+    tmp_path: Path,
 ) -> None:
-    run = rank_dev("one", "elasticsearch")
+    run = rank_dev("one")
     rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
     assert len(rows) == 1913 * 500
     assert all(topic != document for topic, _q0, document, *_rest in rows)
 
-    embedded = rank_dev("embedded", "embedded")
+    embedded = real_runs.run("nlps", "dev", "bm25")
     for name in RANKINGS:
         assert (embedded / name).read_bytes() == (run / name).read_bytes()
 
@@ -80,7 +86,7 @@ def test_the_dev_split_is_ranked_well_and_the_same_on_both_engines_and_any_numbe
     topics = {topic.encode() for topic in json.loads((fewer / "dev_set.json").read_text(encoding="utf-8"))}
     assert len(topics) == -(-1913 // EVERY)
     for name in ("again", "three"):
-        other = rank_dev(name, "elasticsearch", shards=3 if name == "three" else 1, data=fewer)
+        other = rank_dev(name, shards=3 if name == "three" else 1, data=fewer)
         for file in RANKINGS:
             expected = of_topics((run / file).read_bytes(), topics)
             assert len(expected) == len(topics) * 500

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.real_data import real_data
+from tests.real import real_data
 
 pytestmark = pytest.mark.data
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.data
 @pytest.fixture
 def data() -> Path:
     """The folder of the real SMART data."""
-    return real_data("smart")
+    return real_data("smart-relations-dbpedia")
 
 
 def test_a_fold_of_dbpedia_is_ranked_well(offline: Cli, data: Path, tmp_path: Path) -> None:

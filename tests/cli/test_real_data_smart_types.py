@@ -11,7 +11,7 @@ from searchapp.formats.problems import Problems
 from searchapp.tasks.smart_types_dbpedia import TASK as DBPEDIA
 from searchapp.tasks.smart_types_wikidata import TASK as WIKIDATA
 from tests.cli.conftest import Cli
-from tests.real_data import real_data
+from tests.real import real_data
 
 pytestmark = pytest.mark.data
 
@@ -21,7 +21,7 @@ EVERY = 4
 
 @pytest.fixture
 def smart_data() -> Path:
-    return real_data("smart")
+    return real_data("smart-types-dbpedia")
 
 
 @pytest.fixture

@@ -9,14 +9,12 @@ import pytest
 from searchapp import tasks
 from searchapp.formats.problems import Problems
 from tests.cli.conftest import Cli
-from tests.real_data import real_data
+from tests.real import RealRuns, real_data
 
 pytestmark = pytest.mark.data
 
-FOLDERS = {"explanation-2019": "worldtree2019", "explanation-2021": "worldtree2021"}
 
-
-@pytest.fixture(params=list(FOLDERS))
+@pytest.fixture(params=["explanation-2019", "explanation-2021"])
 def task(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
@@ -25,7 +23,7 @@ def task(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def data(task: str) -> Path:
     """The folder of the real data."""
-    return real_data(FOLDERS[task])
+    return real_data(task)
 
 
 def test_the_real_files_are_read_without_a_problem(task: str, data: Path) -> None:
@@ -40,23 +38,28 @@ def test_the_real_files_are_read_without_a_problem(task: str, data: Path) -> Non
     assert problems.notes.counts() == noted.get(task, {"repeated id": 7})
 
 
-def test_the_dev_split_is_ranked_well(offline: Cli, task: str, data: Path, tmp_path: Path) -> None:
-    assert offline("index", task, "--data", data).code == 0
+def test_the_dev_split_is_ranked_well(offline: Cli, real_runs: RealRuns, task: str) -> None:
     least = {"explanation-2019": (0.43, 0.49), "explanation-2021": (0.64, 0.70)}
     # Where there are more facts the last ones are left out, which takes too long and changes next to nothing.
     depth = {"explanation-2019": 10_000, "explanation-2021": 1_000}[task]
     for recipe, value in zip(("bm25", "neighbours"), least[task], strict=True):
-        out = tmp_path / recipe
-        options = ["--data", data, "--split", "dev", "--recipe", recipe, "--depth", depth, "--out", out]
-        assert offline("rank", task, *options).code == 0
-        assert offline("evaluate", out, "--json").json["official"]["value"] >= value
+        run = real_runs.run(task, "dev", recipe, "--depth", depth)
+        assert offline("evaluate", run, "--json").json["official"]["value"] >= value
 
 
-def test_both_engines_rank_to_the_same_bytes(server: Cli, task: str, data: Path, tmp_path: Path) -> None:
+def test_both_engines_rank_to_the_same_bytes(
+    server: Cli,
+    real_runs: RealRuns,
+    task: str,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_HOME", str(real_runs.home(task)))
+    assert server("index", task, "--data", data, "--engine", "elasticsearch").code == 0
     made = []
     for engine in ("embedded", "elasticsearch"):
         options = ["--data", data, "--engine", engine]
-        assert server("index", task, *options).code == 0
         # Not to full depth, which would take a minute: the votes still reach behind it.
         options += ["--split", "dev", "--recipe", "neighbours", "--depth", 300, "--out", tmp_path / engine]
         assert server("rank", task, *options).code == 0

@@ -12,20 +12,20 @@ from searchapp import tasks
 from searchapp.formats import trec
 from searchapp.tasks.base import Grades, Part
 from tests.cli.conftest import Cli
-from tests.real_data import real_data
+from tests.real import RealRuns, real_data
 
 pytestmark = pytest.mark.data
 
 SPLITS = {
-    "nlps": ("nlps", "dev"),
-    "explanation-2019": ("worldtree2019", "dev"),
-    "explanation-2021": ("worldtree2021", "dev"),
-    "checkthat": ("checkthat", "training"),
-    "smart-types-dbpedia": ("smart", "fold0"),
-    "smart-types-wikidata": ("smart", "fold0"),
-    "smart-relations-dbpedia": ("smart", "fold0"),
+    "nlps": "dev",
+    "explanation-2019": "dev",
+    "explanation-2021": "dev",
+    "checkthat": "training",
+    "smart-types-dbpedia": "fold0",
+    "smart-types-wikidata": "fold0",
+    "smart-relations-dbpedia": "fold0",
 }
-"""The folder and split of every task whose gold is there."""
+"""The split of every task whose gold is there."""
 
 ENOUGH = {"explanation-2021": ("--depth", "1000")}
 """Every fact for every question takes minutes; what is compared is the same at any depth."""
@@ -37,22 +37,11 @@ NOT_GRADES = {"smart-relations-dbpedia": {"Recall", "F1"}}
 """Figures for which gold says more than grades can: which relations are interchangeable, and repeats of one."""
 
 
-def folder_of(task: str) -> Path:
-    return real_data(SPLITS[task][0])
-
-
 def gold_of(task: str) -> Grades:
-    loaded, data, split = tasks.load(task), folder_of(task), SPLITS[task][1]
+    loaded, data, split = tasks.load(task), real_data(task), SPLITS[task]
     return loaded.official.grades(
         loaded.collection(data).gold_files(split), Part(loaded.collection(data), split)
     )
-
-
-def ranked(run: Cli, task: str, recipe: str, out: Path, *more: object) -> Path:
-    options = ("--data", folder_of(task), "--split", SPLITS[task][1], "--recipe", recipe, "--out", out)
-    result = run("rank", task, *options, *ENOUGH.get(task, ()), *more)
-    assert result.code == 0, result.stderr
-    return out
 
 
 def imported(run: Cli, task: str, grades: Grades, log: Path) -> None:
@@ -70,10 +59,11 @@ def scored(run: Cli, task: str, where: Path, *more: object) -> Any:
 
 
 @pytest.mark.parametrize("task", SPLITS)
-def test_the_figures_are_those_of_the_gold(offline: Cli, task: str, tmp_path: Path) -> None:
+def test_the_figures_are_those_of_the_gold(
+    offline: Cli, real_runs: RealRuns, task: str, tmp_path: Path
+) -> None:
     gold, log = gold_of(task), tmp_path / "log.sqlite"
-    assert offline("index", task, "--data", folder_of(task)).code == 0
-    run = ranked(offline, task, "bm25", tmp_path / "run")
+    run = real_runs.run(task, SPLITS[task], "bm25", *ENOUGH.get(task, ()))
     imported(offline, task, gold, log)
     by_gold, judged = scored(offline, task, run), scored(offline, task, run, "--judgments", "--log", log)
     assert judged["judged"]["documents"] == sum(map(len, gold.values()))
@@ -100,14 +90,18 @@ def test_the_figures_are_those_of_the_gold(offline: Cli, task: str, tmp_path: Pa
     print(f"{task}: {compared:,} topics, {judged['judged']['documents']:,} judgments")
 
 
-def test_half_of_the_topics_judged_raises_map_on_the_other_half(offline: Cli, tmp_path: Path) -> None:
+def test_half_of_the_topics_judged_raises_map_on_the_other_half(
+    offline: Cli, real_runs: RealRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gold, log = gold_of("nlps"), tmp_path / "log.sqlite"
     topics = random.Random(1).sample(sorted(gold), len(gold))
     half, others = topics[: len(topics) // 2], topics[len(topics) // 2 :]
-    assert offline("index", "nlps", "--data", folder_of("nlps")).code == 0
     imported(offline, "nlps", {topic: gold[topic] for topic in half}, log)
-    before = ranked(offline, "nlps", "neighbours", tmp_path / "before")
-    after = ranked(offline, "nlps", "neighbours", tmp_path / "after", "--with-judgments", "--log", log)
+    before, after = real_runs.run("nlps", SPLITS["nlps"], "neighbours"), tmp_path / "after"
+    monkeypatch.setenv("SEARCHAPP_HOME", str(real_runs.home("nlps")))
+    options = ["--data", real_data("nlps"), "--split", SPLITS["nlps"], "--recipe", "neighbours"]
+    judged = ["--with-judgments", "--log", log, "--out", after]
+    assert offline("rank", "nlps", *options, *judged).code == 0
     figures = []
     for run in (before, after):
         per_topic = scored(offline, "nlps", run)["official"]["per_topic"]

@@ -19,7 +19,7 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, cop
 from searchapp.errors import EngineRefused, EngineUnreachable
 from searchapp.model import Document, Hits
 from searchapp.settings import Settings
-from tests.conftest import PROFILE, no_server
+from tests.conftest import JAVA, PROFILE, no_server
 from tests.engines.conftest import match, spec_of, spoil
 from tests.server.cluster import QUICK_DETECTION, Cluster
 from tests.server.errors import ServerUnavailable
@@ -35,7 +35,7 @@ SHARDS = 3
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     try:
-        cluster = Cluster(3, settings=QUICK_DETECTION)
+        cluster = Cluster(3, java=JAVA, settings=QUICK_DETECTION)
     except ServerUnavailable as error:
         no_server(error)
     with cluster:

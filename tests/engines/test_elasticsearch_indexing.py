@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
@@ -21,6 +21,7 @@ from searchapp.errors import EngineRefused, Replaced
 from searchapp.model import Document
 from searchapp.settings import Settings
 from tests.engines.conftest import GROUPS, MAPPING, match, spec_of
+from tests.server.node import Node
 
 
 def rest(url: str, method: str, path: str, body: object = None) -> Any:
@@ -172,16 +173,26 @@ def test_documents_lost_on_the_way_are_noticed(engine: ElasticsearchEngine) -> N
         engine.build("groups", spec_of(twice), twice)
 
 
-def test_a_read_only_cluster_is_a_sentence(engine: ElasticsearchEngine, elasticsearch_url: str) -> None:
-    block = {"persistent": {"cluster.blocks.read_only": True}}
-    rest(elasticsearch_url, "PUT", "_cluster/settings", block)
-    try:
-        with pytest.raises(EngineRefused, match="read-only"):
-            engine.build("groups", spec_of(GROUPS), GROUPS)
-    finally:
-        rest(
-            elasticsearch_url, "PUT", "_cluster/settings", {"persistent": {"cluster.blocks.read_only": None}}
-        )
+def test_a_read_only_cluster_is_a_sentence(secured_node: Node, settings_for: Callable[..., Settings]) -> None:
+    """On the node that no other test uses meanwhile."""
+    settings = settings_for(
+        secured_node.url,
+        username=secured_node.username,
+        password=secured_node.password,
+        ca_certs=secured_node.ca_certs,
+    )
+
+    def block(value: bool | None) -> None:
+        setting = {"persistent": {"cluster.blocks.read_only": value}}
+        assert secured_node.server.request("PUT", "/_cluster/settings", setting).status == 200
+
+    with closing(ElasticsearchEngine.connect(settings)) as engine:
+        block(True)
+        try:
+            with pytest.raises(EngineRefused, match="read-only"):
+                engine.build("groups", spec_of(GROUPS), GROUPS)
+        finally:
+            block(None)
 
 
 def test_an_old_version_that_is_read_only_goes_on_serving(

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from .errors import ServerError
-from .node import Node, free_port
+from .node import BRIEF_LIFE, Node, free_port
 
 COMMAND_SECONDS = 10.0  # for the command to end after SIGTERM
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"Port {options.port} is taken, so this node uses port {port}.")
     try:
         _say("Starting Elasticsearch; the first time it is downloaded, which takes a while.")
-        with Node(heap=options.heap, port=port) as node:
+        with Node(heap=options.heap, port=port, java=BRIEF_LIFE if options.brief else ()) as node:
             version = node.server.request("GET", "/").json()["version"]["number"]
             ready = f"Elasticsearch {version} is ready at {node.url}"
             print(ready, file=sys.stderr if options.command else sys.stdout, flush=True)
@@ -58,6 +58,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--port", type=int, default=9200, help="of 127.0.0.1; a free one if it is taken")
     parser.add_argument("--heap", default="512m", help="of the server, such as 512m or 2g")
+    parser.add_argument(
+        "--brief", action="store_true", help="starts quicker, and serves slower after minutes"
+    )
     parser.add_argument("command", nargs="*", metavar="-- COMMAND", help="what to run with SEARCHAPP_URL set")
     return parser.parse_args(arguments)
 

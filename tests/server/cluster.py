@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -33,6 +33,7 @@ class Cluster:
     Args:
         nodes: how many
         heap: of each node's Java, such as `512m`
+        java: further options of each node's Java
         settings: further lines of every node's elasticsearch.yml
 
     Raises:
@@ -40,13 +41,18 @@ class Cluster:
     """
 
     def __init__(
-        self, nodes: int = 3, *, heap: str = "512m", settings: Mapping[str, Setting] | None = None
+        self,
+        nodes: int = 3,
+        *,
+        heap: str = "512m",
+        java: Sequence[str] = (),
+        settings: Mapping[str, Setting] | None = None,
     ) -> None:
         host = Unpacked.find()
         name = f"searchapp-test-{secrets.token_hex(4)}"
         membership = Membership(name, {f"{name}-{number}": free_port() for number in range(nodes)})
         self.nodes = [
-            Node(host, heap=heap, name=node, membership=membership, settings=settings)
+            Node(host, heap=heap, name=node, membership=membership, java=java, settings=settings)
             for node in membership.ports
         ]
 

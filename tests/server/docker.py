@@ -46,7 +46,7 @@ class Docker:
         settings = plan.settings() | {"ingest.geoip.downloader.enabled": False}
         environment = {name: str(value).lower() if value in (True, False) else str(value)
                        for name, value in settings.items()}  # fmt: skip
-        environment["ES_JAVA_OPTS"] = f"-Xms{plan.heap} -Xmx{plan.heap}"
+        environment["ES_JAVA_OPTS"] = plan.java_options
         options = ["--name", plan.name, "--publish", f"127.0.0.1:{plan.port}:9200"]
         if plan.password is not None:
             environment["ELASTIC_PASSWORD"] = plan.password

@@ -80,8 +80,8 @@ class Unpacked:
         (conf / "elasticsearch.yml").write_text("".join(lines), encoding="utf-8")
         self._give_away(plan.folder)
         if plan.password is not None:
-            self._keystore(plan, "create")
-            self._keystore(plan, "add", "--stdin", "bootstrap.password", given=plan.password)
+            # Forced, it makes the keystore as well: another start of Java would do no more.
+            self._keystore(plan, "add", "--force", "--stdin", "bootstrap.password", given=plan.password)
 
     def command(self, plan: Plan) -> list[str]:
         """The launcher, which starts the server, waits for it, and passes SIGTERM on."""
@@ -108,7 +108,7 @@ class Unpacked:
             "ES_PATH_CONF": str(plan.folder / "conf"),
             "ES_DISTRIBUTION_TYPE": "tar",
             "ES_JAVA_HOME": str(self.java),
-            "ES_JAVA_OPTS": f"-Xms{plan.heap} -Xmx{plan.heap}",
+            "ES_JAVA_OPTS": plan.java_options,
             "ES_TMPDIR": str(plan.folder / "tmp"),
             "LIBFFI_TMPDIR": str(plan.folder / "tmp"),
             "JAVA": self._java,
