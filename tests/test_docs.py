@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import searchapp
-from scripts import architecture
+from scripts import architecture, settings_reference
 from scripts.cli_reference import TARGET, reference
 from searchapp import resources
-from searchapp.settings import resolve
+from searchapp.config.sources import resolve
 from searchapp.tasks import names
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +21,11 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_reference_is_what_the_command_line_says() -> None:
     assert TARGET.read_text(encoding="utf-8") == reference(), "run python scripts/cli_reference.py"
+
+
+def test_the_table_of_settings_is_that_of_the_program() -> None:
+    text = settings_reference.TARGET.read_text(encoding="utf-8")
+    assert settings_reference.written(text) == text, "run python scripts/settings_reference.py"
 
 
 def test_the_picture_of_the_layers_is_that_of_the_import_contract() -> None:

@@ -4,8 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from searchapp.config.sources import resolve
 from searchapp.errors import UsageError
-from searchapp.settings import DEFAULT_URL, resolve
+from searchapp.settings import DEFAULT_URL
+
+
+@pytest.fixture(autouse=True)
+def _no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever runs the tests may have settings of their own."""
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *_, **__: tmp_path / "home")
+    monkeypatch.chdir(tmp_path)
 
 
 def test_a_flag_beats_the_environment_and_that_the_default() -> None:

@@ -19,9 +19,9 @@ from typing import Any
 from searchapp.errors import DataError
 from searchapp.inputs import parse_toml, read_text
 from searchapp.names import meant
+from searchapp.settings import THEMES
 
 FILE = "settings.toml"
-THEMES = ("dark", "light")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import searchapp
 from searchapp.cli import app
+from searchapp.config.declared import DECLARED
 
 SAMPLE = Path(searchapp.__file__).parent / "samples" / "nlps"
 
@@ -34,8 +35,8 @@ Cli = Callable[..., Result]
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """Runs commands that need no server, on the embedded engine."""
-    for name in ("URL", "API_KEY", "USERNAME", "PASSWORD", "CA_CERTS", "ENGINE", "INDEX_PREFIX", "SHARED"):
-        monkeypatch.delenv(f"SEARCHAPP_{name}", raising=False)
+    for setting in DECLARED:
+        monkeypatch.delenv(setting.variable or "SEARCHAPP_HOME", raising=False)
     monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
 
     def run(*arguments: object) -> Result:
