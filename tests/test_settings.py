@@ -80,3 +80,9 @@ def test_an_address_selects_the_server_unless_an_engine_is_named(
 ) -> None:
     settings = resolve(flags, environ)
     assert (settings.engine, settings.engine_chosen_by) == (engine, chosen_by)
+
+
+def test_a_variable_may_be_wrong_where_a_flag_comes_before_it() -> None:
+    environ = {"SEARCHAPP_ENGINE": "solr"}
+    assert resolve({"engine": "embedded"}, environ).engine == "embedded"
+    assert resolve({"url": "http://a:1"}, environ).engine == "elasticsearch"

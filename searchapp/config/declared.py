@@ -43,6 +43,19 @@ class Kind:
         return str(value)
 
 
+class ApiKey(Kind):
+    """A key for a server; one in a variable is checked by whoever connects."""
+
+    def from_toml(self, held: object, named: str, folder: Path) -> Value:  # noqa: ARG002
+        text = _text(held, named)
+        if not re.fullmatch(r"[!-~]+", text):
+            raise ValueError(
+                f"{named} holds a space, a line end or another character that no API key has: set it to the value "
+                "`encoded` with which the key was made"
+            )
+        return text
+
+
 class Engine(Kind):
     """The name of an engine."""
 
@@ -207,6 +220,7 @@ DECLARED: Sequence[Declared] = (
     Declared(
         "api_key",
         "API key for the server, instead of them.",
+        ApiKey(),
         variable="SEARCHAPP_API_KEY",
         told="not set",
         secret=True,

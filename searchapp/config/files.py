@@ -61,8 +61,8 @@ class SettingsFile:
 def find_project(folder: Path) -> Path | None:
     """The project file of a folder: in it, or in the nearest folder above that has one.
 
-    The search ends in the user's own folder, where it passes through that. A folder of the file's name is none; a
-    link that leads nowhere, a pipe or a file that can't be read is one, which then can't be read.
+    The search ends with the user's own folder where it comes to that, else with the root. A folder of the file's name
+    is passed over; a link that leads nowhere, a pipe or a file without the right to read it is found, and then refused.
     """
     try:
         last = Path.home().resolve()
@@ -70,7 +70,7 @@ def find_project(folder: Path) -> Path | None:
         last = None
     for one in (folder, *folder.parents):
         path = one / PROJECT_FILE
-        if os.path.lexists(path) and not path.is_dir():
+        if os.path.lexists(path) and not os.path.isdir(path):  # noqa: PTH112  # pathlib's fails on what is hidden
             return path
         if one == last:
             break

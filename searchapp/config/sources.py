@@ -9,6 +9,7 @@ anything, its folder must be one that the user's own file trusts.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -152,7 +153,8 @@ def resolution(
             a project file that would change something in a folder that is not trusted.
         DataError: a settings file can't be read, or something in it is wrong.
     """
-    given = [_of_flags(flags), _of_environment(environ)]
+    of_flags = _of_flags(flags)
+    given = [of_flags, _of_environment(environ, of_flags.values)]
     own_home = _home(given)
     user_file = own_home / USER_FILE
     read = read_user_file(user_file)
@@ -191,10 +193,14 @@ def _of_flags(flags: Mapping[str, object]) -> Source:
     return Source(Origin.flag, values)
 
 
-def _of_environment(environ: Mapping[str, str]) -> Source:
+def _of_environment(environ: Mapping[str, str], flags: Mapping[str, Value]) -> Source:
+    """What variables set; what a flag has set already may be nonsense there."""
+    set_already = {*flags, *(("engine",) if "url" in flags else ())}
     held = {setting.name: environ.get(setting.variable) for setting in DECLARED if setting.variable}
     values = {
-        name: _from_text(BY_NAME[name], text, BY_NAME[name].variable) for name, text in held.items() if text
+        name: _from_text(BY_NAME[name], text, BY_NAME[name].variable)
+        for name, text in held.items()
+        if text and name not in set_already
     }
     return Source(Origin.environment, values)
 
@@ -208,9 +214,10 @@ def _from_text(setting: Declared, text: str, named: str) -> Value:
 
 def _project(folder: Path | None) -> SettingsFile | None:
     try:
-        path = find_project(Path.cwd() if folder is None else folder)
-    except FileNotFoundError:  # the working directory was removed
+        folder = Path.cwd() if folder is None else folder
+    except OSError:  # the working directory was removed
         return None
+    path = find_project(folder)
     return None if path is None else read_project_file(path)
 
 
@@ -274,7 +281,8 @@ def _engine(sources: Sequence[Source]) -> Found:
 def _is_trusted(path: Path, folders: Value | None) -> bool:
     place = path.parent.resolve()
     listed = folders if isinstance(folders, tuple) else ()
-    return any(place.is_relative_to(folder.resolve()) for folder in listed)
+    # A loop of links leads nowhere to `realpath`; `resolve` would fail.
+    return any(place.is_relative_to(os.path.realpath(folder)) for folder in listed)
 
 
 def _require_no_change(
@@ -288,9 +296,10 @@ def _require_no_change(
     ]
     if changed:
         folder = json.dumps(str(project.path.parent), ensure_ascii=False)
+        line = f"{folder} to trusted in" if without["trusted"].value else f"trusted = [{folder}] to"
         raise UsageError(
             f"{project.path} sets {_listed(project, list(dict.fromkeys(changed)))}, and you have not said that you "
-            f"trust its folder: look into it, and add trusted = [{folder}] to {user_file}, or leave the file out "
+            f"trust its folder: look into it, and add {line} {user_file}, or leave the file out "
             "with SEARCHAPP_PROJECT=0"
         )
 

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import searchapp
 from searchapp.cli import app
-from searchapp.config.declared import DECLARED
 
 SAMPLE = Path(searchapp.__file__).parent / "samples" / "nlps"
 
@@ -35,8 +34,9 @@ Cli = Callable[..., Result]
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """Runs commands that need no server, on the embedded engine."""
-    for setting in DECLARED:
-        monkeypatch.delenv(setting.variable or "SEARCHAPP_HOME", raising=False)
+    names = ("URL", "API_KEY", "USERNAME", "PASSWORD", "CA_CERTS", "ENGINE", "INDEX_PREFIX", "SHARED")
+    for name in (*names, "ANNOTATOR", "PROJECT"):
+        monkeypatch.delenv(f"SEARCHAPP_{name}", raising=False)
     monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
 
     def run(*arguments: object) -> Result:

@@ -170,6 +170,10 @@ WRONG = [
     ('ca_certs = "a\\u0000b"', "wrong value: ca_certs is no name that a file can have"),
     ('ca_certs = "~nobody-of-this-name/x"', "wrong value: ca_certs begins with ~ and nobody knows whose"),
     ('api_key = ["hunter2"]', "wrong value: api_key must be a text in quotes"),
+    (
+        'api_key = "hunter2 "',
+        "wrong value: api_key holds a space, a line end or another character that no API key",
+    ),
     ('password = ["hunter2"]', "wrong value: password must be a text in quotes"),
     ('trusted = "/x"', "wrong value: trusted must be a list of folders"),
     ("trusted = [1]", "wrong value: trusted must be a text in quotes"),

@@ -241,6 +241,12 @@ def test_a_project_file_changes_nothing_in_a_folder_that_is_not_trusted(folders:
     assert left_out.found[name].source.origin is Origin.default and left_out.project_file is None
 
 
+def test_what_a_person_names_nearer_by_lets_others_say_what_they_like(folders: Folders) -> None:
+    folders.project_file.write_text('url = "http://theirs:9200"\nindex_prefix = "theirs"\n')
+    found = resolution({"url": "http://ours:9200"}, {"SEARCHAPP_INDEX_PREFIX": "lab"}, folders.work)
+    assert (found.settings.url, found.settings.index_prefix) == ("http://ours:9200", "lab")
+
+
 def test_there_is_a_case_of_every_setting_that_a_project_file_may_have() -> None:
     assert {text.partition(" ")[0] for text in HARMFUL} == {one.name for one in DECLARED if one.by_project}
 
@@ -302,10 +308,12 @@ def test_trust_holds_below_a_folder_and_through_links(folders: Folders, tmp_path
     (tmp_path / "link").symlink_to(folders.project)
     folders.user(f'trusted = ["{tmp_path / "link"}"]\n')
     assert resolution({}, {}, folders.work).settings.index_prefix == "lab"
-    for other in (folders.work, tmp_path / "proj"):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for other in (folders.work, tmp_path / "proj", tmp_path / "loop"):
         folders.user(f'trusted = ["{other}"]\n')
-        with pytest.raises(UsageError, match="trust"):
+        with pytest.raises(UsageError) as refused:
             resolution({}, {}, folders.work)
+        assert f'add "{folders.project}" to trusted in {folders.user_file}' in str(refused.value)
 
 
 def test_the_flag_that_names_a_home_names_the_users_file(folders: Folders, tmp_path: Path) -> None:
