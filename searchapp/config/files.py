@@ -34,8 +34,8 @@ KeyPath: TypeAlias = tuple[str, ...]
 
 BY_PATH = {tuple(one.name.split(".")): one for one in DECLARED}
 
-LARGEST = 1 << 16
-"""In bytes: no settings need more."""
+LARGEST = 1 << 14
+"""In bytes: no settings need more, and TOML's reader takes seconds for a key of some ten thousand parts."""
 
 MOST_LINES = 500
 """Of a value: to find the end of a longer one takes long."""

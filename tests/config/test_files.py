@@ -97,12 +97,12 @@ def test_what_is_no_file_of_settings_is_refused_at_once(folders: Folders, whose:
     assert refusal(folders) == f"{path} can't be read: it is a pipe, not a file"
     path.unlink()
     path.write_bytes(b"#" * (LARGEST + 1))
-    assert refusal(folders) == f"{path} is larger than 64 KiB: that is no settings file"
+    assert refusal(folders) == f"{path} is larger than 16 KiB: that is no settings file"
     path.write_bytes(b'url = "\xff"\n')
     assert refusal(folders).startswith(f"{path}: not TOML: 'utf-8' codec can't decode")
     path.write_text('url = "http://a\n')
     assert refusal(folders).startswith(f"{path}: not TOML: ") and "line 1" in refusal(folders)
-    path.write_text("trusted = " + "[" * 5000 + "]" * 5000)
+    path.write_text("trusted = " + "[" * 3000 + "]" * 3000)
     assert "nested more than 100 deep" in refusal(folders)
     path.unlink()
     path.symlink_to(path.parent / "nowhere")
@@ -283,18 +283,18 @@ def test_keys_in_tables_are_others(folders: Folders) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "".join(f"k{number} = 1\n" for number in range(5_000)),
-        "".join(f"[t{number}]\n" for number in range(6_000)),
-        "a = [\n" + "1,\n" * 20_000 + "]\n",
-        "a = 1\n" + "#\n" * 30_000,
-        "a" + ".a" * 30_000 + " = 1\n",
+        "".join(f"k{number} = 1\n" for number in range(1_500)),
+        "".join(f"[t{number}]\n" for number in range(1_900)),
+        "a = [\n" + "1,\n" * 5_000 + "]\n",
+        "a = 1\n" + "#\n" * 8_000,
+        "a" + ".a" * 8_000 + " = 1\n",
     ],
     ids=["keys", "tables", "a long list", "comments", "dots"],
 )
 def test_a_file_made_to_keep_its_reader_busy_does_not(folders: Folders, text: str) -> None:
-    assert len(text) < LARGEST
+    assert LARGEST * 0.8 < len(text) < LARGEST
     folders.project_file.write_text(text)
     begin = time.process_time()
     with pytest.raises(DataError):
         read_project_file(folders.project_file)
-    assert time.process_time() - begin < 10
+    assert time.process_time() - begin < 4
