@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import searchapp
-from scripts import architecture
+from scripts import architecture, settings_reference
 from scripts.cli_reference import TARGET, reference
 from searchapp import resources
-from searchapp.settings import resolve
+from searchapp.config.files import PROJECT_FILE, USER_FILE, read_project_file, read_user_file
+from searchapp.config.sources import resolve
 from searchapp.tasks import names
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +22,24 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_reference_is_what_the_command_line_says() -> None:
     assert TARGET.read_text(encoding="utf-8") == reference(), "run python scripts/cli_reference.py"
+
+
+def test_the_table_of_settings_is_that_of_the_program() -> None:
+    text = settings_reference.TARGET.read_text(encoding="utf-8")
+    assert settings_reference.written(text) == text, "run python scripts/settings_reference.py"
+
+
+def test_the_files_that_the_page_on_settings_shows_can_be_read(tmp_path: Path) -> None:
+    text = settings_reference.TARGET.read_text(encoding="utf-8")
+    blocks = [
+        block.replace("    ", "") for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.MULTILINE)
+    ]
+    own, project = (block for block in blocks if re.search(r"^\w+ = ", block, re.MULTILINE))
+    (tmp_path / USER_FILE).write_text(own)
+    (tmp_path / PROJECT_FILE).write_text(project)
+    read = read_user_file(tmp_path / USER_FILE)
+    assert read is not None and {"annotator", "trusted", "judge.theme"} < read.values.keys()
+    assert {"url", "shared"} < read_project_file(tmp_path / PROJECT_FILE).values.keys()
 
 
 def test_the_picture_of_the_layers_is_that_of_the_import_contract() -> None:

@@ -4,8 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from searchapp.config.sources import resolve
 from searchapp.errors import UsageError
-from searchapp.settings import DEFAULT_URL, resolve
+from searchapp.settings import DEFAULT_URL
+
+
+@pytest.fixture(autouse=True)
+def _no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever runs the tests may have settings of their own."""
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *_, **__: tmp_path / "home")
+    monkeypatch.chdir(tmp_path)
 
 
 def test_a_flag_beats_the_environment_and_that_the_default() -> None:
@@ -72,3 +80,9 @@ def test_an_address_selects_the_server_unless_an_engine_is_named(
 ) -> None:
     settings = resolve(flags, environ)
     assert (settings.engine, settings.engine_chosen_by) == (engine, chosen_by)
+
+
+def test_a_variable_may_be_wrong_where_a_flag_comes_before_it() -> None:
+    environ = {"SEARCHAPP_ENGINE": "solr"}
+    assert resolve({"engine": "embedded"}, environ).engine == "embedded"
+    assert resolve({"url": "http://a:1"}, environ).engine == "elasticsearch"

@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 NAMES = (
     "demo",
     "doctor",
+    "config",
     "tasks",
     "data",
     "index",

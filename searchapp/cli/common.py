@@ -14,10 +14,10 @@ import typer
 
 from searchapp.cli import complete
 from searchapp.cli.commands import Command
-from searchapp.cli.output import complain, report_traceback
+from searchapp.cli.output import complain, report_traceback, warn
 from searchapp.errors import DataError, SearchappError, is_lack_of_memory
 from searchapp.files import reason
-from searchapp.settings import Settings, resolve
+from searchapp.settings import Settings
 
 if TYPE_CHECKING:
     from searchapp.tasks.base import Task
@@ -90,12 +90,14 @@ def command(
     cls: type[Command] = Command,
     *,
     of_group: bool = False,
+    with_sources: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function whose first parameter is `settings: Settings` as a command.
 
     The command gets the global options besides its own. An error that is meant for people is printed as one
     sentence on stderr and becomes the exit code. `cls` is the command's class, when it reads its words in a way of
-    its own. With `of_group` the function is what the group `app` does when none of its commands is named.
+    its own. With `of_group` the function is what the group `app` does when none of its commands is named; with
+    `with_sources` its first parameter is the `Resolution` that says where the settings come from, too.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -122,7 +124,16 @@ def command(
                 if given is None:
                     return
                 raise typer.BadParameter(f"put the options of {context.invoked_subcommand} behind its name")
-            code = guarded(lambda: function(resolve(flags, os.environ), **values), bool(flags["verbose"]))
+
+            def act() -> None:
+                from searchapp.config.sources import resolution
+
+                found = resolution(flags, os.environ)
+                for warning in found.warnings:
+                    warn(warning)
+                function(found if with_sources else found.settings, **values)
+
+            code = guarded(act, bool(flags["verbose"]))
             if code:
                 raise typer.Exit(code)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from searchapp.cli.output import show
-from searchapp.settings import ENGINES, INDEXES, Settings, resolve
+from searchapp.settings import ENGINES, INDEXES, Settings
 
 if TYPE_CHECKING:
     from searchapp.tasks.base import Task
@@ -57,6 +57,8 @@ class Typed:
             above = above.parent
 
     def settings(self) -> Settings:
+        from searchapp.config.sources import resolve
+
         return resolve(self._values, os.environ)
 
     def task(self) -> Task:

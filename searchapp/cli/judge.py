@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
         annotator: Annotated[
             str | None,
             typer.Option(
-                help="Name of the annotator; by default that of the account.",
+                help="Name of the annotator; by default SEARCHAPP_ANNOTATOR, or that of the account.",
                 show_default=False,
                 autocompletion=complete.annotators,
             ),
@@ -125,9 +125,9 @@ def register(app: typer.Typer) -> None:
         if not simple and not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError("the screen for judging needs a terminal: use --plain for ordinary prompts")
         loaded = load(task)
-        name = _annotator(annotator)
+        name = _annotator(annotator or settings.annotator)
         assigned = None if assignment is None else assignments.read(assignment)
-        own = keys.load(settings.home, loaded.info.grades)
+        own = keys.load(settings.of_user, loaded.info.grades)
         author = Author(name, kind, Channel.plain if simple else Channel.interface)
         together = settings.shared if shared is None else shared
         with (

@@ -20,9 +20,9 @@ from searchapp.errors import DataError
 from searchapp.files import unreadable
 from searchapp.inputs import parse_toml, read_text
 from searchapp.names import meant
+from searchapp.settings import THEMES
 
 FILE = "settings.toml"
-THEMES = ("dark", "light")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def shown_key(key: str) -> str:
     return _SHOWN.get(key, key.replace("ctrl+", "^"))
 
 
-def grade_doings(labels: Sequence[str]) -> Iterator[KeyAction]:
+def grade_actions(labels: Sequence[str]) -> Iterator[KeyAction]:
     """What gives each grade of a task; a grade above 9 has no key unless the settings give it one."""
     for grade, label in enumerate(labels):
         about = f"Grade {grade}" if label == str(grade) else f"Grade {grade}: {label}"
@@ -216,7 +216,7 @@ def _table(path: Path, described: Mapping[str, Any], name: str) -> Mapping[str, 
 
 
 def _key_map(path: Path, own: Mapping[str, Any], labels: Sequence[str]) -> KeyMap:
-    actions = {action.name: action for action in (*grade_doings(labels), *KEY_ACTIONS)}
+    actions = {action.name: action for action in (*grade_actions(labels), *KEY_ACTIONS)}
     chosen: dict[str, tuple[str, ...]] = {}
     for name, keys in own.items():
         if name not in actions:

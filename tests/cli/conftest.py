@@ -36,7 +36,8 @@ Cli = Callable[..., Result]
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """Runs commands that need no server, on the embedded engine."""
-    for name in ("URL", "API_KEY", "USERNAME", "PASSWORD", "CA_CERTS", "ENGINE", "INDEX_PREFIX", "SHARED"):
+    names = ("URL", "API_KEY", "USERNAME", "PASSWORD", "CA_CERTS", "ENGINE", "INDEX_PREFIX", "SHARED")
+    for name in (*names, "ANNOTATOR", "PROJECT"):
         monkeypatch.delenv(f"SEARCHAPP_{name}", raising=False)
     monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
 

@@ -51,6 +51,18 @@ def test_judging_through_prompts_writes_the_log(indexed: Cli, run: Path, tmp_pat
     assert stats.code == 0
 
 
+def test_who_judges_is_a_setting_that_the_option_comes_before(
+    indexed: Cli, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home" / "settings.toml").write_text('annotator = "kim"\n')
+    command = ["judge", "nlps", "--run", str(run), "--plain"]
+    for options in ([], ["--annotator", "ann"]):
+        assert CliRunner().invoke(app, [*command, *options], input="1\nq\n").exit_code == 0
+    monkeypatch.setenv("SEARCHAPP_ANNOTATOR", "ben")
+    assert CliRunner().invoke(app, command, input="1\nq\n").exit_code == 0
+    assert [event.annotator for event in events(tmp_path)] == ["kim", "ann", "ben"]
+
+
 def test_a_document_comes_with_its_neighbours_in_the_debate(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "debates"
     assert cli("index", "checkthat", "--data", CHECKTHAT).code == 0

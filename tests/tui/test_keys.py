@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.errors import DataError
-from searchapp.tui.keys import KEY_ACTIONS, grade_doings, load
+from searchapp.tui.keys import KEY_ACTIONS, grade_actions, load
 
 LABELS = ("not relevant", "relevant")
 
@@ -16,7 +16,7 @@ def settings(tmp_path: Path, text: str) -> Path:
 
 
 def test_no_two_doings_have_one_key_by_default() -> None:
-    every = [key for action in (*grade_doings([""] * 10), *KEY_ACTIONS) for key in action.keys]
+    every = [key for action in (*grade_actions([""] * 10), *KEY_ACTIONS) for key in action.keys]
     assert len(every) == len(set(every))
 
 

@@ -131,7 +131,7 @@ def register(group: typer.Typer) -> None:
                     from searchapp.tui import keys
                     from searchapp.tui.adjudicate.app import AdjudicateApp
 
-                    own = keys.load(settings.home, loaded.info.grades)
+                    own = keys.load(settings.of_user, loaded.info.grades)
                     screen = AdjudicateApp(adjudication, pages, own, title, presence)
                     screen.run()
                     if screen.return_code:

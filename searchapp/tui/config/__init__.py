@@ -1,0 +1,1 @@
+"""The screen with all settings."""

@@ -1,0 +1,202 @@
+"""`searchapp config`: every setting, its value, and where it comes from; and that its files hold for all commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.config.declared import DECLARED
+from tests.cli.conftest import SAMPLE, Cli, Result
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The home folder of the fixture `offline`."""
+    path = tmp_path / "home"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of somebody's, in a folder of which the commands run."""
+    work = tmp_path / "project" / "work"
+    work.mkdir(parents=True)
+    monkeypatch.chdir(work)
+    return work.parent
+
+
+def write(path: Path, text: str, mode: int = 0o600) -> Path:
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def listed(result: Result) -> dict[str, Any]:
+    assert result.code == 0, result.stderr
+    return {one["name"]: one for one in result.json["settings"]}
+
+
+def test_every_setting_is_listed_with_its_value_and_source(
+    offline: Cli, home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = write(home / "settings.toml", f'trusted = ["{project}"]\n\nannotator = "ann"\n')
+    theirs = write(project / "searchapp.toml", '# ours\nindex_prefix = "lab"\n')
+    monkeypatch.setenv("SEARCHAPP_SHARED", "1")
+    result = offline("config", "--json", "--url", "http://there:9200")
+    found = listed(result)
+    assert list(found) == [one.name for one in DECLARED]
+    seen = {name: (one["value"], one["from"], one["where"], one["line"]) for name, one in found.items()}
+    assert seen["engine"] == ("elasticsearch", "flag", "--url", None)
+    assert seen["url"] == ("http://there:9200", "flag", "--url", None)
+    assert seen["shared"] == (True, "environment", "SEARCHAPP_SHARED", None)
+    assert seen["index_prefix"] == ("lab", "project file", str(theirs), 2)
+    assert seen["annotator"] == ("ann", "user file", str(own), 3)
+    assert seen["trusted"] == ([str(project)], "user file", str(own), 1)
+    assert seen["home"] == (str(home), "environment", "SEARCHAPP_HOME", None)
+    assert seen["api_key"] == (None, "default", None, None)
+    assert result.json["files"] == {
+        "user": {"path": str(own), "exists": True},
+        "project": {"path": str(theirs), "used": True},
+    }
+    lines = offline("config", "--url", "http://there:9200").stdout.splitlines()
+    assert [line.split()[0] for line in lines[1 : len(DECLARED) + 1]] == list(found)
+    assert ["index_prefix", "lab", "project", "file", f"{theirs}:2"] in [line.split() for line in lines]
+    assert lines[-2:] == [f"user file: {own}", f"project file: {theirs}"]
+
+
+def test_without_files_it_says_where_the_users_would_be(offline: Cli, home: Path, project: Path) -> None:
+    lines = offline("config").stdout.splitlines()
+    assert lines[-2:] == [f"user file: {home / 'settings.toml'} (there is none)", "project file: none"]
+
+
+def test_project_files_can_be_left_out(
+    offline: Cli, home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project / "searchapp.toml", "nonsense")
+    assert offline("config").code == 4
+    monkeypatch.setenv("SEARCHAPP_PROJECT", "0")
+    result = offline("config")
+    assert result.code == 0
+    assert result.stdout.endswith("project file: none (SEARCHAPP_PROJECT says that none is looked for)\n")
+    monkeypatch.delenv("SEARCHAPP_PROJECT")
+    write(home / "settings.toml", "project = false\n")
+    assert "(project in " in offline("config").stdout
+
+
+SOURCES = {
+    "the environment": {"SEARCHAPP_USERNAME": "me", "SEARCHAPP_PASSWORD": "hunter2"},
+    "a key": {"SEARCHAPP_API_KEY": "hunter2"},
+    "an address": {"SEARCHAPP_URL": "http://me:hunter2@127.0.0.1:9"},
+    "a mirror": {"SEARCHAPP_DATA_MIRROR": "http://me:hunter2@127.0.0.1:9"},
+}
+
+
+@pytest.mark.parametrize("variables", SOURCES.values(), ids=SOURCES)
+@pytest.mark.parametrize("options", [(), ("--json",), ("--verbose",), ("--screen",)])
+def test_secrets_of_the_environment_are_never_printed(
+    offline: Cli, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], options: tuple[str, ...]
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    result = offline("config", *options)
+    assert result.code == (2 if "--screen" in options else 0)
+    assert "hunter2" not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'username = "me"\npassword = "hunter2"\n',
+        'api_key = "hunter2"\n',
+        'url = "http://me:hunter2@127.0.0.1:9"\n',
+        'password = "hunter2"\n',
+        'password = "hunter2"\napi_key = "hunter2"\nusername = "hunter2"\n',
+        'password = ["hunter2"]\n',
+        'password = "hunter2\n',
+        'url = "hunter2@nowhere"\n',
+        'url = "http://me:hunter2@127.0.0.1:port"\n',
+    ],
+)
+def test_secrets_of_files_are_never_printed(
+    offline: Cli, home: Path, project: Path, text: str, mode: int
+) -> None:
+    path = write(home / "settings.toml", text, mode)
+    for whose in ("the user's", "a project's"):
+        for command in (("config",), ("config", "--json"), ("tasks", "--json"), ("config", "--verbose")):
+            result = offline(*command)
+            assert "hunter2" not in result.stdout + result.stderr, (whose, command)
+        path.rename(project / "searchapp.toml") if whose == "the user's" else None
+
+
+def test_what_is_in_a_file_can_do_nothing_to_a_terminal(offline: Cli, home: Path, project: Path) -> None:
+    write(home / "settings.toml", 'annotator = "\\u001b[2Jann\\n\\u202e"\n"\\u001b[2J" = 1\n')
+    bad = offline("config")
+    assert bad.code == 4 and "line 2: unknown setting" in bad.stderr and "\x1b" not in bad.stderr
+    write(home / "settings.toml", f'annotator = "\\u001b[2Jann\\n\\u202e"\ntrusted = ["{project}"]\n')
+    good = offline("config")
+    assert "␛[2Jann␊<U+202E>" in good.stdout and "\x1b" not in good.stdout
+    assert listed(offline("config", "--json"))["annotator"]["value"] == "\x1b[2Jann\n\u202e"
+    assert "\x1b" not in offline("config", "--json").stdout
+    odd = project / "\x1b[2J\u202e"
+    odd.mkdir()
+    write(odd / "searchapp.toml", 'engine = "elasticsearch"\n')
+    with pytest.MonkeyPatch.context() as elsewhere:
+        elsewhere.chdir(odd)
+        write(home / "settings.toml", "")
+        refused = offline("config")
+        assert refused.code == 2 and "\x1b" not in refused.stderr and "\u202e" not in refused.stderr
+        assert 'add trusted = ["' in refused.stderr
+
+
+def test_a_problem_of_a_file_stops_every_command_with_file_line_and_key(
+    offline: Cli, home: Path, project: Path
+) -> None:
+    path = write(project / "searchapp.toml", '\nurll = "http://a:1"\n')
+    for command in (("config",), ("tasks",), ("search", "nlps", "group"), ("doctor",)):
+        result = offline(*command)
+        assert result.code == 4 and not result.stdout
+        assert result.stderr == (
+            f"searchapp: {path}: line 2: unknown setting: 'urll' (did you mean url?): "
+            "`searchapp config` lists all\n"
+        )
+
+
+def test_credentials_are_not_sent_where_only_a_project_file_says(
+    offline: Cli, home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_API_KEY", "hunter2")
+    write(project / "searchapp.toml", 'url = "http://127.0.0.1:9"\n')
+    result = offline("search", "nlps", "group")
+    assert (
+        result.code == 2
+        and "sets url (line 1), and you have not said that you trust its folder" in result.stderr
+    )
+    write(home / "settings.toml", f'trusted = ["{project}"]\n')
+    asked = offline("search", "nlps", "group")
+    assert asked.code == 3 and "127.0.0.1:9" in asked.stderr
+
+
+def test_what_the_users_file_says_holds_for_commands(offline: Cli, home: Path, project: Path) -> None:
+    write(home / "settings.toml", 'url = "http://127.0.0.1:9"\n')
+    result = offline("index", "nlps", "--data", SAMPLE)
+    assert result.code == 3 and "127.0.0.1:9" in result.stderr
+    assert offline("index", "nlps", "--data", SAMPLE, "--engine", "embedded").code == 0
+    assert "was chosen by url in " in offline("doctor").stdout
+
+
+def test_a_warning_of_a_file_goes_to_stderr_and_leaves_json_alone(offline: Cli, home: Path) -> None:
+    path = write(home / "settings.toml", 'api_key = "hunter2"\n', 0o644)
+    result = offline("config", "--json")
+    assert listed(result)["api_key"]["value"] is None
+    assert result.stderr == (
+        f"warning: {path} can be read by others, so api_key (line 1) in it is not used: run `chmod 600` on it\n"
+    )
+
+
+def test_the_screen_needs_a_terminal_and_prints_no_json(offline: Cli) -> None:
+    assert "needs a terminal" in offline("config", "--screen").stderr
+    assert "choose one of them" in offline("config", "--screen", "--json").stderr

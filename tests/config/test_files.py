@@ -1,0 +1,300 @@
+"""Settings files: where they are found, and how what is wrong with them is said."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.config.files import LARGEST, find_project, lines_of, read_project_file, read_user_file
+from searchapp.config.sources import resolution
+from searchapp.errors import DataError, InvalidFiles
+from searchapp.inputs import open_file
+from tests.config.conftest import Folders
+
+# Finding a project file
+
+
+def test_the_nearest_project_file_upwards_is_found(folders: Folders) -> None:
+    assert find_project(folders.work) is None
+    folders.project_file.touch()
+    assert find_project(folders.work) == find_project(folders.project) == folders.project_file
+    nearer = folders.work.parent / "searchapp.toml"
+    nearer.touch()
+    assert find_project(folders.work) == nearer
+
+
+def test_the_search_ends_in_the_users_own_folder(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "searchapp.toml").touch()
+    monkeypatch.setenv("HOME", str(folders.project))
+    assert find_project(folders.work) is None
+    folders.project_file.touch()
+    assert find_project(folders.work) == folders.project_file
+    monkeypatch.setenv("HOME", str(folders.work))
+    assert find_project(folders.work) is None
+    # Elsewhere it goes on to the root.
+    monkeypatch.setenv("HOME", str(folders.home))
+    assert find_project(folders.work) == folders.project_file
+
+
+def test_a_folder_of_the_name_is_no_project_file(folders: Folders) -> None:
+    folders.project_file.touch()
+    (folders.work / "searchapp.toml").mkdir()
+    assert find_project(folders.work) == folders.project_file
+
+
+def test_the_working_directory_is_looked_in_where_it_really_is(
+    folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders.project_file.write_text('index_prefix = "lab"\n')
+    folders.user("", trusting=True)
+    (tmp_path / "elsewhere").symlink_to(folders.work)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert resolution({}, {}).project_file == folders.project_file
+
+
+def test_a_working_directory_that_is_gone_has_no_project(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = folders.project / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    try:
+        assert resolution({}, {}).project_file is None
+    finally:
+        monkeypatch.undo()
+
+
+def test_a_project_file_may_be_a_link(folders: Folders, tmp_path: Path) -> None:
+    (tmp_path / "real.toml").write_text('home = "here"\n')
+    folders.project_file.symlink_to(tmp_path / "real.toml")
+    found = read_project_file(folders.project_file)
+    assert found.values == {"home": folders.project / "here"}
+
+
+# What can't be read
+
+
+def refusal(folders: Folders) -> str:
+    with pytest.raises(DataError) as refused:
+        resolution({}, {}, folders.work)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("whose", ["user_file", "project_file"])
+def test_what_is_no_file_of_settings_is_refused_at_once(folders: Folders, whose: str) -> None:
+    path: Path = getattr(folders, whose)
+    os.mkfifo(path)
+    assert refusal(folders) == f"{path} can't be read: it is a pipe, not a file"
+    path.unlink()
+    path.write_bytes(b"#" * (LARGEST + 1))
+    assert refusal(folders) == f"{path} is larger than 16 KiB: that is no settings file"
+    path.write_bytes(b'url = "\xff"\n')
+    assert refusal(folders).startswith(f"{path}: not TOML: 'utf-8' codec can't decode")
+    path.write_text('url = "http://a\n')
+    assert refusal(folders).startswith(f"{path}: not TOML: ") and "line 1" in refusal(folders)
+    path.write_text("trusted = " + "[" * 3000 + "]" * 3000)
+    assert "nested more than 100 deep" in refusal(folders)
+    path.unlink()
+    path.symlink_to(path.parent / "nowhere")
+    if whose == "project_file":
+        assert refusal(folders) == f"{path} can't be read: no such file or directory"
+    else:
+        assert resolution({}, {}, folders.work).found
+
+
+def test_a_device_is_refused(folders: Folders) -> None:
+    folders.project_file.symlink_to("/dev/zero")
+    assert refusal(folders) == f"{folders.project_file} can't be read: it is a device, not a file"
+
+
+@pytest.mark.parametrize("whose", ["user_file", "project_file"])
+def test_a_file_that_may_not_be_read_is_refused(
+    folders: Folders, whose: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path: Path = getattr(folders, whose)
+    path.write_text("")
+
+    def refused(opened: Path) -> object:  # root, who may run the tests, can read everything
+        if opened == path:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return open_file(opened)
+
+    monkeypatch.setattr("searchapp.config.files.open_file", refused)
+    assert refusal(folders) == f"{path} can't be read: permission denied"
+
+
+def test_a_users_file_that_is_a_folder_is_refused(folders: Folders) -> None:
+    folders.user_file.mkdir()
+    assert refusal(folders) == f"{folders.user_file} can't be read: is a directory"
+
+
+def test_a_home_that_is_a_file_or_is_not_there_has_no_settings(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert read_user_file(tmp_path / "file" / "settings.toml") is None
+    assert read_user_file(tmp_path / "nowhere" / "settings.toml") is None
+
+
+# What is in them
+
+
+WRONG = [
+    ('urll = "x"', "unknown setting: 'urll' (did you mean url?): `searchapp config` lists all"),
+    ('"URL" = "http://a:1"', "unknown setting: 'URL' (did you mean url?)"),
+    ('[elasticsearch]\nurl = "x"', "unknown setting: 'elasticsearch'"),
+    ('"judge.theme" = "dark"', "unknown setting: 'judge.theme'"),
+    ('judge.them = "dark"', "unknown setting: 'judge.them' (did you mean judge.theme?)"),
+    ('judge = "dark"', "wrong value: judge must be a table: [judge] begins one"),
+    ("url = 9200", "wrong value: url must be a text in quotes"),
+    ('url = ""', "wrong value: url is empty: give it a value, or leave it out"),
+    ('url = "localhost:9200"', "wrong value: url is no address: one looks like http://localhost:9200"),
+    ('url = "http://a:port"', "wrong value: url is no address"),
+    ('url = "http://[::1"', "wrong value: url is no address"),
+    ('url = "http://a\\u001b[2J"', "wrong value: url is no address"),
+    (f'url = "http://{"a" * 1000}"', "wrong value: url is longer than 1,000 characters"),
+    ('engine = "solr"', "wrong value: there is no engine 'solr': choose embedded or elasticsearch"),
+    ('engine = "elastic"', "wrong value: there is no engine 'elastic' (did you mean elasticsearch?)"),
+    ('index_prefix = "Lab"', "wrong value: 'Lab' can't begin the names of indexes: index_prefix takes small"),
+    ('shared = "yes"', "wrong value: shared must be true or false, without quotes"),
+    ("shared = 1", "wrong value: shared must be true or false, without quotes"),
+    ("ca_certs = true", "wrong value: ca_certs must be a text in quotes"),
+    ('ca_certs = "a\\u0000b"', "wrong value: ca_certs is no name that a file can have"),
+    ('ca_certs = "~nobody-of-this-name/x"', "wrong value: ca_certs begins with ~ and nobody knows whose"),
+    ('api_key = ["hunter2"]', "wrong value: api_key must be a text in quotes"),
+    (
+        'api_key = "hunter2 "',
+        "wrong value: api_key holds a space, a line end or another character that no API key",
+    ),
+    ('password = ["hunter2"]', "wrong value: password must be a text in quotes"),
+    ('trusted = "/x"', "wrong value: trusted must be a list of folders"),
+    ("trusted = [1]", "wrong value: trusted must be a text in quotes"),
+    (
+        'home = "x"',
+        "misplaced setting: home must not be set in the user's file: use --home, SEARCHAPP_HOME or",
+    ),
+    ("quiet = true", "misplaced setting: quiet must not be set in the user's file: use --quiet"),
+    (
+        'judge.theme = "lihgt"',
+        "wrong value: judge.theme must be dark or light, not 'lihgt' (did you mean light?)",
+    ),
+    ("judge.keys = 1", "wrong value: judge.keys must be a table"),
+    ("[judge.keys]\nundo = 1", "wrong value: judge.keys.undo must be a text in quotes"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG, ids=[text[:30] for text, _ in WRONG])
+def test_what_is_wrong_is_said_with_file_line_and_key(folders: Folders, text: str, said: str) -> None:
+    folders.user(f"# mine\n\n{text}\n")
+    with pytest.raises(InvalidFiles) as refused:
+        resolution({}, {}, folders.work)
+    assert f"{folders.user_file}: line 3: {said}" in str(refused.value)
+    assert refused.value.exit_code == 4 and "hunter2" not in str(refused.value)
+
+
+def test_every_problem_of_a_file_is_said_at_once(folders: Folders) -> None:
+    folders.project_file.write_text('urll = "x"\nengine = "x"\nindex_prefix = """\nengine = "x"\n"""\n')
+    with pytest.raises(InvalidFiles) as refused:
+        read_project_file(folders.project_file)
+    assert [problem.where for problem in refused.value.problems] == ["line 1", "line 2", "line 3"]
+    assert refused.value.lines[0] == "3 problems: wrong value (2), unknown setting (1)"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            'api_key = "hunter2"',
+            "api_key must not be set in a project file, which others may read: use SEARCHAPP_API_",
+        ),
+        ('password = "hunter2"', "password must not be set in a project file, which others may read"),
+        (
+            'url = "http://me:hunter2@a:1"',
+            "url has a user name or a password in it, which a project file must not",
+        ),
+        ('data_mirror = "http://hunter2@a"', "data_mirror has a user name or a password in it"),
+    ],
+)
+def test_no_secret_is_taken_from_a_project_file_trusted_or_not(
+    folders: Folders, text: str, said: str
+) -> None:
+    folders.user("", trusting=True)
+    folders.project_file.write_text(text)
+    assert f"{folders.project_file}: line 1: misplaced" in refusal(folders)
+    assert said in refusal(folders) and "hunter2" not in refusal(folders)
+
+
+def test_paths_are_those_of_the_file_they_stand_in(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    folders.project_file.write_text('ca_certs = "certs/ca.pem"\nhome = "~/here"\n')
+    values = read_project_file(folders.project_file).values
+    assert values == {"ca_certs": folders.project / "certs" / "ca.pem", "home": Path("/home/me/here")}
+
+
+def test_a_file_of_keys_alone_is_as_good_as_it_was(folders: Folders) -> None:
+    folders.user('[judge]\ntheme = "light"\n\n[judge.keys]\nundo = ["z", "u"]\ngrade_0 = "h"\n', 0o644)
+    found = resolution({}, {}, folders.work)
+    assert not found.warnings
+    assert found.found["judge.keys"].shown == "undo: z u, grade_0: h"
+    assert found.found["judge.keys"].line == 4 and found.found["judge.theme"].line == 2
+
+
+# Lines
+
+
+@given(st.lists(st.sampled_from(("url", "api_key", "shared", "home", "judge")), unique=True), st.data())
+def test_a_key_is_found_however_it_is_written(names: list[str], data: st.DataObject) -> None:
+    lines: list[str] = []
+    expected: dict[str, int] = {}
+    for name in names:
+        before = data.draw(
+            st.sampled_from(
+                ["", "# url = 1\n", 'x{} = """\nurl = 1\n[judge]\n"""\n', "y{} = [\n  1, # home\n]\n"]
+            )
+        )
+        lines.append(before.format(len(lines)))
+        written = data.draw(
+            st.sampled_from([name, f'"{name}"', f"'{name}'", f'"\\u{ord(name[0]):04x}{name[1:]}"'])
+        )
+        held = data.draw(st.sampled_from(["1", '"""\n\n"""', "[\n1,\n2]", "{ home = 1 }"]))
+        expected[name] = "".join(lines).count("\n") + 1
+        lines.append(f"{written} = {held}\n")
+    text = "".join(lines)
+    assert tomllib.loads(text) is not None
+    found = lines_of(text)
+    assert {name: found[(name,)] for name in names} == expected
+
+
+def test_keys_in_tables_are_others(folders: Folders) -> None:
+    text = "[a]\nurl = 1\n[[b.c]]\nurl = 2\n[url]\n[judge]\nkeys.undo = 'x'\n"
+    found = lines_of(text)
+    assert (found["url",], found["a", "url"], found["b", "c"]) == (5, 2, 3)
+    assert (found["judge",], found["judge", "keys"], found["judge", "keys", "undo"]) == (6, 7, 7)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"k{number} = 1\n" for number in range(1_500)),
+        "".join(f"[t{number}]\n" for number in range(1_900)),
+        "a = [\n" + "1,\n" * 5_000 + "]\n",
+        "a = 1\n" + "#\n" * 8_000,
+        "a" + ".a" * 8_000 + " = 1\n",
+    ],
+    ids=["keys", "tables", "a long list", "comments", "dots"],
+)
+def test_a_file_made_to_keep_its_reader_busy_does_not(folders: Folders, text: str) -> None:
+    assert LARGEST * 0.8 < len(text) < LARGEST
+    folders.project_file.write_text(text)
+    begin = time.process_time()
+    with pytest.raises(DataError):
+        read_project_file(folders.project_file)
+    assert time.process_time() - begin < 4

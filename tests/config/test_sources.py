@@ -1,0 +1,324 @@
+"""Which value holds, where it comes from, and what a project file may do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.config.declared import BY_NAME, CREDENTIALS, DECLARED, Declared
+from searchapp.config.sources import Origin, Resolution, resolution
+from searchapp.errors import InvalidFiles, UsageError
+from tests.config.conftest import Folders, standing
+
+FIRST_TO_LAST = (Origin.flag, Origin.environment, Origin.project, Origin.user)
+ENGINE_OF = ("embedded", "elasticsearch")
+SECRETS = ("hunter2", "opensesame")
+
+
+def value_of(setting: Declared, origin: Origin) -> str:
+    """A value as text, another one for each origin where the setting has that many."""
+    place = FIRST_TO_LAST.index(origin)
+    match setting.name:
+        case "engine":
+            return ENGINE_OF[place % 2]
+        case "url" | "data_mirror":
+            return f"http://{origin.name}:9200"
+        case "shared" | "project":
+            return str(place % 2)
+        case "judge.theme":
+            return "light"
+        case "quiet" | "verbose":
+            return "1"
+        case _:
+            return f"{origin.name}-{setting.name.replace('.', '-')}".replace("_", "-")
+
+
+def in_toml(setting: Declared, text: str) -> str:
+    table, _, key = setting.name.rpartition(".")
+    if setting.name in ("shared", "project"):
+        text = "true" if text == "1" else "false"
+    elif setting.name == "trusted":
+        text = f'["/{text}"]'
+    elif setting.name == "judge.keys":
+        text = f'{{undo = "{text}"}}'
+    else:
+        text = f'"{text}"'
+    return f"[{table}]\n{key} = {text}\n" if table else f"{key} = {text}\n"
+
+
+def origins_of(setting: Declared) -> list[Origin]:
+    """What can set a setting."""
+    can = {
+        Origin.flag: bool(setting.flag),
+        Origin.environment: bool(setting.variable),
+        Origin.project: setting.by_project,
+        Origin.user: setting.by_user,
+    }
+    return [origin for origin in FIRST_TO_LAST if can[origin]]
+
+
+@dataclass(frozen=True)
+class Case:
+    setting: Declared
+    origins: frozenset[Origin]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    setting = draw(st.sampled_from([one for one in DECLARED if one.name not in CREDENTIALS]))
+    return Case(setting, draw(st.frozensets(st.sampled_from(origins_of(setting)))))
+
+
+def resolved(case: Case, folders: Folders) -> Resolution:
+    """What holds when just these origins set a setting, in a project that is trusted."""
+    setting, flags, environ = case.setting, dict[str, object](), dict[str, str]()
+    texts = {origin: value_of(setting, origin) for origin in case.origins}
+    if Origin.flag in texts:
+        flags[setting.name] = True if texts[Origin.flag] == "1" else texts[Origin.flag]
+    if Origin.environment in texts:
+        environ[setting.variable] = texts[Origin.environment]
+    own = in_toml(setting, texts[Origin.user]) if Origin.user in texts else ""
+    folders.user(own, trusting=setting.name != "trusted")
+    if setting.name == "home" and (flags or environ):  # the user's file is there then
+        folders.user_file = Path(str(flags.get("home") or environ["SEARCHAPP_HOME"])) / "settings.toml"
+        folders.user_file.parent.mkdir()
+        folders.user("", trusting=True)
+    folders.project_file.write_text(
+        in_toml(setting, texts[Origin.project]) if Origin.project in texts else "# nothing\n"
+    )
+    return resolution(flags, environ, folders.work)
+
+
+@given(case=cases())
+def test_the_nearest_source_that_sets_a_setting_has_its_value(
+    case: Case, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        folders = standing(Folders(tmp_path_factory.mktemp("case")), monkeypatch)
+        monkeypatch.chdir(folders.home.parent)
+        found = resolved(case, folders).found[case.setting.name]
+    expected = next((origin for origin in FIRST_TO_LAST if origin in case.origins), Origin.default)
+    assert found.source.origin is expected
+    if expected is Origin.default:
+        default = folders.home if case.setting.name == "home" else case.setting.default
+        assert found.value == default and found.where == "" and found.line is None
+    elif case.setting.name not in ("shared", "project", "quiet", "verbose"):
+        assert value_of(case.setting, expected) in found.shown
+    if expected in (Origin.project, Origin.user):
+        path = folders.project_file if expected is Origin.project else folders.user_file
+        assert found.file == path and found.line is not None
+        assert case.setting.name.rpartition(".")[2] in path.read_text().splitlines()[found.line - 1]
+
+
+def test_every_setting_is_one_of_the_program_and_says_what_it_is_for() -> None:
+    for setting in DECLARED:
+        assert setting.about.endswith(".") and origins_of(setting)
+        assert setting.default is not None or setting.told or setting.name == "home"
+        assert not (setting.secret and (setting.by_project or setting.flag)), "a command line is seen by all"
+
+
+# Credentials
+
+
+def test_credentials_come_together_from_the_nearest_source_with_any(folders: Folders) -> None:
+    folders.user('username = "me"\npassword = "hunter2"\n')
+    of_file = resolution({}, {}, folders.work).settings
+    assert (of_file.username, of_file.password, of_file.api_key) == ("me", "hunter2", None)
+    key = resolution({}, {"SEARCHAPP_API_KEY": "k"}, folders.work).settings
+    assert (key.username, key.password, key.api_key) == (None, None, "k")
+    with pytest.raises(UsageError, match="SEARCHAPP_USERNAME is set without SEARCHAPP_PASSWORD"):
+        resolution({}, {"SEARCHAPP_USERNAME": "ann"}, folders.work)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('password = "hunter2"\n', "password in {file} is set without username there: set both or neither"),
+        (
+            'api_key = "hunter2"\nusername = "me"\npassword = "hunter2"\n',
+            "both an API key and a user name are set: leave out api_key in {file} or username in {file}",
+        ),
+    ],
+)
+def test_credentials_in_the_users_file_that_can_not_be_meant_are_refused(
+    folders: Folders, text: str, said: str
+) -> None:
+    folders.user(text)
+    with pytest.raises(UsageError) as refused:
+        resolution({}, {}, folders.work)
+    assert said.format(file=folders.user_file) in str(refused.value) and "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "lost"),
+    [
+        ('username = "me"\npassword = "hunter2"\n', "password (line 2)", ("username", "password")),
+        ('api_key = "hunter2"\n', "api_key (line 1)", ("api_key",)),
+        ('url = "http://me:hunter2@there:9200"\n', "url (line 1)", ("url",)),
+        ('data_mirror = "http://me:hunter2@there"\n', "data_mirror (line 1)", ("data_mirror",)),
+    ],
+)
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
+def test_secrets_in_a_file_that_others_can_read_are_left_out_with_a_warning(
+    folders: Folders, text: str, named: str, lost: tuple[str, ...], mode: int
+) -> None:
+    folders.user(f'{text}index_prefix = "lab"\n', mode)
+    found = resolution({}, {}, folders.work)
+    (warning,) = found.warnings
+    assert named in warning and "chmod 600" in warning and "hunter2" not in warning
+    assert all(found.found[name].source.origin is Origin.default for name in lost)
+    assert found.settings.index_prefix == "lab"
+    folders.user_file.chmod(0o600)
+    private = resolution({}, {}, folders.work)
+    assert not private.warnings and all(private.found[name].source.origin is Origin.user for name in lost)
+
+
+def test_no_secret_is_in_what_is_shown_or_in_how_anything_represents_itself(folders: Folders) -> None:
+    folders.user(f'username = "me"\npassword = "{SECRETS[0]}"\nurl = "http://u:{SECRETS[1]}@there:9200"\n')
+    found = resolution({}, {}, folders.work)
+    shown = [one.shown + repr(one) + str(one.plain) for one in found.found.values()]
+    assert found.settings.password == SECRETS[0]
+    assert not any(secret in text for secret in SECRETS for text in [*shown, repr(found)])
+    assert found.found["password"].shown == "set" and found.found["url"].shown == "http://there:9200"
+
+
+# What chooses the engine
+
+
+@pytest.mark.parametrize(
+    ("project", "user", "engine", "chosen_by"),
+    [
+        ('url = "http://a:1"', "", "elasticsearch", "url in {project}"),
+        ('url = "http://a:1"', 'engine = "embedded"', "elasticsearch", "url in {project}"),
+        ('engine = "embedded"', 'url = "http://a:1"', "embedded", "engine in {project}"),
+        ("", 'url = "http://a:1"', "elasticsearch", "url in {user}"),
+        ("", 'url = "http://a:1"\nengine = "embedded"', "embedded", "engine in {user}"),
+    ],
+)
+def test_an_address_in_a_file_chooses_the_server_unless_an_engine_is_named_as_near_by(
+    folders: Folders, project: str, user: str, engine: str, chosen_by: str
+) -> None:
+    folders.user(user, trusting=True)
+    folders.project_file.write_text(project)
+    settings = resolution({}, {}, folders.work).settings
+    files = {"project": folders.project_file, "user": folders.user_file}
+    assert (settings.engine, settings.engine_chosen_by) == (engine, chosen_by.format(**files))
+    assert settings.url_given == ("url" in project + user)
+
+
+# What a project file may do
+
+
+HARMFUL = (
+    'url = "http://theirs:9200"\n',
+    'engine = "elasticsearch"\n',
+    'home = "theirs"\n',
+    'ca_certs = "their.pem"\n',
+    'index_prefix = "theirs"\n',
+    "shared = true\n",
+    'data_mirror = "http://theirs"\n',
+)
+
+
+@pytest.mark.parametrize("text", HARMFUL)
+def test_a_project_file_changes_nothing_in_a_folder_that_is_not_trusted(folders: Folders, text: str) -> None:
+    folders.project_file.write_text(f"# ours\n{text}")
+    name = text.partition(" ")[0]
+    with pytest.raises(UsageError) as refused:
+        resolution({}, {"SEARCHAPP_API_KEY": "hunter2"}, folders.work)
+    said = str(refused.value)
+    assert f"{folders.project_file} sets {name} (line 2), " in said and "hunter2" not in said
+    assert f'add trusted = ["{folders.project}"] to {folders.user_file}' in said
+    # What the sentence says to do helps.
+    folders.user("", trusting=True)
+    assert resolution({}, {}, folders.work).found[name].source.origin is Origin.project
+    folders.user("")
+    left_out = resolution({}, {"SEARCHAPP_PROJECT": "0"}, folders.work)
+    assert left_out.found[name].source.origin is Origin.default and left_out.project_file is None
+
+
+def test_what_a_person_names_nearer_by_lets_others_say_what_they_like(folders: Folders) -> None:
+    folders.project_file.write_text('url = "http://theirs:9200"\nindex_prefix = "theirs"\n')
+    found = resolution({"url": "http://ours:9200"}, {"SEARCHAPP_INDEX_PREFIX": "lab"}, folders.work)
+    assert (found.settings.url, found.settings.index_prefix) == ("http://ours:9200", "lab")
+
+
+def test_there_is_a_case_of_every_setting_that_a_project_file_may_have() -> None:
+    assert {text.partition(" ")[0] for text in HARMFUL} == {one.name for one in DECLARED if one.by_project}
+
+
+def test_all_that_is_not_trusted_is_named_at_once(folders: Folders) -> None:
+    folders.project_file.write_text('url = "http://theirs:9200"\nindex_prefix = "x"\nshared = true\n')
+    with pytest.raises(
+        UsageError, match=r"sets url \(line 1\), index_prefix \(line 2\) and shared \(line 3\),"
+    ):
+        resolution({}, {}, folders.work)
+
+
+def test_a_project_file_that_only_says_what_holds_anyway_is_no_matter(folders: Folders) -> None:
+    folders.project_file.write_text('url = "http://ours:9200"\nindex_prefix = "lab"\nengine = "embedded"\n')
+    folders.user('url = "http://ours:9200"\nengine = "embedded"\n')
+    found = resolution({}, {"SEARCHAPP_INDEX_PREFIX": "lab"}, folders.work)
+    assert found.project_file == folders.project_file and not found.is_project_file_used
+    assert found.found["url"].source.origin is Origin.user
+    # The address that a person has named is no choice of the engine by somebody else.
+    folders.project_file.write_text('url = "http://ours:9200"\n')
+    with pytest.raises(UsageError, match=r"sets url \(line 1\)"):
+        resolution({}, {}, folders.work)
+
+
+def test_only_the_users_own_file_says_what_is_trusted_and_who_judges(folders: Folders) -> None:
+    for text in (f'trusted = ["{folders.project}"]\n', "project = true\n", 'annotator = "ann"\n'):
+        folders.project_file.write_text(f'{text}url = "http://theirs:9200"\n')
+        with pytest.raises(InvalidFiles, match="must not be set in a project file: use "):
+            resolution({}, {}, folders.work)
+
+
+def test_a_home_that_a_project_names_is_no_place_for_what_the_user_says(folders: Folders) -> None:
+    theirs = folders.project / "theirs"
+    theirs.mkdir()
+    folders.project_file.write_text('home = "theirs"\n')
+    (theirs / "settings.toml").write_text(f'trusted = ["{folders.project}"]\nurl = "http://theirs:9200"\n')
+    with pytest.raises(UsageError, match="sets home"):
+        resolution({}, {}, folders.work)
+    folders.user('annotator = "ann"\n', trusting=True)
+    settings = resolution({}, {}, folders.work).settings
+    assert settings.home == theirs and settings.annotator == "ann" and not settings.url_given
+
+
+def test_a_trusted_project_may_have_a_home_of_its_own(folders: Folders) -> None:
+    folders.project_file.write_text('home = ".searchapp"\n')
+    folders.user('annotator = "ann"\n', trusting=True)
+    settings = resolution({}, {}, folders.work).settings
+    assert settings.home == folders.project / ".searchapp"
+    assert settings.of_user == folders.home and settings.annotator == "ann"
+    other = resolution({"home": folders.home}, {}, folders.work).settings
+    assert other.home == other.of_user == folders.home
+
+
+def test_trust_holds_below_a_folder_and_through_links(folders: Folders, tmp_path: Path) -> None:
+    folders.project_file.write_text('index_prefix = "lab"\n')
+    for trusted in (tmp_path, folders.project):
+        folders.user(f'trusted = ["/nowhere", "{trusted}"]\n')
+        assert resolution({}, {}, folders.work).settings.index_prefix == "lab"
+    (tmp_path / "link").symlink_to(folders.project)
+    folders.user(f'trusted = ["{tmp_path / "link"}"]\n')
+    assert resolution({}, {}, folders.work).settings.index_prefix == "lab"
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for other in (folders.work, tmp_path / "proj", tmp_path / "loop"):
+        folders.user(f'trusted = ["{other}"]\n')
+        with pytest.raises(UsageError) as refused:
+            resolution({}, {}, folders.work)
+        assert f'add "{folders.project}" to trusted in {folders.user_file}' in str(refused.value)
+
+
+def test_the_flag_that_names_a_home_names_the_users_file(folders: Folders, tmp_path: Path) -> None:
+    folders.user('index_prefix = "lab"\n')
+    assert resolution({}, {}, folders.work).settings.index_prefix == "lab"
+    other = resolution({"home": tmp_path / "other"}, {}, folders.work)
+    assert other.settings.index_prefix == BY_NAME["index_prefix"].default
+    assert other.user_file == tmp_path / "other" / "settings.toml" and not other.is_user_file_there
