@@ -422,7 +422,7 @@ def test_a_folder_of_exported_files_is_scored_as_the_files_are(debates: Cli, tmp
 def test_a_folder_without_a_run_needs_a_task_and_files(offline: Cli, tmp_path: Path) -> None:
     result = offline("evaluate", tmp_path)
     assert result.code == 2
-    assert "is no run directory (it has no run.json)" in result.stderr
+    assert "is not a run directory (it has no run.json)" in result.stderr
     assert "if it has official files, name their task with --task" in result.stderr
     options = ["--task", "checkthat", "--data", SAMPLE, "--split", "training"]
     result = offline("evaluate", tmp_path, *options)

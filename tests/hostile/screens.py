@@ -166,7 +166,7 @@ def adjudicate(world: World) -> Result:
         one.do("0", "2 of 2 decided")
         one.do("f", "words or id")
         one.paste(hostile.id("what disagreements are filtered by"))
-        one.do("enter", "0 in sight")
+        one.do("enter", "0 shown")
         one.do("escape", "2 of 2 decided")
         one.do("home", ".")
         one.do("?", "Drop the filter")

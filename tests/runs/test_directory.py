@@ -141,7 +141,7 @@ def test_what_fails_on_the_way_leaves_no_run(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_manifest_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no run directory"):
+    with pytest.raises(UsageError, match="is not a run directory"):
         directory.read(tmp_path)
 
 

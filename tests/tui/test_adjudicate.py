@@ -127,9 +127,9 @@ def test_moving_filtering_and_looks(judging: Judging) -> None:
         document = judging.adjudication.disputes[3].document_id
         topic = judging.adjudication.disputes[3].topic_id
         await pilot.press("f", *f"{topic} {document}", "enter")
-        assert screen.dispute == judging.adjudication.disputes[3] and "4 decided · 1 in sight" in text_of(app)
+        assert screen.dispute == judging.adjudication.disputes[3] and "4 decided · 1 shown" in text_of(app)
         await pilot.press("0")
-        assert "✓ all in sight are decided" in text_of(app)
+        assert "✓ all shown are decided" in text_of(app)
         await pilot.press("escape")
         assert screen.disputes.count == 4 and cursor() == 3
         await pilot.press("f", *"zzz", "enter", "0", "n", "r", "g", "]")
