@@ -64,17 +64,14 @@ def test_the_documented_figures_do_not_depend_on_test_debates(
 
 
 def test_a_debate_is_ranked_well_by_its_neighbours_and_the_same_on_both_engines(
-    server: Cli, real_runs: RealRuns, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Cli, real_runs: RealRuns, data: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("SEARCHAPP_HOME", str(real_runs.home("checkthat")))
-    assert server("index", "checkthat", "--data", data, "--engine", "elasticsearch").code == 0
-    made = []
-    for engine in ("embedded", "elasticsearch"):
-        options = ["--data", data, "--engine", engine]
-        out = tmp_path / engine
-        options += ["--split", "20181112_trump_pelosi", "--recipe", "neighbours", "--out", out]
-        assert server("rank", "checkthat", *options).code == 0
-        made.append(out)
+    options = ["--data", data, "--engine", "elasticsearch"]
+    assert server("index", "checkthat", *options).code == 0
+    split, recipe = "20181112_trump_pelosi", "neighbours"
+    options += ["--split", split, "--recipe", recipe, "--out", tmp_path / "run"]
+    assert server("rank", "checkthat", *options).code == 0
+    made = [real_runs.run("checkthat", split, recipe), tmp_path / "run"]
     assert (made[0] / "run.trec").read_bytes() == (made[1] / "run.trec").read_bytes()
     official = made[0] / "20181112_trump_pelosi.tsv"
     assert official.read_bytes() == (made[1] / official.name).read_bytes()
