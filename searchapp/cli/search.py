@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import JsonOption, TaskArgument, command
+from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, say, stdout_console, warn
 from searchapp.errors import UsageError
 from searchapp.settings import Settings
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from searchapp.app.search import Searcher, SearchRequest
+    from searchapp.ranking.language import Filter
     from searchapp.ranking.search import SearchResult, Span
 
 SNIPPET_CHARACTERS = 320
@@ -32,8 +35,23 @@ def register(app: typer.Typer) -> None:
     def search(
         settings: Settings,
         task: TaskArgument,
-        words: Annotated[str, typer.Argument(help="What to search for.", show_default=False)],
+        words: Annotated[
+            str | None,
+            typer.Argument(help="What to search for; by default each line of the input.", show_default=False),
+        ] = None,
         size: Annotated[int, typer.Option("--size", "-n", min=1, max=1000, help="Number of documents.")] = 10,
+        from_: Annotated[
+            int, typer.Option("--from", min=1, metavar="RANK", help="Rank of the first document.")
+        ] = 1,
+        filter_: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--filter",
+                metavar="FIELD=VALUE",
+                help="Only documents with this value; repeat it for others. Any of several of one field will do.",
+                show_default=False,
+            ),
+        ] = None,
         recipe: Annotated[
             str | None,
             typer.Option(
@@ -41,6 +59,17 @@ def register(app: typer.Typer) -> None:
                 show_default=False,
                 autocompletion=complete.recipes,
             ),
+        ] = None,
+        data: DataOption = None,
+        why: Annotated[
+            str | None,
+            typer.Option(
+                metavar="DOC", help="Say why a document is where it is, or is not.", show_default=False
+            ),
+        ] = None,
+        open_: Annotated[
+            str | None,
+            typer.Option("--open", metavar="DOC", help="Show one document whole.", show_default=False),
         ] = None,
         explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
         full: Annotated[bool, typer.Option("--full", help="Show whole documents, not pieces.")] = False,
@@ -50,36 +79,136 @@ def register(app: typer.Typer) -> None:
 
         Those are words that are rare enough among the documents; a phrase that matches is highlighted as it stands.
 
-        With --recipe the words are ranked exactly as the text of a topic is with that recipe; recipes that need more
-        than a text, such as solved topics, are for `rank` alone.
+        Signs say more than words: "a phrase", +must, -without, begin*, field:value, +(groups of "these"). A sign with a
+        backslash before it is a part of the word.
+
+        With --recipe the words are ranked exactly as the text of a topic is with that recipe, those that learn from
+        solved topics included.
         """
-        from searchapp.app.index import open_index
+        from searchapp.app.search import Searcher, SearchRequest
+        from searchapp.cli.progress import for_person
         from searchapp.engines import open_engine
-        from searchapp.ranking import recipes, shards
-        from searchapp.ranking.search import search as find
         from searchapp.tasks import load
 
-        if not words.strip():
-            raise UsageError("there are no words to search for: put them in quotes after the task")
+        if open_ is not None and why is not None:
+            raise UsageError("--open and --why ask for different things: name one of them")
+        filters = tuple(_filter(one) for one in filter_ or ())
         loaded = load(task)
-        chosen = recipes.load_for_words(loaded.recipe_book(), recipe or loaded.info.search_recipe)
-        mapping = loaded.index_mapping()
         with closing(open_engine(settings)) as engine:
-            index = open_index(loaded, engine)
-            for warning in shards.warnings(chosen, mapping, index.info.shards):
+            searcher = Searcher.open(loaded, engine, for_person(settings), settings.home, data)
+            request = SearchRequest(words or "", recipe, filters, size, from_ - 1, explain)
+            if open_ is not None:
+                _open(searcher, request, open_, as_json=as_json)
+                return
+            for warning in searcher.warnings(recipe):
                 warn(warning)
-            results = find(index, mapping, chosen, words, size, explain=explain)
-        # A template may fill its ranking up with documents that match nothing; a person did not ask for those.
-        results = [result for result in results if result.hit.score > 0]
+            if why is not None:
+                _why(searcher, _with_words(request), why, as_json=as_json)
+            elif words is not None or sys.stdin.isatty():
+                results = searcher.search(_with_words(request))
+                if as_json:
+                    print_json({"task": loaded.name, **_searched(request, results)})
+                elif results:
+                    print_results(results, full=full)
+                else:
+                    say(settings, f"no document of {loaded.name} matches {_asked_for(request)}")
+            else:
+                _each_line(searcher, request, full=full, as_json=as_json)
+
+
+def _filter(given: str) -> Filter:
+    from searchapp.ranking.language import Filter
+
+    field, equals, value = given.partition("=")
+    if not field or not equals:
+        raise UsageError(f"the filter {given!r} is not FIELD=VALUE")
+    return Filter(field, value)
+
+
+def _with_words(request: SearchRequest) -> SearchRequest:
+    if not request.text.strip():
+        raise UsageError("there are no words to search for: put them in quotes after the task")
+    return request
+
+
+def _asked_for(request: SearchRequest) -> str:
+    return "these words with these filters" if request.filters else "these words"
+
+
+def _each_line(searcher: Searcher, request: SearchRequest, *, full: bool, as_json: bool) -> None:
+    """Search for each line of the input that has words."""
+    from rich.text import Text
+
+    searches = []
+    for line in sys.stdin:
+        words = line.strip()
+        if not words:
+            continue
+        asked = replace(request, text=words)
+        results = searcher.search(asked)
         if as_json:
-            print_json(
-                {"task": loaded.name, "words": words, "hits": [_described(result) for result in results]}
-            )
-            return
-        if not results:
-            say(settings, f"no document of {loaded.name} matches these words")
-            return
+            searches.append(_searched(asked, results))
+            continue
+        console = stdout_console()
+        console.print(Text(visible_line(words), style="bold underline"), soft_wrap=True)
         print_results(results, full=full)
+        console.print()
+    if as_json:
+        print_json({"task": searcher.task.name, "searches": searches})
+
+
+def _open(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
+    """Print a document whole, with what matches in it, and all its fields."""
+    from rich.text import Text
+
+    opened = searcher.document(document_id, request)
+    if opened is None:
+        raise UsageError(f"no document of {searcher.task.name} has the id {document_id!r}")
+    if as_json:
+        print_json(
+            {
+                "task": searcher.task.name,
+                "id": document_id,
+                "matches": [list(span) for span in opened.matches],
+                "document": dict(opened.source),
+            }
+        )
+        return
+    console = stdout_console()
+    console.print(Text(visible_line(document_id), style="cyan"), soft_wrap=True)
+    for name, value in opened.source.items():
+        if name not in ("id", "text"):
+            console.print(Text(f"{name}: {visible_line(str(value))}", style="dim"), soft_wrap=True)
+    console.print(_highlighted(opened.text, list(opened.matches)), soft_wrap=True)
+
+
+def _why(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
+    """Print why a document is where it is, or is not."""
+    from searchapp.app.why import Standing, why
+    from searchapp.ranking.explanations import shortened
+
+    found = why(searcher, request, document_id)
+    if as_json:
+        explanation = found.explanation.to_json() if found.explanation else None
+        print_json({"task": searcher.task.name, **asdict(found), "explanation": explanation})
+        return
+    sentences = {
+        Standing.ranked: f"is at rank {found.rank or 0:,}, with the score {found.score or 0.0:.4f}",
+        Standing.unknown: f"is not indexed: no document of {searcher.task.name} has this id",
+        Standing.filtered: "matches, but a filter leaves it out",
+        Standing.left_out: "has the words, but the signs before them, such as + and -, leave it out",
+        Standing.no_match: "has nothing of what is searched for",
+    }
+    console = stdout_console()
+    console.print(f"{visible_line(document_id)} {sentences[found.standing]}", markup=False, soft_wrap=True)
+    for line in shortened(found.explanation) if found.explanation else ():
+        console.print(
+            f"     {line.value:>10.4f}  {'  ' * line.depth}{visible(line.text)}", markup=False, soft_wrap=True
+        )
+
+
+def _searched(request: SearchRequest, results: Sequence[SearchResult]) -> dict[str, object]:
+    return {"words": request.text, "hits": [_described(result) for result in results]}
 
 
 def print_results(results: Sequence[SearchResult], *, full: bool = False) -> None:
