@@ -2,13 +2,15 @@
 
 A recipe ranks the words as the text of a topic; the query language (`searchapp.ranking.language`) and filters choose
 among what it finds. Recipes of one query are asked as such, whose hits come page by page to any depth. Of recipes that
-fuse several signals, or learn from solved topics, the first `FUSED_DEPTH` documents are ranked.
+fuse several signals, or learn from solved topics, the first `FUSED_DEPTH` documents are ranked; where there are no
+words to rank by, phrases, values and filters are asked for as a query of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Document, Hit, Hits, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import marking, recipes, search, shards
-from searchapp.ranking.language import Compiler, Fields, Filter, parsed
+from searchapp.ranking.language import Compiler, Fields, Filter, parsed, require_text, without_signs
 from searchapp.ranking.language.compiled import Compiled
 from searchapp.ranking.language.syntax import Clause, Group, Occur, Word
 from searchapp.ranking.rank import Ranker
@@ -68,11 +70,16 @@ class _Asked:
     def topic(self) -> Topic:
         return self.recipe.typed(self.compiled.words)
 
+    @property
+    def is_one_query(self) -> bool:
+        """Whether one query gives its hits: signals that are fused rank by words, and there may be none."""
+        return self.recipe.is_one_query or not self.compiled.words
+
 
 class Searcher:
     """A task's index, open to be searched again and again, from one thread at a time.
 
-    With a `collection`, recipes rank that learn from its solved topics.
+    With a `collection`, which is asked for when it is needed, recipes rank that learn from its solved topics.
     """
 
     def __init__(
@@ -81,7 +88,7 @@ class Searcher:
         engine: Engine,
         index: Index,
         progress: Progress,
-        collection: Collection | None = None,
+        collection: Callable[[], Collection] | None = None,
     ) -> None:
         self.task = task
         self.index = index
@@ -92,7 +99,8 @@ class Searcher:
         self._compilers: dict[str, Compiler] = {}
         self._rankers: dict[str, Ranker] = {}
         self._recipes: dict[str, Recipe] = {}
-        self._fused: tuple[SearchRequest, Hits] | None = None
+        self._ranked: tuple[tuple[str, str], Hits] | None = None
+        self._chosen: tuple[tuple[str, Compiled], Hits] | None = None
 
     @classmethod
     def open(
@@ -100,12 +108,22 @@ class Searcher:
     ) -> Searcher:
         """The searcher of a task that is indexed; its files are in `data` or, without, where `home` has them.
 
+        They are looked for when a recipe needs them: to search an index takes no files.
+
         Raises:
             EngineError: there is no such index, or it can't be had.
         """
-        index = open_index(task, engine)
-        folder = data_folder(task, home, data)
-        return cls(task, engine, index, progress, task.collection(folder) if folder.is_dir() else None)
+
+        def collection() -> Collection:
+            folder = data_folder(task, home, data)
+            if not folder.is_dir():
+                raise DataError(
+                    f"the recipe learns from the files of {task.reference}, and there is no folder {folder}: "
+                    "say where they are with --data"
+                )
+            return task.collection(folder)
+
+        return cls(task, engine, open_index(task, engine), progress, collection)
 
     @property
     def recipes(self) -> tuple[str, ...]:
@@ -143,7 +161,7 @@ class Searcher:
             EngineError: the engine failed, or refused the query.
         """
         asked = self._read(request)
-        if asked.recipe.is_one_query:
+        if asked.is_one_query:
             body = self._body(asked)
             marks = marking.highlight(self.index, self._mapping, body["query"])
             placed = self._placed(body, request)
@@ -159,7 +177,7 @@ class Searcher:
         """
         asked = self._read(request)
         fields = dict.fromkeys(self.fields(request.recipe).facets, VALUES)
-        if asked.recipe.is_one_query:
+        if asked.is_one_query:
             return self.index.counts(self._body(asked)["query"], fields)
         return self.index.counts({"ids": {"values": self._fused_hits(asked).document_ids}}, fields)
 
@@ -181,17 +199,29 @@ class Searcher:
             as `search` does.
         """
         asked = self._read(request)
-        pieces = self._windows(self._body(asked)) if asked.recipe.is_one_query else [self._fused_hits(asked)]
+        pieces = self._windows(self._body(asked)) if asked.is_one_query else [self._fused_hits(asked)]
         for hits in pieces:
             yield from hits
 
-    def words(self, request: SearchRequest) -> str:
-        """The words of a request, without whatever else was typed.
+    def matches(self, request: SearchRequest, document_id: str, *, signs: bool = True) -> bool:
+        """Whether a document is among the hits of a request; without `signs`, whether it would be without any + and -.
 
         Raises:
             as `search` does.
         """
-        return self._read(request).compiled.words
+        asked = self._read(request, signs=signs)
+        if not asked.is_one_query:
+            return document_id in self._fused_hits(asked).document_ids
+        return bool(self.index.find(_only(self._body(asked)["query"], document_id)))
+
+    def is_cut(self, request: SearchRequest) -> bool:
+        """Whether documents with words of a request may be behind the `FUSED_DEPTH` that its recipe ranks.
+
+        Raises:
+            as `search` does.
+        """
+        asked = self._read(request)
+        return not asked.is_one_query and len(self._all_fused(asked)) == FUSED_DEPTH
 
     def explain(self, request: SearchRequest, document_id: str) -> Explanation | None:
         """Why a document has its score; None where it does not match.
@@ -200,38 +230,33 @@ class Searcher:
             as `search` does.
         """
         asked = self._read(request)
-        if asked.recipe.is_one_query:
-            body = self._body(asked)
-            only = {"bool": {"must": [body["query"]], "filter": [{"ids": {"values": [document_id]}}]}}
-            wanted = {"query": only, "size": 1, "sort": BEST_FIRST, "_source": False, "explain": True}
-            found = self.index.find(wanted)
+        if asked.is_one_query:
+            found = self.index.find(_only(self._body(asked)["query"], document_id) | {"explain": True})
             return found[0].explanation if found else None
         if document_id not in self._fused_hits(asked).document_ids:
             return None
         return self._ranker(asked.recipe).explain(asked.topic, document_id, FUSED_DEPTH)
 
-    def _read(self, request: SearchRequest) -> _Asked:
+    def _read(self, request: SearchRequest, *, signs: bool = True) -> _Asked:
         name = request.recipe or self.task.info.search_recipe
         recipe = self.recipe(name)
         if name not in self._compilers:
             recipes.require_words(self.task.recipe_book(), recipe)
-            self._compilers[name] = Compiler(
-                self.fields(name), lambda field, text: self.index.analyze(text, field=field)
-            )
+            self._compilers[name] = Compiler(self.fields(name), self.index)
         if request.literal:
+            require_text(request.text)
             read = Group((Clause(Occur.may, Word(request.text)),) if request.text else ())
         else:
             read = parsed(request.text, self.fields(name).kinds)
+        if not signs:
+            read = without_signs(read)
         return _Asked(request, recipe, self._compilers[name].compiled(read, request.filters))
 
     def _body(self, asked: _Asked) -> dict[str, Any]:
         """The search body of a request for a recipe of one query."""
         recipe, compiled = asked.recipe, asked.compiled
         body = recipe.body(asked.topic, asked.request.size)
-        ranking = matching_only(body["query"]) if compiled.words else None
-        body["query"] = (
-            ranking if ranking is not None and compiled.is_words_alone else compiled.query(ranking)
-        )
+        body["query"] = compiled.query(matching_only(body["query"]) if compiled.words else None)
         if asked.request.explain:
             body["explain"] = True
         return body
@@ -239,7 +264,7 @@ class Searcher:
     def _placed(self, body: dict[str, Any], request: SearchRequest) -> dict[str, Any] | None:
         """A body that begins behind the first hits of a request; None where there are no more."""
         placed = body | {"size": request.size}
-        if request.first + request.size <= WINDOW:
+        if request.first == 0 or request.first + request.size <= WINDOW:
             return placed | {"from": request.first}
         left = request.first
         for hits in self._windows(body, request.first):
@@ -265,22 +290,25 @@ class Searcher:
 
     def _fused_hits(self, asked: _Asked) -> Hits:
         """The hits of a recipe of several signals, without those that the rest of the query leaves out."""
-        key = replace(asked.request, recipe=asked.recipe.name, size=0, first=0, explain=False)
-        if self._fused is not None and self._fused[0] == key:
-            return self._fused[1]
-        hits = Hits()
-        if asked.compiled.words:
-            (ranking,) = self._ranker(asked.recipe).rank([asked.topic], FUSED_DEPTH, "search")
-            hits = Hits.of(*(hit for hit in ranking.hits if hit.score > 0))
-            chosen = asked.compiled.choosing()
+        key = asked.recipe.name, asked.compiled
+        if self._chosen is None or self._chosen[0] != key:
+            hits, chosen = self._all_fused(asked), asked.compiled.choosing()
             if chosen is not None and hits:
-                only = {"bool": {"must": [chosen], "filter": [{"ids": {"values": hits.document_ids}}]}}
+                only = {"bool": {"filter": [chosen, {"ids": {"values": hits.document_ids}}]}}
                 body = {"query": only, "size": len(hits), "sort": BEST_FIRST, "_source": False}
                 (left,) = self.index.search([body])
                 kept = set(left.document_ids)
                 hits = Hits.of(*(hit for hit in hits if hit.document_id in kept))
-        self._fused = key, hits
-        return hits
+            self._chosen = key, hits
+        return self._chosen[1]
+
+    def _all_fused(self, asked: _Asked) -> Hits:
+        """The hits of a recipe of several signals for the words of a request, whatever else was typed."""
+        key = asked.recipe.name, asked.compiled.words
+        if self._ranked is None or self._ranked[0] != key:
+            (ranking,) = self._ranker(asked.recipe).rank([asked.topic], FUSED_DEPTH, "search")
+            self._ranked = key, Hits.of(*(hit for hit in ranking.hits if hit.score > 0))
+        return self._ranked[1]
 
     def _shown(self, asked: _Asked, hits: Hits) -> list[SearchResult]:
         """Hits as a person sees them, with what matches the recipe's query."""
@@ -314,13 +342,11 @@ class Searcher:
     def _inputs(self) -> Inputs:
         """What signals may ask for: the solved topics are those that the task's last split is ranked by."""
 
-        def collection() -> Collection:
-            if self._collection is None:
-                raise DataError(
-                    f"the recipe learns from the files of {self.task.reference}, which are not at hand: "
-                    "say where they are with --data"
-                )
-            return self._collection
+        if self._collection is None:
+            raise DataError(
+                f"the recipe learns from the files of {self.task.reference}, which are not at hand"
+            )
+        collection = cache(self._collection)
 
         def documents() -> Iterable[Document]:
             return collection().documents.read(Problems(lenient=True))
@@ -328,27 +354,39 @@ class Searcher:
         def examples() -> Solved:
             problems = Problems(lenient=True)
             index, found = index_examples(
-                self.task, self._engine, collection(), self._split(), self._progress, (), problems
+                self.task,
+                self._engine,
+                collection(),
+                _split(self.task, collection()),
+                self._progress,
+                (),
+                problems,
             )
             return Solved(index, gold_of(found))
 
         def labels() -> Labels:
             problems = Problems(lenient=True)
-            found = read_examples(self.task, collection(), self._split(), self._progress, (), problems)
+            found = read_examples(
+                self.task, collection(), _split(self.task, collection()), self._progress, (), problems
+            )
             return Labels({document.id: document for document in documents()}, gold_of(found))
 
         return Inputs(self.index, self.task.info.topics_are_documents, examples, labels, documents)
 
-    def _split(self) -> str:
-        """The last split whose solved topics are all there."""
-        assert self._collection is not None
-        for split in reversed(self.task.info.splits):
-            files = self._collection.example_files(split)
-            if files and all(file.exists() for file in files):
-                return split
-        raise DataError(
-            f"{self._collection.folder} has no solved topics for {self.task.reference}: choose another recipe"
-        )
+
+def _split(task: Task, collection: Collection) -> str:
+    """The last split whose solved topics are all there."""
+    for split in reversed(task.info.splits):
+        files = collection.example_files(split)
+        if files and all(file.exists() for file in files):
+            return split
+    raise DataError(f"{collection.folder} has no solved topics for {task.reference}: choose another recipe")
+
+
+def _only(query: Mapping[str, Any], document_id: str) -> dict[str, Any]:
+    """The search body that finds one document, if a query matches it."""
+    only = {"bool": {"must": [query], "filter": [{"ids": {"values": [document_id]}}]}}
+    return {"query": only, "size": 1, "sort": BEST_FIRST, "_source": False}
 
 
 def matching_only(query: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -360,7 +398,9 @@ def matching_only(query: Mapping[str, Any]) -> Mapping[str, Any]:
     described = query.get("bool")
     if not isinstance(described, Mapping) or not described.get("should"):
         return query
-    if described.get("must") != [{"match_all": {"boost": 0}}]:
+    filling = {"match_all": {"boost": 0}}
+    if described.get("must") not in (filling, [filling]):
         return query
     rest = {name: value for name, value in described.items() if name != "must"}
-    return {"bool": rest | {"minimum_should_match": max(1, described.get("minimum_should_match", 1))}}
+    minimum = described.get("minimum_should_match", 0)
+    return {"bool": rest | {"minimum_should_match": 1 if minimum in (0, "0") else minimum}}

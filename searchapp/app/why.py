@@ -21,10 +21,13 @@ class Standing(StrEnum):
     """It matches, but a filter leaves it out."""
 
     left_out = "left out"
-    """It has words of the query, but a clause that must match does not, or one that must not does."""
+    """It has something of the query, but a clause that must match does not, or one that must not does."""
+
+    behind = "behind"
+    """It is not among the documents that a recipe of several signals ranks, FUSED_DEPTH at most."""
 
     no_match = "no match"
-    """It has nothing of what is looked for."""
+    """It does not match what is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,8 @@ def why(searcher: Searcher, request: SearchRequest, document_id: str) -> Why:
             explanation = searcher.explain(request, document_id)
             return Why(document_id, Standing.ranked, rank, hit.score, explanation)
     unfiltered = replace(request, filters=())
-    if request.filters and _ranks(searcher, unfiltered, document_id):
+    if request.filters and searcher.matches(unfiltered, document_id):
         return Why(document_id, Standing.filtered)
-    words = searcher.words(request)
-    if words and _ranks(searcher, replace(unfiltered, text=words, literal=True), document_id):
+    if searcher.matches(unfiltered, document_id, signs=False):
         return Why(document_id, Standing.left_out)
-    return Why(document_id, Standing.no_match)
-
-
-def _ranks(searcher: Searcher, request: SearchRequest, document_id: str) -> bool:
-    return any(hit.document_id == document_id for hit in searcher.ranking(request))
+    return Why(document_id, Standing.behind if searcher.is_cut(request) else Standing.no_match)

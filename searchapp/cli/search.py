@@ -12,7 +12,7 @@ import typer
 from searchapp.cli import complete
 from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, say, stdout_console, warn
-from searchapp.errors import UsageError
+from searchapp.errors import DataError, UsageError
 from searchapp.settings import Settings
 from searchapp.visible import visible, visible_line, visible_spans
 
@@ -80,7 +80,7 @@ def register(app: typer.Typer) -> None:
         Those are words that are rare enough among the documents; a phrase that matches is highlighted as it stands.
 
         Signs say more than words: "a phrase", +must, -without, begin*, field:value, +(groups of "these"). A sign with a
-        backslash before it is a part of the word.
+        backslash before it is a part of the word; what begins with a minus stands behind `--`, after all options.
 
         With --recipe the words are ranked exactly as the text of a topic is with that recipe, those that learn from
         solved topics included.
@@ -88,30 +88,36 @@ def register(app: typer.Typer) -> None:
         from searchapp.app.search import Searcher, SearchRequest
         from searchapp.cli.progress import for_person
         from searchapp.engines import open_engine
+        from searchapp.ranking import recipes
         from searchapp.tasks import load
 
         if open_ is not None and why is not None:
             raise UsageError("--open and --why ask for different things: name one of them")
         filters = tuple(_filter(one) for one in filter_ or ())
+        request = SearchRequest(words or "", recipe, filters, size, from_ - 1, explain)
+        is_one_search = words is not None or why is not None or sys.stdin.isatty()
+        if is_one_search and open_ is None and not request.text.strip():
+            raise UsageError("there are no words to search for: put them in quotes after the task")
         loaded = load(task)
+        book = loaded.recipe_book()
+        recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))
         with closing(open_engine(settings)) as engine:
             searcher = Searcher.open(loaded, engine, for_person(settings), settings.home, data)
-            request = SearchRequest(words or "", recipe, filters, size, from_ - 1, explain)
             if open_ is not None:
                 _open(searcher, request, open_, as_json=as_json)
                 return
             for warning in searcher.warnings(recipe):
                 warn(warning)
             if why is not None:
-                _why(searcher, _with_words(request), why, as_json=as_json)
-            elif words is not None or sys.stdin.isatty():
-                results = searcher.search(_with_words(request))
+                _why(searcher, request, why, as_json=as_json)
+            elif is_one_search:
+                results = searcher.search(request)
                 if as_json:
                     print_json({"task": loaded.name, **_searched(request, results)})
                 elif results:
                     print_results(results, full=full)
                 else:
-                    say(settings, f"no document of {loaded.name} matches {_asked_for(request)}")
+                    say(settings, _nothing(searcher, request))
             else:
                 _each_line(searcher, request, full=full, as_json=as_json)
 
@@ -125,27 +131,38 @@ def _filter(given: str) -> Filter:
     return Filter(field, value)
 
 
-def _with_words(request: SearchRequest) -> SearchRequest:
-    if not request.text.strip():
-        raise UsageError("there are no words to search for: put them in quotes after the task")
-    return request
-
-
-def _asked_for(request: SearchRequest) -> str:
-    return "these words with these filters" if request.filters else "these words"
+def _nothing(searcher: Searcher, request: SearchRequest) -> str:
+    """Why a search prints no hits: there are none, or none from the rank on that was asked for."""
+    found = searcher.counts(request).total if request.first else 0
+    if found:
+        return (
+            f"only {found:,} documents of {searcher.task.name} match: there is no rank {request.first + 1:,}"
+        )
+    asked_for = "these words with these filters" if request.filters else "these words"
+    return f"no document of {searcher.task.name} matches {asked_for}"
 
 
 def _each_line(searcher: Searcher, request: SearchRequest, *, full: bool, as_json: bool) -> None:
-    """Search for each line of the input that has words."""
+    """Search for each line of the input that has words.
+
+    Raises:
+        UsageError: a line is no query; the error says which.
+        DataError: the input is not UTF-8.
+    """
     from rich.text import Text
 
+    from searchapp.ranking.language import BrokenQuery
+
     searches = []
-    for line in sys.stdin:
+    for number, line in enumerate(_lines(), start=1):
         words = line.strip()
         if not words:
             continue
         asked = replace(request, text=words)
-        results = searcher.search(asked)
+        try:
+            results = searcher.search(asked)
+        except BrokenQuery as error:
+            raise UsageError(f"line {number:,} of the input: {error}") from error
         if as_json:
             searches.append(_searched(asked, results))
             continue
@@ -155,6 +172,13 @@ def _each_line(searcher: Searcher, request: SearchRequest, *, full: bool, as_jso
         console.print()
     if as_json:
         print_json({"task": searcher.task.name, "searches": searches})
+
+
+def _lines() -> Iterator[str]:
+    try:
+        yield from sys.stdin
+    except UnicodeDecodeError as error:
+        raise DataError("the input is not UTF-8 text") from error
 
 
 def _open(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
@@ -184,6 +208,7 @@ def _open(searcher: Searcher, request: SearchRequest, document_id: str, *, as_js
 
 def _why(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
     """Print why a document is where it is, or is not."""
+    from searchapp.app.search import FUSED_DEPTH
     from searchapp.app.why import Standing, why
     from searchapp.ranking.explanations import shortened
 
@@ -196,8 +221,9 @@ def _why(searcher: Searcher, request: SearchRequest, document_id: str, *, as_jso
         Standing.ranked: f"is at rank {found.rank or 0:,}, with the score {found.score or 0.0:.4f}",
         Standing.unknown: f"is not indexed: no document of {searcher.task.name} has this id",
         Standing.filtered: "matches, but a filter leaves it out",
-        Standing.left_out: "has the words, but the signs before them, such as + and -, leave it out",
-        Standing.no_match: "has nothing of what is searched for",
+        Standing.left_out: "has something of what is searched for, but a + or - leaves it out",
+        Standing.behind: f"is not among the first {FUSED_DEPTH:,} documents, and the recipe ranks no more",
+        Standing.no_match: "does not match what is searched for",
     }
     console = stdout_console()
     console.print(f"{visible_line(document_id)} {sentences[found.standing]}", markup=False, soft_wrap=True)

@@ -14,4 +14,5 @@ what differs is made as small as possible before it is reported (`reducing`). Py
     mappings    mappings and documents
     asking      queries and search bodies
     queries     queries on documents: hits, sources, highlights, explanations
+    typed       what people type, on the samples
 """

@@ -4,19 +4,21 @@
 - A phrase, a prefix, a field or a group that may match adds its BM25 score where it does (a prefix and a value of a
   field add 1); without words one of them has to match.
 - What must match is scored likewise, but words that must: the recipe scores them already, and documents without them
-  are left out. A word that the analyzer drops, such as `the`, leaves out nothing.
+  are left out. Words that the analyzer drops, such as `the`, leave out nothing, in phrases and groups neither.
 - What must not match, and the filters, leave out documents and score nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from searchapp.engines.base import Index
 from searchapp.errors import UsageError
-from searchapp.model import AnalysisStep
+from searchapp.formats.problems import shown
 from searchapp.names import refused
 from searchapp.ranking.language.fields import Fields, Kind
 from searchapp.ranking.language.syntax import (
@@ -28,14 +30,27 @@ from searchapp.ranking.language.syntax import (
     Phrase,
     Prefix,
     Word,
+    require_text,
 )
 
 Query = dict[str, Any]
 
-Analyze = Callable[[str, str], list[AnalysisStep]]
-"""What the analyzer of a field makes of a text."""
+NOTHING: Query = {"match_none": {}}
 
-_LARGEST = 2**63
+_LARGEST = {Kind.integer: float(2**63), Kind.number: 3e38}
+"""No number as large as these is sought: 64 bits hold no such integer, float32 no such number."""
+
+_MOST_DIGITS = 400
+_INTEGER = re.compile("[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+
+_LONGEST_VALUE = 32_766
+"""The most bytes of a value that engines look for."""
+
+_LONGEST_ANALYZED = 1_000
+"""The most characters that are looked through for a word that the analyzer keeps: longer texts have one."""
+
+_REMEMBERED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +115,12 @@ class Compiled:
 
 
 class Compiler:
-    """Compiles queries for the fields of an index, whose analyzers `analyze` asks."""
+    """Compiles queries for some fields of an index."""
 
-    def __init__(self, fields: Fields, analyze: Analyze) -> None:
+    def __init__(self, fields: Fields, index: Index) -> None:
         self._fields = fields
-        self._analyze = analyze
+        self._index = index
+        self._says: dict[tuple[str, str], bool] = {}
 
     def compiled(self, query: Group, filters: Sequence[Filter] = ()) -> Compiled:
         """The clauses of a query and of filters.
@@ -118,14 +134,14 @@ class Compiler:
         required: list[Query] = []
         for clause in query.clauses:
             atom, occur = clause.atom, clause.occur
+            matching = None if isinstance(atom, Word) and occur is Occur.may else self._matching(atom)
             if isinstance(atom, Word) and occur is not Occur.must_not:
                 words.append(atom.text)
-                if occur is Occur.must:
-                    required.append(self._in_texts(atom, missing_words="all"))
-                continue
-            matching = self._matching(atom)
-            if matching is not None:
+                required += [matching] if matching is not None else []
+            elif matching is not None:
                 clauses[occur].append(matching)
+            elif occur is Occur.may:
+                clauses[occur].append(NOTHING)
         return Compiled(
             " ".join(words),
             tuple(clauses[Occur.may]),
@@ -146,14 +162,15 @@ class Compiler:
                     else "the documents of this task have no fields to filter by"
                 )
             try:
+                require_text(one.value)
                 asked = self._value(one.field, one.value, 0)
             except BrokenQuery as error:
-                raise UsageError(f"the filter {one.field}={one.value}: {error.what}") from None
+                raise UsageError(f"the filter {one.field}={shown(one.value)}: {error.what}") from None
             by_field.setdefault(one.field, []).append(asked)
         yield from by_field.values()
 
     def _matching(self, atom: Atom) -> Query | None:
-        """The documents that match an atom, whichever texts it stands in; None for nothing at all."""
+        """The documents that match an atom, whichever texts it stands in; None if it says nothing at all."""
         match atom:
             case Group():
                 return self._group(atom)
@@ -186,8 +203,10 @@ class Compiler:
             minimum_should_match=1 if should and not must else None,
         )
 
-    def _in_texts(self, atom: Word | Phrase | Prefix, missing_words: str = "none") -> Query:
-        return _one_of([self._in_text(name, atom, missing_words) for name in self._fields.searched])
+    def _in_texts(self, atom: Word | Phrase | Prefix) -> Query | None:
+        every = [self._in_text(name, atom) for name in self._fields.searched]
+        said = [one for one in every if one is not None]
+        return _one_of(said) if said else None
 
     def _in_field(self, name: str, inner: Atom, at: int) -> Query | None:
         if isinstance(inner, Group):
@@ -202,34 +221,53 @@ class Compiler:
             return {"prefix": {name: {"value": inner.text}}}
         return self._value(name, inner.text, at)
 
-    def _in_text(self, name: str, atom: Word | Phrase | Prefix, missing_words: str = "none") -> Query:
+    def _in_text(self, name: str, atom: Word | Phrase | Prefix) -> Query | None:
         match atom:
-            case Word(text):
-                described = {"query": text, "operator": "and", "zero_terms_query": missing_words}
-                return {"match": {name: described}}
-            case Phrase(text):
-                return {"match_phrase": {name: {"query": text}}}
             case Prefix(text):
                 return _one_of([{"prefix": {name: {"value": one}}} for one in self._beginnings(name, text)])
+            case _ if not self._says_something(name, atom.text):
+                return None
+            case Word(text):
+                return {"match": {name: {"query": text, "operator": "and"}}}
+            case Phrase(text):
+                return {"match_phrase": {name: {"query": text}}}
             case _:
                 assert_never(atom)
 
+    def _says_something(self, name: str, typed: str) -> bool:
+        """Whether the analyzer of a field leaves anything of a text that is looked for."""
+        if len(typed) > _LONGEST_ANALYZED:
+            return True
+        key = self._fields.analyzers[name], typed
+        if key not in self._says:
+            if len(self._says) >= _REMEMBERED:
+                self._says.clear()
+            self._says[key] = bool(self._index.analyze(typed, analyzer=key[0])[-1].tokens)
+        return self._says[key]
+
     def _beginnings(self, name: str, typed: str) -> list[str]:
         """How terms begin whose words begin as typed: in lower case, and as the analyzer leaves it."""
-        terms = {token.term for token in self._analyze(name, typed)[-1].tokens}
+        terms = {token.term for token in self._index.analyze(typed, field=name)[-1].tokens}
         return sorted({typed.lower(), *(terms if len(terms) == 1 else ())})
 
     def _value(self, name: str, typed: str, at: int) -> Query:
-        kind = self._fields.kinds[name]
-        if kind is Kind.value:
+        if self._fields.kinds[name] is Kind.value:
+            if len(typed.encode()) > _LONGEST_VALUE:
+                raise BrokenQuery(f"a value of {name} has at most {_LONGEST_VALUE:,} bytes in UTF-8", at)
             return {"term": {name: {"value": typed}}}
-        try:
-            number = int(typed) if kind is Kind.integer else float(typed)
-        except ValueError:
-            raise BrokenQuery(f"{name} holds numbers, and {typed!r} is none", at) from None
-        if not math.isfinite(number) or abs(number) >= _LARGEST:
-            raise BrokenQuery(f"{name} holds no number as large as {typed}", at)
-        return {"term": {name: {"value": number}}}
+        return {"term": {name: {"value": self._number(name, typed, at)}}}
+
+    def _number(self, name: str, typed: str, at: int) -> int | float:
+        is_whole = self._fields.kinds[name] is Kind.integer
+        if not (_INTEGER if is_whole else _NUMBER).fullmatch(typed):
+            what = "whole numbers" if is_whole else "numbers"
+            raise BrokenQuery(f"{name} holds {what}, and {shown(typed)!r} is none", at)
+        number: int | float = math.inf
+        if len(typed) <= _MOST_DIGITS:
+            number = int(typed) if is_whole else float(typed)
+        if abs(number) >= _LARGEST[self._fields.kinds[name]]:
+            raise BrokenQuery(f"{name} holds no number as large as {shown(typed)}", at)
+        return number
 
 
 def _one_of(queries: Sequence[Query]) -> Query:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
+
+from searchapp.ranking.marking import search_analyzer
 
 ID = "id"
 
@@ -24,10 +26,16 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields by their full names, and the names of those texts that words without a field are looked for in."""
+    """Fields by their full names, and the names of those texts that words without a field are looked for in.
+
+    `analyzers` are what queries in the texts are analyzed by, `filters` the fields by whose values documents are
+    chosen: all that are no text, but the id.
+    """
 
     kinds: Mapping[str, Kind]
     searched: tuple[str, ...]
+    analyzers: Mapping[str, str]
+    filters: tuple[str, ...]
 
     @classmethod
     def of(cls, mapping: Mapping[str, Any], query: Mapping[str, Any]) -> Fields:
@@ -35,18 +43,20 @@ class Fields:
 
         A query that matches sub-fields stands for the text itself: `text.prose` has only a part of what `text` says.
         """
-        kinds = dict(_kinds(mapping.get("mappings", {}).get("properties", {})))
-        matched = {field.partition(".")[0] for field in _matched(query)}
-        texts = [name for name, kind in kinds.items() if kind is Kind.text and "." not in name]
-        return cls(kinds, tuple(name for name in texts if name in matched) or tuple(texts))
-
-    @property
-    def filters(self) -> tuple[str, ...]:
-        """The fields by whose values documents are chosen: all that are no text, but the id."""
-        return tuple(
-            name
-            for name, kind in self.kinds.items()
-            if kind is not Kind.text and name != ID and "." not in name
+        described = dict(_described(mapping.get("mappings", {}).get("properties", {})))
+        kinds = {name: kind for name, one in described.items() if (kind := _kind(one.field)) is not None}
+        matched = {described[name].whole for name in _matched(query) if name in described}
+        texts = [name for name, kind in kinds.items() if kind is Kind.text]
+        whole = [name for name in texts if name == described[name].whole]
+        return cls(
+            kinds,
+            tuple(name for name in whole if name in matched) or tuple(whole),
+            {name: search_analyzer(mapping, described[name].field) for name in texts},
+            tuple(
+                name
+                for name, kind in kinds.items()
+                if kind is not Kind.text and name != ID and name == described[name].whole
+            ),
         )
 
     @property
@@ -55,16 +65,27 @@ class Fields:
         return tuple(name for name in self.filters if self.kinds[name] is Kind.value)
 
 
-def _kinds(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Kind]]:
-    for name, described in properties.items():
-        kind = _kind(described.get("type", ""))
-        if kind is not None:
-            yield prefix + name, kind
-        for inner in ("properties", "fields"):
-            yield from _kinds(described.get(inner, {}), f"{prefix}{name}.")
+class _Described(NamedTuple):
+    """A field as the mapping describes it; `whole` is the field that it is a sub-field of, or itself."""
+
+    field: Mapping[str, Any]
+    whole: str
 
 
-def _kind(type_: str) -> Kind | None:
+def _described(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, _Described]]:
+    for short, field in properties.items():
+        name = prefix + short
+        yield name, _Described(field, name)
+        for inner, also in field.get("fields", {}).items():
+            yield f"{name}.{inner}", _Described(also, name)
+        yield from _described(field.get("properties", {}), f"{name}.")
+
+
+def _kind(field: Mapping[str, Any]) -> Kind | None:
+    """What a field holds; None if it can't be searched."""
+    type_ = field.get("type", "")
+    if field.get("index", True) in (False, "false"):
+        return None
     if type_ == "text":
         return Kind.text
     if type_ == "keyword":

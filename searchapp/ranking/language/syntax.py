@@ -7,8 +7,9 @@ r"""Reads what a person types into clauses.
 People type mathematics and prose, so a sign counts only where it can mean nothing else: `+`, `-`, a quotation mark
 and a parenthesis at the beginning of an atom, a colon behind the name of a field, a star behind a letter or digit at
 the end of a word. `f(x)`, `x - 1`, `don't`, `a*b` and `f: A` are words. What stands between two dollar signs is one
-word. A backslash takes the meaning of a sign away, before an atom that begins with it (`\-1`, `\"`, `\(`), before a
-field (`\speaker:`), a star at the end (`x\*`), a parenthesis that would close a group, and in phrases a quotation mark.
+word where they stand as TeX's do, right at what they enclose and not before a number: `$5 and $6` are three words. A
+backslash takes the meaning of a sign away, before an atom that begins with it (`\-1`, `\"`, `\(`, `\)`), before a field
+(`\speaker:`), a star at the end (`x\*`), a parenthesis that would close a group, and in phrases a quotation mark.
 """
 
 from __future__ import annotations
@@ -23,6 +24,15 @@ from searchapp.errors import UsageError
 
 DEEPEST = 20
 """How far groups may stand in each other."""
+
+MOST_SIGNS = 250
+"""How many clauses may be more than a word. Each is asked in a few fields, and servers allow 1,024 clauses or more."""
+
+LONGEST_WORD = 10_000
+"""The most characters without white space among them: engines differ about terms of more than 32,766 bytes."""
+
+LONGEST_PREFIX = 500
+"""The most characters of the beginning of a word: engines refuse more than 1,000, and small letters may be more."""
 
 
 class BrokenQuery(UsageError):
@@ -97,8 +107,10 @@ def parsed(text: str, fields: Collection[str] = ()) -> Group:
     Clause(occur=<Occur.must: '+'>, atom=Phrase(text='prime ideal'))
 
     Raises:
-        BrokenQuery: a quotation mark or parenthesis has no partner, or groups stand too far in each other.
+        BrokenQuery: a quotation mark or parenthesis has no partner, there are too many signs, a prefix is too long,
+            groups stand too far in each other, or a character is half of one.
     """
+    require_text(text)
     reader = _Reader(text, fields)
     clauses = tuple(reader.clauses(0))
     if not reader.is_at_end:
@@ -108,8 +120,37 @@ def parsed(text: str, fields: Collection[str] = ()) -> Group:
     return Group(clauses)
 
 
+def without_signs(query: Group) -> Group:
+    """A query that asks for the same, but lets every clause be missing: what must not match is not in it.
+
+    >>> without_signs(parsed("+ring -field")).clauses
+    (Clause(occur=<Occur.may: ''>, atom=Word(text='ring')),)
+    """
+    left = (clause for clause in query.clauses if clause.occur is not Occur.must_not)
+    return Group(tuple(Clause(Occur.may, clause.atom) for clause in left))
+
+
+def require_text(text: str) -> None:
+    """Make sure that a text is made of whole characters, as what a terminal sends need not be, and of words.
+
+    Raises:
+        BrokenQuery: it is not.
+    """
+    half = _HALF.search(text)
+    if half is not None:
+        raise BrokenQuery("this is no character: the text is not UTF-8", half.start())
+    endless = _ENDLESS.search(text)
+    if endless is not None:
+        raise BrokenQuery(
+            f"here stand more than {LONGEST_WORD:,} characters without a blank", endless.start()
+        )
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+_ENDLESS = re.compile(rf"(?<!\S)\S{{{LONGEST_WORD + 1}}}")
 _SPACE = re.compile(r"\s*")
-_FORMULA = re.compile(r"\$\$.*?\$\$|\$.*?\$", re.DOTALL)
+_FORMULA = re.compile(r"\$\$.+?\$\$|\$(?!\s)(?:[^$\\]|\\.)*(?<!\s)\$(?!\d)", re.DOTALL)
+_QUOTED = re.compile(r'((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
 class _Reader:
@@ -117,6 +158,7 @@ class _Reader:
 
     def __init__(self, text: str, fields: Collection[str]) -> None:
         self.at = 0
+        self._signs = 0
         self._text = text
         names = "|".join(sorted(map(re.escape, fields), key=len, reverse=True))
         self._field = re.compile(rf"({names}):(?=[^\s)])") if names else None
@@ -131,11 +173,19 @@ class _Reader:
             self._skip_space()
             if self.is_at_end or self._next() == ")":
                 return
-            occur = Occur.may
+            begun, occur = self.at, Occur.may
             if self._next() in "+-" and self._is_sign():
                 occur = Occur(self._next())
                 self.at += 1
-            yield Clause(occur, self._atom(depth))
+            clause = Clause(occur, self._atom(depth))
+            self._signs += depth > 0 or occur is not Occur.may or not isinstance(clause.atom, Word)
+            if self._signs > MOST_SIGNS:
+                raise BrokenQuery(
+                    f"at most {MOST_SIGNS} parts of a query may be more than words, or stand in groups: leave out "
+                    "what begins here",
+                    begun,
+                )
+            yield clause
 
     def _is_sign(self) -> bool:
         """Whether a plus or minus stands right before what it is about."""
@@ -168,11 +218,11 @@ class _Reader:
 
     def _phrase(self) -> Phrase:
         opened = self.at
-        closing = re.compile(r'(?<!\\)"').search(self._text, opened + 1)
-        if closing is None:
+        quoted = _QUOTED.match(self._text, opened + 1)
+        if quoted is None:
             raise BrokenQuery("this quotation mark is not closed: add another or put \\ before it", opened)
-        self.at = closing.end()
-        return Phrase(self._text[opened + 1 : closing.start()].replace('\\"', '"'))
+        self.at = quoted.end()
+        return Phrase(quoted[1].replace('\\"', '"'))
 
     def _word(self, depth: int) -> Word | Prefix:
         """Up to the next space, or the parenthesis that closes the group; parentheses in pairs belong to the word."""
@@ -185,11 +235,13 @@ class _Reader:
         while not self.is_at_end and not self._next().isspace():
             step = 1
             character = self._next()
-            if character == "$" and (formula := _FORMULA.match(self._text, self.at)):
+            if character == "\\" and self._text[self.at + 1 : self.at + 2] == "$":
+                step = 2
+            elif character == "$" and (formula := _FORMULA.match(self._text, self.at)):
                 step = len(formula[0])
             elif character == "\\" and depth and self._text[self.at + 1 : self.at + 2] == ")":
                 self.at += 1
-            elif character == ")" and open_ == 0 and (depth or self.at == start):
+            elif character == ")" and open_ == 0 and depth:
                 break
             else:
                 open_ += (character == "(") - (character == ")" and open_ > 0)
@@ -199,6 +251,8 @@ class _Reader:
         if word.endswith("\\*"):
             return Word(f"{word[:-2]}*")
         if word.endswith("*") and word[-2:-1].isalnum():
+            if len(word) > LONGEST_PREFIX + 1:
+                raise BrokenQuery(f"the beginning of a word has at most {LONGEST_PREFIX} characters", start)
             return Prefix(word[:-1])
         return Word(word)
 
@@ -207,7 +261,7 @@ class _Reader:
         rest = self._text[self.at : self.at + 2]
         if rest[:1] != "\\":
             return False
-        return rest[1:] in set('+-"(') or self._field_at(self.at + 1) is not None
+        return rest[1:] in set('+-"()') or self._field_at(self.at + 1) is not None
 
     def _field_at(self, place: int) -> re.Match[str] | None:
         return self._field.match(self._text, place) if self._field is not None else None
