@@ -15,6 +15,7 @@ from searchapp import tasks
 from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
 from searchapp.app.index import index_task, open_index, read_examples
 from searchapp.app.rank import RunRequest, make_run
+from searchapp.app.search import Searcher, SearchRequest
 from searchapp.engines.base import Engine
 from searchapp.evaluation import nlps
 from searchapp.evaluation.base import ScorerOptions
@@ -22,7 +23,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Example, Topic
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
-from searchapp.ranking.search import SearchResult, search
+from searchapp.ranking.search import SearchResult
 from searchapp.tasks.base import Collection, Task
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
@@ -91,9 +92,8 @@ def indexed(sample: Sample, engine: Engine) -> int:
 
 def found(sample: Sample, engine: Engine, words: str, size: int) -> list[SearchResult]:
     """What a search for some words finds."""
-    task = sample.task
-    recipe = recipes.load(task.recipe_book(), task.info.search_recipe)
-    return search(open_index(task, engine), task.index_mapping(), recipe, words, size)
+    searcher = Searcher(sample.task, engine, open_index(sample.task, engine), Silent())
+    return searcher.search(SearchRequest(words, size=size))
 
 
 @dataclass(frozen=True, slots=True)

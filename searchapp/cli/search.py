@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from searchapp.cli import complete
-from searchapp.cli.common import JsonOption, TaskArgument, command
+from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, say, stdout_console, warn
-from searchapp.errors import UsageError
+from searchapp.errors import DataError, UsageError
 from searchapp.settings import Settings
 from searchapp.visible import visible, visible_line, visible_spans
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from searchapp.app.search import Searcher, SearchRequest
+    from searchapp.ranking.language import Filter
     from searchapp.ranking.search import SearchResult, Span
 
 SNIPPET_CHARACTERS = 320
@@ -32,8 +35,23 @@ def register(app: typer.Typer) -> None:
     def search(
         settings: Settings,
         task: TaskArgument,
-        words: Annotated[str, typer.Argument(help="What to search for.", show_default=False)],
+        words: Annotated[
+            str | None,
+            typer.Argument(help="What to search for; by default each line of the input.", show_default=False),
+        ] = None,
         size: Annotated[int, typer.Option("--size", "-n", min=1, max=1000, help="Number of documents.")] = 10,
+        from_: Annotated[
+            int, typer.Option("--from", min=1, metavar="RANK", help="Rank of the first document.")
+        ] = 1,
+        filter_: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--filter",
+                metavar="FIELD=VALUE",
+                help="Only documents with this value; repeat it for others. Any of several of one field will do.",
+                show_default=False,
+            ),
+        ] = None,
         recipe: Annotated[
             str | None,
             typer.Option(
@@ -41,6 +59,17 @@ def register(app: typer.Typer) -> None:
                 show_default=False,
                 autocompletion=complete.recipes,
             ),
+        ] = None,
+        data: DataOption = None,
+        why: Annotated[
+            str | None,
+            typer.Option(
+                metavar="DOC", help="Say why a document is where it is, or is not.", show_default=False
+            ),
+        ] = None,
+        open_: Annotated[
+            str | None,
+            typer.Option("--open", metavar="DOC", help="Show one document whole.", show_default=False),
         ] = None,
         explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
         full: Annotated[bool, typer.Option("--full", help="Show whole documents, not pieces.")] = False,
@@ -50,36 +79,162 @@ def register(app: typer.Typer) -> None:
 
         Those are words that are rare enough among the documents; a phrase that matches is highlighted as it stands.
 
-        With --recipe the words are ranked exactly as the text of a topic is with that recipe; recipes that need more
-        than a text, such as solved topics, are for `rank` alone.
+        Signs say more than words: "a phrase", +must, -without, begin*, field:value, +(groups of "these"). A sign with a
+        backslash before it is a part of the word; what begins with a minus stands behind `--`, after all options.
+
+        With --recipe the words are ranked exactly as the text of a topic is with that recipe, those that learn from
+        solved topics included.
         """
-        from searchapp.app.index import open_index
+        from searchapp.app.search import Searcher, SearchRequest
+        from searchapp.cli.progress import for_person
         from searchapp.engines import open_engine
-        from searchapp.ranking import recipes, shards
-        from searchapp.ranking.search import search as find
+        from searchapp.ranking import recipes
         from searchapp.tasks import load
 
-        if not words.strip():
+        if open_ is not None and why is not None:
+            raise UsageError("--open and --why ask for different things: name one of them")
+        filters = tuple(_filter(one) for one in filter_ or ())
+        request = SearchRequest(words or "", recipe, filters, size, from_ - 1, explain)
+        is_one_search = words is not None or why is not None or sys.stdin.isatty()
+        if is_one_search and open_ is None and not request.text.strip():
             raise UsageError("there are no words to search for: put them in quotes after the task")
         loaded = load(task)
-        chosen = recipes.load_for_words(loaded.recipe_book(), recipe or loaded.info.search_recipe)
-        mapping = loaded.index_mapping()
+        book = loaded.recipe_book()
+        recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))
         with closing(open_engine(settings)) as engine:
-            index = open_index(loaded, engine)
-            for warning in shards.warnings(chosen, mapping, index.info.shards):
+            searcher = Searcher.open(loaded, engine, for_person(settings), settings.home, data)
+            if open_ is not None:
+                _open(searcher, request, open_, as_json=as_json)
+                return
+            for warning in searcher.warnings(recipe):
                 warn(warning)
-            results = find(index, mapping, chosen, words, size, explain=explain)
-        # A template may fill its ranking up with documents that match nothing; a person did not ask for those.
-        results = [result for result in results if result.hit.score > 0]
+            if why is not None:
+                _why(searcher, request, why, as_json=as_json)
+            elif is_one_search:
+                results = searcher.search(request)
+                if as_json:
+                    print_json({"task": loaded.name, **_searched(request, results)})
+                elif results:
+                    print_results(results, full=full)
+                else:
+                    say(settings, _nothing(searcher, request))
+            else:
+                _each_line(searcher, request, full=full, as_json=as_json)
+
+
+def _filter(given: str) -> Filter:
+    from searchapp.ranking.language import Filter
+
+    field, equals, value = given.partition("=")
+    if not field or not equals:
+        raise UsageError(f"the filter {given!r} is not FIELD=VALUE")
+    return Filter(field, value)
+
+
+def _nothing(searcher: Searcher, request: SearchRequest) -> str:
+    """Why a search prints no hits: there are none, or none from the rank on that was asked for."""
+    found = searcher.counts(request).total if request.first else 0
+    if found:
+        return (
+            f"only {found:,} documents of {searcher.task.name} match: there is no rank {request.first + 1:,}"
+        )
+    asked_for = "these words with these filters" if request.filters else "these words"
+    return f"no document of {searcher.task.name} matches {asked_for}"
+
+
+def _each_line(searcher: Searcher, request: SearchRequest, *, full: bool, as_json: bool) -> None:
+    """Search for each line of the input that has words.
+
+    Raises:
+        UsageError: a line is no query; the error says which.
+        DataError: the input is not UTF-8.
+    """
+    from rich.text import Text
+
+    from searchapp.ranking.language import BrokenQuery
+
+    searches = []
+    for number, line in enumerate(_lines(), start=1):
+        words = line.strip()
+        if not words:
+            continue
+        asked = replace(request, text=words)
+        try:
+            results = searcher.search(asked)
+        except BrokenQuery as error:
+            raise UsageError(f"line {number:,} of the input: {error}") from error
         if as_json:
-            print_json(
-                {"task": loaded.name, "words": words, "hits": [_described(result) for result in results]}
-            )
-            return
-        if not results:
-            say(settings, f"no document of {loaded.name} matches these words")
-            return
+            searches.append(_searched(asked, results))
+            continue
+        console = stdout_console()
+        console.print(Text(visible_line(words), style="bold underline"), soft_wrap=True)
         print_results(results, full=full)
+        console.print()
+    if as_json:
+        print_json({"task": searcher.task.name, "searches": searches})
+
+
+def _lines() -> Iterator[str]:
+    try:
+        yield from sys.stdin
+    except UnicodeDecodeError as error:
+        raise DataError("the input is not UTF-8 text") from error
+
+
+def _open(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
+    """Print a document whole, with what matches in it, and all its fields."""
+    from rich.text import Text
+
+    opened = searcher.document(document_id, request)
+    if opened is None:
+        raise UsageError(f"no document of {searcher.task.name} has the id {document_id!r}")
+    if as_json:
+        print_json(
+            {
+                "task": searcher.task.name,
+                "id": document_id,
+                "matches": [list(span) for span in opened.matches],
+                "document": dict(opened.source),
+            }
+        )
+        return
+    console = stdout_console()
+    console.print(Text(visible_line(document_id), style="cyan"), soft_wrap=True)
+    for name, value in opened.source.items():
+        if name not in ("id", "text"):
+            console.print(Text(f"{name}: {visible_line(str(value))}", style="dim"), soft_wrap=True)
+    console.print(_highlighted(opened.text, list(opened.matches)), soft_wrap=True)
+
+
+def _why(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
+    """Print why a document is where it is, or is not."""
+    from searchapp.app.search import FUSED_DEPTH
+    from searchapp.app.why import Standing, why
+    from searchapp.ranking.explanations import shortened
+
+    found = why(searcher, request, document_id)
+    if as_json:
+        explanation = found.explanation.to_json() if found.explanation else None
+        print_json({"task": searcher.task.name, **asdict(found), "explanation": explanation})
+        return
+    sentences = {
+        Standing.ranked: f"is at rank {found.rank or 0:,}, with the score {found.score or 0.0:.4f}",
+        Standing.unknown: f"is not indexed: no document of {searcher.task.name} has this id",
+        Standing.filtered: "matches, but a filter leaves it out",
+        Standing.left_out: "has something of what is searched for, but a + or - leaves it out",
+        Standing.behind: f"is not among the first {FUSED_DEPTH:,} documents, and the recipe ranks no more",
+        Standing.no_match: "does not match what is searched for",
+    }
+    console = stdout_console()
+    console.print(f"{visible_line(document_id)} {sentences[found.standing]}", markup=False, soft_wrap=True)
+    for line in shortened(found.explanation) if found.explanation else ():
+        console.print(
+            f"     {line.value:>10.4f}  {'  ' * line.depth}{visible(line.text)}", markup=False, soft_wrap=True
+        )
+
+
+def _searched(request: SearchRequest, results: Sequence[SearchResult]) -> dict[str, object]:
+    return {"words": request.text, "hits": [_described(result) for result in results]}
 
 
 def print_results(results: Sequence[SearchResult], *, full: bool = False) -> None:

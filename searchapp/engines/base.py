@@ -18,6 +18,9 @@ from searchapp.progress import Advance, Progress, no_progress
 
 Body = Mapping[str, Any]
 
+BEST_FIRST: Sequence[Mapping[str, str]] = [{"_score": "desc"}, {"id": "asc"}]
+"""The `sort` of every search body: by score, equal scores by the bytes of the id."""
+
 BEYOND_FLOAT32 = (
     "this query gives a score that is infinite or not a number: give its parts smaller boosts and weights"
 )
@@ -153,6 +156,17 @@ class Found:
     explanation: Explanation | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many documents match a query and, for some fields, how many of them have each value.
+
+    `values` has for each field its commonest values, equal counts by the bytes of the value; a document counts once for
+    each of its values."""
+
+    total: int
+    values: Mapping[str, Sequence[tuple[str, int]]]
+
+
 class Index(Protocol):
     """A handle on one version of an index.
 
@@ -169,6 +183,9 @@ class Index(Protocol):
 
     def find(self, body: Body) -> list[Found]:
         """The hits of one body with source, highlights and, if the body asks for it, explanations."""
+
+    def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
+        """How many documents match a query, and the values of keyword fields, this many of each."""
 
     def analyze(
         self, text: str, *, field: str | None = None, analyzer: str | None = None

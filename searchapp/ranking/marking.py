@@ -218,12 +218,19 @@ _TOKENIZERS_OF_PAIRS = ("ngram",)
 """What makes terms that reach over several words."""
 
 
+def search_analyzer(mapping: Mapping[str, Any], field: Mapping[str, Any]) -> str:
+    """The name of what analyzes queries in a text field, which `field` describes as the mapping does."""
+    own = mapping.get("settings", {}).get("analysis", {}).get("analyzer", {})
+    unnamed = next((name for name in ("default_search", "default") if name in own), "standard")
+    named: str = field.get("search_analyzer", field.get("analyzer") or unnamed)
+    return named
+
+
 def _text_fields(mapping: Mapping[str, Any]) -> dict[str, _Field]:
     """The field that people read and its sub-fields, those of the type `text`."""
     analysis = mapping.get("settings", {}).get("analysis", {})
     own = analysis.get("analyzer", {})
     default = "default" if "default" in own else "standard"
-    searching = "default_search" if "default_search" in own else default
     main = mapping["mappings"]["properties"].get(TEXT, {})
     sub_fields = {f"{TEXT}.{name}": field for name, field in main.get("fields", {}).items()}
     found = {}
@@ -231,7 +238,7 @@ def _text_fields(mapping: Mapping[str, Any]) -> dict[str, _Field]:
         if field.get("type") == "text":
             analyzer = field.get("analyzer")
             found[name] = _Field(
-                field.get("search_analyzer", analyzer or searching),
+                search_analyzer(mapping, field),
                 _has_pairs(analysis, own.get(analyzer or default, {})),
             )
     return found

@@ -38,10 +38,22 @@ class Recipe:
 
     @property
     def takes_words(self) -> bool:
-        """Whether it ranks words that a person types as it ranks a topic: by its query and their text alone."""
-        fields = {name for name in self.query.template.variables if name.startswith("topic.")}
-        direct = all(isinstance(signal, Direct) for signal in self.signals)
-        return direct and len(self.signals) == 1 and fields <= {"topic.id", "topic.text"}
+        """Whether it ranks words that a person types: it asks for no more of a topic than texts to match."""
+        return all(query.template.topic_fields <= query.template.matched for query in self._of_topics)
+
+    def typed(self, words: str) -> Topic:
+        """The words that a person types as a topic: each text that the recipe asks for is these words."""
+        fields = set().union(*(query.template.matched for query in self._of_topics))
+        return Topic("", words, dict.fromkeys(sorted(fields), words))
+
+    @property
+    def _of_topics(self) -> tuple[TopicQuery, ...]:
+        return tuple(query for signal in self.signals for query in signal.queries) or (self.query,)
+
+    @property
+    def is_one_query(self) -> bool:
+        """Whether its ranking is that of its query, and no other signal counts."""
+        return len(self.signals) == 1 and isinstance(self.signals[0], Direct)
 
     def body(self, topic: Topic, depth: int) -> dict[str, Any]:
         """The search body that retrieves the first `depth` documents for a topic."""

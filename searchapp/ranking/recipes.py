@@ -91,22 +91,20 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
     )
 
 
-def load_for_words(task: str | RecipeBook, name: str) -> Recipe:
-    """A task's recipe, if it can rank words that a person types.
+def require_words(task: str | RecipeBook, recipe: Recipe) -> None:
+    """Make sure that a recipe of a task can rank words that a person types.
 
     Raises:
-        UsageError: there is no such recipe, or it needs more than words.
-        DataError: the recipe or its template is not what it should be.
+        UsageError: it needs more than words.
     """
-    recipe = load(task, name)
-    if not recipe.takes_words:
-        book = _book(task)
-        suited = [other for other in names(book) if load(book, other).takes_words]
-        raise UsageError(
-            f"the recipe {book.task}/{name} needs more than words (fields of a topic, solved topics or all texts), "
-            f"which `searchapp rank` has: search with --recipe {' or '.join(suited) or 'of your own'}"
-        )
-    return recipe
+    if recipe.takes_words:
+        return
+    book = _book(task)
+    suited = [other for other in names(book) if load(book, other).takes_words]
+    raise UsageError(
+        f"the recipe {book.task}/{recipe.name} needs more of a topic than words, which `searchapp rank` has: "
+        f"search with --recipe {' or '.join(suited) or 'of your own'}"
+    )
 
 
 def _require_types(place: RecipeName, written: Mapping[str, Any]) -> None:

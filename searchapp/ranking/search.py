@@ -1,4 +1,4 @@
-"""One search for a person: the hits of typed words, with the matched characters marked."""
+"""What people see of hits: the text with the matched characters marked, and what stands beside it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from searchapp.engines.base import Explanation, Found, Index
-from searchapp.model import Hit, Topic
+from searchapp.engines.base import BEST_FIRST, Explanation, Found, Index
+from searchapp.model import Hit
 from searchapp.ranking import marking
-from searchapp.ranking.recipe import Recipe
 
 Span = tuple[int, int]
 
@@ -30,17 +29,15 @@ class SearchResult:
     explanation: Explanation | None
 
 
-def search(
-    index: Index, mapping: Mapping[str, Any], recipe: Recipe, words: str, size: int, *, explain: bool = False
+def find(
+    index: Index, marks: Mapping[str, Any], body: Mapping[str, Any], first: int = 0
 ) -> list[SearchResult]:
-    """The first `size` documents for the words, ranked as the recipe ranks a topic's text.
+    """The hits of a search body as a person sees them; the rank of the first one is `first` + 1.
 
-    `mapping` is the create-index body of the index.
+    `marks` are those of the query, see `marking.highlight`.
     """
-    ranking = recipe.body(Topic("", words), size)
-    marks = marking.highlight(index, mapping, ranking.get("query", {}))
-    body = {**ranking, "_source": True, "explain": explain, "highlight": marks}
-    return [_result(rank, found) for rank, found in enumerate(index.find(body), start=1)]
+    asked = {**body, "_source": True, "highlight": marks}
+    return [_result(rank, found) for rank, found in enumerate(index.find(asked), start=first + 1)]
 
 
 def seen_by(
@@ -93,9 +90,6 @@ def beside(
     }
     found = _sources(index, {"query": query, "size": 2 * reach + 1})
     return sorted(found.values(), key=lambda one: one[number])
-
-
-BEST_FIRST = [{"_score": "desc"}, {"id": "asc"}]
 
 
 def _sources(index: Index, body: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -11,7 +11,7 @@ topic contains, quotes and braces included, it can't change the query's structur
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,10 @@ class Template:
         self.name = name
         self.body = body
         self.variables = frozenset(self._placeholders(body, ""))
+        self.topic_fields = _fields_of_topic(self.variables)
+        """The fields of a topic that the template asks for, besides its id and text."""
+        self.matched = self.topic_fields - _fields_of_topic(_unmatched(body))
+        """Those of them that are texts whose words are matched, wherever they stand in the template."""
 
     def render(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The search body with every placeholder replaced by its variable.
@@ -93,6 +97,28 @@ class TopicQuery:
             variables |= {f"document.{name}": value for name, value in document.source().items()}
         variables |= {f"recipe.{name}": value for name, value in self.parameters.items()}
         return self.template.render(variables | {"depth": depth})
+
+
+_TOPIC = "topic."
+_MATCHING = ("match", "match_phrase", "multi_match")
+
+
+def _fields_of_topic(variables: Iterable[str]) -> frozenset[str]:
+    named = (name.removeprefix(_TOPIC) for name in variables if name.startswith(_TOPIC))
+    return frozenset(named) - {"id", "text"}
+
+
+def _unmatched(node: Any) -> Iterator[str]:
+    """The variables of a body that stand elsewhere than in a clause that matches words."""
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            if key not in _MATCHING:
+                yield from _unmatched(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _unmatched(value)
+    elif isinstance(node, str) and (match := _PLACEHOLDER.fullmatch(node)):
+        yield match[1]
 
 
 def _fill(node: Any, variables: Mapping[str, Any]) -> Any:

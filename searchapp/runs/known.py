@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from searchapp.engines.base import Index
+from searchapp.engines.base import BEST_FIRST, Index
 from searchapp.errors import DataError, EngineError
 from searchapp.formats.problems import Problems, shown
-from searchapp.ranking.search import BEST_FIRST
 from searchapp.tasks.base import Collection, Task
 
 _IDS_AT_ONCE = 1000

@@ -47,10 +47,19 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         (["index", "chess"], 2, "there is no task 'chess': choose nlps"),
         (["search", "nlps", " "], 2, "there are no words to search for"),
         (["search", "nlps", "x", "--recipe", "magic"], 2, "nlps has no recipe 'magic': choose bm25"),
-        (["search", "nlps", "x", "--recipe", "neighbours"], 2, "search with --recipe bm25 or words"),
-        (["search", "nlps", "x", "--recipe", "tfidf"], 2, "nlps/tfidf needs more than words"),
-        (["search", "checkthat", "x", "--recipe", "bm25"], 2, "search with --recipe words"),
-        (["search", "explanation-2019", "x", "--recipe", "bm25"], 2, "search with --recipe words"),
+        (
+            ["search", "checkthat", "x", "--recipe", "bm25"],
+            2,
+            "checkthat/bm25 needs more of a topic than words, which `searchapp rank` has: search with --recipe words",
+        ),
+        (["search", "checkthat", "x", "--recipe", "neighbours"], 2, "search with --recipe words"),
+        (["search", "nlps", "x", "--filter", "speaker"], 2, "the filter 'speaker' is not FIELD=VALUE"),
+        (["search", "nlps", "--why", "1"], 2, "there are no words to search for"),
+        (
+            ["search", "nlps", "x", "--why", "1", "--open", "1"],
+            2,
+            "--open and --why ask for different things",
+        ),
         (["search", "nlps", "x"], 3, "make it with `searchapp index nlps`"),
         (
             ["search", "nlps", "x", "--url", "http://127.0.0.1:9"],

@@ -18,4 +18,5 @@ what differs is made as small as possible before it is reported (`reducing`). Py
     chosen      bodies that are recorded beside random ones
     options     the parameters of each query, for `chosen`
     recording   answers of a server in files: `python -m tests.search.recording`
+    typed       what people type, on the samples
 """

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from searchapp.engines.base import (
     BEYOND_FLOAT32,
     Body,
+    Counts,
     Explanation,
     Found,
     IndexInfo,
@@ -25,6 +26,8 @@ BATCH_BYTES = 1024 * 1024
 BATCH_HITS = 100_000
 TERMS_AT_ONCE = 1000
 """Terms that one request counts documents for."""
+VALUES_OF_A_SHARD = 10_000
+"""The values that a shard counts: the counts are exact where a field has no more, whatever the number of shards."""
 DEFAULT_HITS = 10
 """What Elasticsearch gives for a body without `size`."""
 
@@ -87,6 +90,19 @@ class ElasticsearchIndex:
             for (field, term), bucket in zip(some, buckets, strict=True):
                 found[field][term] = bucket["doc_count"]
         return found
+
+    def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
+        wanted = {
+            name: {"terms": {"field": name, "size": most, "shard_size": max(most, VALUES_OF_A_SHARD)}}
+            for name, most in fields.items()
+        }
+        body = {"query": query, "size": 0, "track_total_hits": True, **({"aggs": wanted} if wanted else {})}
+        answer = self._search(body)
+        values = {
+            name: [(str(bucket["key"]), int(bucket["doc_count"])) for bucket in counted["buckets"]]
+            for name, counted in answer.get("aggregations", {}).items()
+        }
+        return Counts(answer["hits"]["total"]["value"], values)
 
     def _search(self, body: Body) -> Mapping[str, Any]:
         def whole(index: str) -> Mapping[str, Any]:

@@ -26,6 +26,7 @@ _KNOWN = {
     "highlight",
     "explain",
     "track_scores",
+    "search_after",
 }
 _DEFAULT_SIZE = 10
 
@@ -35,10 +36,14 @@ MOST_HITS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """All that a search body says but its query; the module `highlight` reads `highlight`."""
+    """All that a search body says but its query; the module `highlight` reads `highlight`.
+
+    `after` is the score and the id of the hit behind which the hits begin.
+    """
 
     first: int
     size: int
+    after: tuple[float, str] | None
     source: SourceFilter
     highlight: Mapping[str, Any] | None
     explain: bool
@@ -59,6 +64,7 @@ class Frame:
         return cls(
             first=first,
             size=size,
+            after=_after(body, first),
             source=SourceFilter.of(body.get("_source", True)),
             highlight=body.get("highlight"),
             explain=parameters.flag(body.get("explain", False), "`explain`"),
@@ -123,6 +129,21 @@ def _count(value: Any, name: str) -> int:
     if count < 0:
         raise invalid(f"`{name}` must not be negative, but is {value!r}")
     return count
+
+
+def _after(body: Body, first: int) -> tuple[float, str] | None:
+    """What `search_after` says, if it is there: a value for each clause of the sort."""
+    if "search_after" not in body:
+        return None
+    values = body["search_after"]
+    if not isinstance(values, list | tuple) or len(values) != 2:
+        raise invalid("`search_after` must be a list of a score and an id, as the sort has them")
+    if first > 0:
+        raise invalid("`from` must be 0 where `search_after` says where the hits begin")
+    score, id_ = values
+    if isinstance(score, bool) or not isinstance(score, int | float) or not isinstance(id_, str):
+        raise unsupported(f"`search_after: {values}`, only a number and a text")
+    return float(score), id_
 
 
 def _require_total(value: Any) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 
 import numpy as np
 
-from searchapp.engines.base import Body, Found, IndexInfo, Terms
+from searchapp.engines.base import BEST_FIRST, Body, Counts, Found, IndexInfo, Terms
 from searchapp.engines.embedded import topk, workers
 from searchapp.engines.embedded.body import BodyReader, Request
+from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Highlighter
 from searchapp.engines.embedded.queries.parse import Parser
@@ -112,6 +113,11 @@ class EmbeddedIndex:
                 for name, some in terms.items()
             }
 
+    def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
+        with self._damage_reported(), finite_scores():
+            matching = self._scorer.matching(self._bodies.read({"query": query, "sort": BEST_FIRST}).query)
+            return counts(self._reader, matching, fields)
+
     def close(self) -> None:
         self.is_closed = True
         self._reader.close()
@@ -136,6 +142,10 @@ class EmbeddedIndex:
     def _best(self, request: Request) -> Answer:
         scores = self._scorer.scores(request.query)
         first, size = request.frame.first, request.frame.size
+        after = request.frame.after
+        if after is not None:
+            score, id_ = after
+            scores = topk.behind(scores, self._reader.ranks, score, self._reader.ids.place_behind(id_))
         documents = topk.best(scores, self._reader.ranks, first + size)[first:]
         return documents.astype(np.int32), scores.values[documents]
 

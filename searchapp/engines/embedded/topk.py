@@ -38,6 +38,13 @@ def best(scores: Scores, ranks: Numbers, size: int) -> NDArray[np.intp]:
     return candidates[np.argsort(keys)]
 
 
+def behind(scores: Scores, ranks: Numbers, score: float, place: int) -> Scores:
+    """The scores of what comes after a score and, of documents with the same score, of ids from a place on."""
+    bound = np.float32(score)
+    rest = scores.mask() & ((scores.values < bound) | ((scores.values == bound) & (ranks >= place)))
+    return Scores(np.where(rest, scores.values, np.float32(0)), rest)
+
+
 def _promising(values: Float32s, size: int) -> NDArray[np.intp] | None:
     """A few more documents than the best `size`, all of them matching; None when a sample does not tell them.
 

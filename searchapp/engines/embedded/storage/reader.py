@@ -127,6 +127,12 @@ class FieldReader:
         """The number of postings of each term, by rank."""
         return np.diff(self._starts.all())
 
+    def counted(self, documents: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many of the documents that are marked have each term, by rank."""
+        sums = np.concatenate([[0], np.cumsum(documents[self._documents.all()])])
+        starts = self._starts.all()
+        return np.asarray(sums[starts[1:]] - sums[starts[:-1]])
+
     def parts(self, terms: Sequence[str]) -> list[slice]:
         """Where the postings of each term stand among the field's; nothing of a term that does not occur."""
         ranks = list(map(self.rank, terms))

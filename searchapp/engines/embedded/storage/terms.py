@@ -6,7 +6,7 @@ code points); a second array says where each begins. A look-up is a binary searc
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -80,6 +80,10 @@ class Terms:
             else:
                 high = middle
         return low if low < len(self) and self[low] == sought else None
+
+    def place_behind(self, term: str) -> int:
+        """How many terms are not behind a term, which need not be there."""
+        return bisect_right(self, term.encode())
 
     def with_prefix(self, prefix: str) -> range:
         """The ranks of the terms that begin with a prefix."""

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from searchapp.app import search
+from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.why import Standing, Why, why
+from searchapp.ranking.language import Filter
+from tests.app.conftest import MakeSearcher
+
+LEARNED = SearchRequest("every ring is a group", recipe="neighbours")
+
+
+@pytest.fixture(scope="module")
+def nlps(make_searcher: MakeSearcher) -> Searcher:
+    return make_searcher("nlps")
+
+
+@pytest.mark.parametrize("request_", [SearchRequest("group ring"), LEARNED, SearchRequest("-ring")])
+def test_each_hit_has_its_rank_score_and_explanation(nlps: Searcher, request_: SearchRequest) -> None:
+    every = nlps.search(replace(request_, size=100))
+    for result in (every[0], every[3], every[-1]):
+        found = why(nlps, replace(request_, size=1), result.hit.document_id)
+        assert found.explanation is not None
+        assert found == Why(
+            result.hit.document_id, Standing.ranked, result.rank, result.hit.score, found.explanation
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "document", "standing"),
+    [
+        ("ring", "nowhere", Standing.unknown),
+        ("ring", "603", Standing.no_match),
+        ("zygomorphic", "603", Standing.no_match),
+        ("kernel -normal", "603", Standing.left_out),
+        ("kernel +ring", "603", Standing.left_out),
+        ("+kernel +ring", "603", Standing.left_out),
+        ("-kernel", "603", Standing.left_out),
+        ("ring -kernel", "603", Standing.no_match),
+        ("+ring -field", "603", Standing.no_match),
+        ("kernel +(ring field)", "603", Standing.left_out),
+    ],
+)
+@pytest.mark.parametrize("recipe", ["words", "tfidf"])
+def test_a_document_that_is_no_hit_has_a_reason(
+    nlps: Searcher, recipe: str, text: str, document: str, standing: Standing
+) -> None:
+    assert why(nlps, SearchRequest(text, recipe), document) == Why(document, standing)
+
+
+def test_a_filter_is_a_reason(make_searcher: MakeSearcher) -> None:
+    checkthat = make_searcher("checkthat")
+    first, *_ = checkthat.search(SearchRequest("the people"))
+    filtered = SearchRequest("the people", filters=(Filter("speaker", "NOBODY"),))
+    document = first.hit.document_id
+    assert why(checkthat, filtered, document).standing is Standing.filtered
+    assert why(checkthat, replace(filtered, text="people -people"), document).standing is Standing.left_out
+    assert why(checkthat, replace(filtered, text="zygomorphic"), document).standing is Standing.no_match
+
+
+def test_what_is_behind_the_depth_of_a_recipe_is_told_from_what_does_not_match(
+    nlps: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = nlps.search(replace(LEARNED, size=100))[-1]
+    monkeypatch.setattr(search, "FUSED_DEPTH", 3)
+    fresh = Searcher(nlps.task, nlps._engine, nlps.index, nlps._progress, nlps._collection)
+    assert why(fresh, LEARNED, last.hit.document_id) == Why(last.hit.document_id, Standing.behind)

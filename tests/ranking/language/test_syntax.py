@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.ranking.language.syntax import (
+    DEEPEST,
+    LONGEST_PREFIX,
+    MOST_SIGNS,
+    Atom,
+    BrokenQuery,
+    Clause,
+    Group,
+    InField,
+    Occur,
+    Phrase,
+    Prefix,
+    Word,
+    parsed,
+    without_signs,
+)
+
+FIELDS = ("id", "text", "text.names", "speaker", "line")
+
+PIECES = st.sampled_from(
+    [
+        *'+-"()\\*:$ ab',
+        "speaker:",
+        "text.names:",
+        "line:",
+        "ring",
+        "$x y$",
+        "\\(",
+        "\\)",
+        "\\*",
+        "\u3000",
+        "\ud800",
+        "é",
+    ]
+)
+TYPED = st.one_of(st.text(), st.lists(PIECES, max_size=30).map("".join))
+
+
+def may(atom: Atom) -> Clause:
+    return Clause(Occur.may, atom)
+
+
+def must(atom: Atom) -> Clause:
+    return Clause(Occur.must, atom)
+
+
+def must_not(atom: Atom) -> Clause:
+    return Clause(Occur.must_not, atom)
+
+
+def words(*texts: str) -> list[Clause]:
+    return [may(Word(text)) for text in texts]
+
+
+def group(*clauses: Clause) -> Group:
+    return Group(clauses)
+
+
+@pytest.mark.parametrize(
+    ("typed", "clauses"),
+    [
+        ("", []),
+        (" \t\n", []),
+        ("normal  subgroup", words("normal", "subgroup")),
+        ("+ring -field", [must(Word("ring")), must_not(Word("field"))]),
+        ('"prime ideal"', [may(Phrase("prime ideal"))]),
+        ('+"prime ideal" -"a b"', [must(Phrase("prime ideal")), must_not(Phrase("a b"))]),
+        ('"a"b(c)d', [may(Phrase("a")), *words("b(c)d")]),
+        ("algebr*", [may(Prefix("algebr"))]),
+        ("-algebr*", [must_not(Prefix("algebr"))]),
+        ("speaker:HOLT", [may(InField("speaker", Word("HOLT"), 8))]),
+        ('+speaker:"A B"', [must(InField("speaker", Phrase("A B"), 9))]),
+        ("line:-5", [may(InField("line", Word("-5"), 5))]),
+        ("text.names:a*", [may(InField("text.names", Prefix("a"), 11))]),
+        ("speaker:(A -B)", [may(InField("speaker", group(may(Word("A")), must_not(Word("B"))), 8))]),
+        ("+(a b)", [must(group(*words("a", "b")))]),
+        ("-(+a -b)", [must_not(group(must(Word("a")), must_not(Word("b"))))]),
+        ("((a)b)", [may(group(may(group(*words("a"))), *words("b")))]),
+        ("()", [may(group())]),
+        # where a sign can mean nothing else
+        ("- 1", words("-", "1")),
+        ("x -", words("x", "-")),
+        ("+", words("+")),
+        ("-- +- ++a", words("--", "+-", "++a")),
+        ("x+y wi-fi a-", words("x+y", "wi-fi", "a-")),
+        ("f(x) g(x (y) z)", [*words("f(x)", "g(x"), may(group(*words("y"))), *words("z)")]),
+        ("(f(x) y)", [may(group(*words("f(x)", "y")))]),
+        ("(-)", [may(group(*words("-")))]),
+        ('don\'t 5" a"b"', words("don't", '5"', 'a"b"')),
+        ("a*b * ** $* -*", [*words("a*b", "*", "**", "$*"), must_not(Word("*"))]),
+        ("speaker: A", words("speaker:", "A")),
+        ("a:b Speaker:A xspeaker:A", words("a:b", "Speaker:A", "xspeaker:A")),
+        ("(speaker:)", [may(group(*words("speaker:")))]),
+        # formulae
+        ("$x -y$ -z", [*words("$x -y$"), must_not(Word("z"))]),
+        ("-$x (y$", [must_not(Word("$x (y$"))]),
+        ("($a) b$ c)", [may(group(*words("$a) b$", "c")))]),
+        ("$$ x -y $$", words("$$ x -y $$")),
+        ("f$x y$g", words("f$x y$g")),
+        ("$5 -tax $6", [*words("$5"), must_not(Word("tax")), *words("$6")]),
+        ("$ -x$", [*words("$"), must_not(Word("x$"))]),
+        (r"\$x y\$", words(r"\$x", r"y\$")),
+        (r"$a\$ b$", words(r"$a\$ b$")),
+        ("$a", words("$a")),
+        # what is meant as it is
+        (r"\-1 \+x", words("-1", "+x")),
+        (r"\( a \)", words("(", "a", ")")),
+        (r"(a \) b\))", [may(group(*words("a", ")", "b)")))]),
+        (r"\"a b\"", words('"a', r"b\"")),
+        (r"\speaker:A \a:b", words("speaker:A", r"\a:b")),
+        (r"ring\* \*", words("ring*", "*")),
+        (r'"a \" b" "\\"', [may(Phrase('a " b')), may(Phrase("\\\\"))]),
+        (r"\frac \\ \\-x \ ", words(r"\frac", "\\\\", r"\\-x", "\\")),
+        (
+            "speaker:\\-x speaker:x\\*",
+            [may(InField("speaker", Word("-x"), 8)), may(InField("speaker", Word("x*"), 20))],
+        ),
+    ],
+)
+def test_a_text_is_read(typed: str, clauses: list[Clause]) -> None:
+    assert parsed(typed, FIELDS) == Group(tuple(clauses))
+
+
+@pytest.mark.parametrize(
+    ("typed", "at", "said"),
+    [
+        ('a "b', 2, "not closed"),
+        ('"a\\"', 0, "not closed"),
+        ("a (b", 2, "not closed"),
+        ("(a (b)", 0, "not closed"),
+        ("+(", 1, "not closed"),
+        ("a )", 2, 'no "(" is open'),
+        ("(a))", 3, 'no "(" is open'),
+        ("speaker:line:5", 8, "inside of another"),
+        ("a " + "(" * (DEEPEST + 1), 2 + DEEPEST, "deep"),
+        ("x" * (LONGEST_PREFIX + 1) + "*", 0, "at most 500"),
+        ("a \udcff", 2, "not UTF-8"),
+        ("a " + "b" * 10_001, 2, "more than 10,000 characters without a blank"),
+        ("+a " * MOST_SIGNS + "+b", 3 * MOST_SIGNS, "at most 250"),
+        ("(" + "a " * (MOST_SIGNS + 1) + ")", 1 + 2 * MOST_SIGNS, "at most 250"),
+    ],
+)
+def test_a_broken_query_says_where(typed: str, at: int, said: str) -> None:
+    with pytest.raises(BrokenQuery) as caught:
+        parsed(typed, FIELDS)
+    assert caught.value.at == at
+    assert said in caught.value.what
+    assert str(caught.value) == f"character {at + 1} of the query: {caught.value.what}"
+
+
+def test_groups_stand_in_each_other_to_a_depth() -> None:
+    assert parsed("(" * DEEPEST + "a" + ")" * DEEPEST)
+
+
+def test_words_alone_may_be_many() -> None:
+    assert len(parsed("word " * 5_000).clauses) == 5_000
+
+
+@pytest.mark.parametrize("piece", ["(", '"', "\\", "$", "$a", "+", '\\"', "$$", "a(", "*", "-("])
+def test_a_long_text_is_read_at_once(piece: str) -> None:
+    """A scan to the end for each sign takes minutes."""
+    with suppress(BrokenQuery):
+        parsed(f"{piece * 1_000} " * (200 // len(piece)), FIELDS)
+
+
+@given(TYPED)
+def test_a_text_is_read_or_broken_at_one_of_its_characters(typed: str) -> None:
+    try:
+        parsed(typed, FIELDS)
+    except BrokenQuery as error:
+        assert 0 <= error.at <= len(typed)
+
+
+@given(
+    st.lists(
+        st.text(alphabet="aBé1.,'*+-:\\/", min_size=1).filter(lambda word: word[0] not in "+-\\"), max_size=8
+    )
+)
+def test_words_alone_are_what_was_typed(typed: list[str]) -> None:
+    typed = [word for word in typed if not word.endswith("*")]
+    assert [clause.atom for clause in parsed("  ".join(typed), FIELDS).clauses] == [
+        Word(word) for word in typed
+    ]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_any_word_can_be_typed_with_backslashes(text: str) -> None:
+    """What documents have can be searched for, whatever it is: before a sign stands a backslash."""
+    for word in text.replace("$", "").split():
+        escaped = "\\" + word if word[0] in '+-"()' else word
+        if escaped.endswith("*"):
+            escaped = escaped[:-1] + "\\*"
+        if word[0] != "\\" and not word.endswith("\\*"):
+            assert parsed(escaped, FIELDS).clauses == (may(Word(word)),)
+
+
+def test_a_query_without_signs_lets_every_clause_be_missing() -> None:
+    query = parsed('+a -b "c d" +(e -f) -(g)', FIELDS)
+    assert without_signs(query) == group(
+        may(Word("a")), may(Phrase("c d")), may(group(may(Word("e")), must_not(Word("f"))))
+    )

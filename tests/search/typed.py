@@ -1,0 +1,258 @@
+"""Random texts that a person could type, on sample collections: both engines find the same, or refuse them alike."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import searchapp
+from searchapp import tasks
+from searchapp.app.index import index_task, open_index
+from searchapp.app.search import Searcher, SearchRequest
+from searchapp.engines.base import Engine
+from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.errors import SearchappError
+from searchapp.formats.problems import Problems
+from searchapp.progress import Silent
+from searchapp.ranking.language import BrokenQuery, Fields, Filter
+from searchapp.ranking.language.fields import Kind
+from searchapp.ranking.search import SearchResult
+from searchapp.settings import Settings
+from searchapp.tasks.base import Collection, Task
+from tests.search.comparing import unordered
+from tests.search.drawing import Draw
+from tests.search.reducing import smallest
+from tests.server.rest import Server
+
+SAMPLES = Path(searchapp.__file__).parent / "samples"
+TASKS = ("checkthat", "nlps", "smart-types-dbpedia")
+"""Samples with fields of values and of numbers, with formulae, and with several texts."""
+
+Outcome = tuple[Any, ...]
+
+# fmt: off
+FORMULAE = [
+    "$x$", "$x \\circ y = y \\circ x$", r"\(x\)", r"\struct {R, +}", "$5", "$5 -the $6", "$$a b$$", "x^{-1}", "f(x)",
+    "$", "$$", r"\{a, b\}", "$(a$", "G/H", "$a) b$", r"\$x$",
+]
+HARD = [
+    "the", "of", "THE", "don't", "a*b", "*", "**", "f:", ":x", "é", "ÉTÉ", "😀", "Å", "ﬁ", "-", "+", "--", "+-", "- 1",
+    "\u3000", "AND", "OR", "NOT", "{{topic.text}}", "\\", "\\\\", "&amp;", "%", "x~2", "[1 TO 5]", "/a.*/", "\x00",
+    "x" * 300,
+]
+ESCAPED = [r"\-1", r"\+x", r"\(", r"\)", r"\"", r"ring\*", r"\text:the", r"\speaker:x", '"a \\" b"', r"\\-x", r"\x"]
+PIECES = ['"', "(", ")", "\\", "+", "-", "*", ":", "$", " ", "\ud800", '""', "()", "+(", '-"', "text:", "line:", "\\*"]
+NUMBERS = [
+    "0", "1", "5", "-5", "+3", "007", "1.0", "1e3", "9" * 19, "9" * 30, "9" * 500, "x", "", "٣", "1_0", "nan",
+    "inf", "3*",
+]
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What there is to search for in the documents of a task: `fields` has values of each field that has some."""
+
+    words: Sequence[str]
+    neighbours: Sequence[str]
+    fields: dict[str, Sequence[str]]
+    kinds: dict[str, Kind]
+
+    @classmethod
+    def of(cls, task: Task, collection: Collection) -> Vocabulary:
+        """The vocabulary of the documents of a collection, in an order of its own."""
+        documents = list(collection.documents.read(Problems()))
+        texts = [document.text.split() for document in documents]
+        kinds = dict(Fields.of(task.index_mapping(), {}).kinds)
+        values = {
+            name: sorted(
+                {str(source[name]) for source in (one.source() for one in documents) if name in source}
+            )
+            for name in kinds
+        }
+        return cls(
+            sorted({word for text in texts for word in text}),
+            sorted({f"{one} {other}" for text in texts for one, other in pairwise(text)}),
+            {name: some for name, some in values.items() if some},
+            kinds,
+        )
+
+
+class Typist:
+    """Types queries by chance."""
+
+    def __init__(self, draw: Draw, vocabulary: Vocabulary) -> None:
+        self._draw = draw
+        self._vocabulary = vocabulary
+
+    def request(self, recipes: Sequence[str], filters: Sequence[str]) -> SearchRequest:
+        """A text with whatever else may be asked for."""
+        draw = self._draw
+        chosen = (
+            draw.several(lambda: self._filter(draw.one(filters)), 3, 1)
+            if filters and draw.chance(0.2)
+            else ()
+        )
+        return SearchRequest(
+            self.text(),
+            draw.one(recipes) if draw.chance(0.3) else None,
+            tuple(chosen),
+            size=draw.one([50, 50, 10, 1]),
+            first=draw.one([0] * 9 + [3, 20, 1_000]),
+            explain=draw.chance(0.15),
+            literal=draw.chance(0.05),
+        )
+
+    def text(self) -> str:
+        """What is typed; one in seven has a character too many, too few or at the wrong place."""
+        draw = self._draw
+        typed = draw.one([" ", " ", " ", "  ", "\t"]).join(draw.several(lambda: self._clause(0), 6, 1))
+        for _ in range(draw.number(1, 3) if draw.chance(0.15) else 0):
+            place = draw.number(0, len(typed))
+            typed = typed[:place] + draw.one([*PIECES, ""]) + typed[place + draw.number(0, 1) :]
+        return typed
+
+    def _clause(self, depth: int) -> str:
+        return self._draw.one(["", "", "", "", "", "+", "-"]) + self._atom(depth)
+
+    def _atom(self, depth: int) -> str:
+        draw = self._draw
+        kind = draw.number(0, 11)
+        if kind < 4:
+            return self._word()
+        if kind == 4:
+            return '"' + draw.one(self._vocabulary.neighbours).replace('"', "") + '"'
+        if kind == 5:
+            return '"' + " ".join(draw.several(self._word, 4)).replace('"', '\\"') + '"'
+        if kind == 6:
+            word = self._word()
+            return word[: draw.number(1, 5)] + "*"
+        if kind in (7, 8):
+            return self._in_field(depth)
+        if kind == 9 and depth < 3:
+            return "(" + " ".join(draw.several(lambda: self._clause(depth + 1), 4)) + ")"
+        return draw.one([*FORMULAE, *HARD, *ESCAPED])
+
+    def _word(self) -> str:
+        return self._draw.one(self._vocabulary.words)
+
+    def _in_field(self, depth: int) -> str:
+        draw, name = self._draw, self._draw.one(sorted(self._vocabulary.kinds))
+        if draw.chance(0.1):
+            return f"{name}:{self._atom(depth)}"
+        return f"{name}:{self._value(name)}"
+
+    def _value(self, name: str) -> str:
+        draw, kind = self._draw, self._vocabulary.kinds[name]
+        if kind is Kind.text or name not in self._vocabulary.fields:
+            return draw.one(
+                [
+                    self._word(),
+                    f'"{self._word()}"',
+                    f"({self._word()} -{self._word()})",
+                    self._word()[:3] + "*",
+                ]
+            )
+        if kind is not Kind.value and draw.chance(0.4):
+            return draw.one(NUMBERS)
+        value = draw.one(self._vocabulary.fields[name])
+        return draw.one([value, f'"{value}"', value[:2] + "*", f"(+{value})"])
+
+    def _filter(self, name: str) -> Filter:
+        known = self._vocabulary.fields.get(name, ("x",))
+        odd = NUMBERS if self._vocabulary.kinds[name] is not Kind.value else ["", "x", "\ud800"]
+        return Filter(name, self._draw.one(known) if self._draw.chance(0.8) else self._draw.one(odd))
+
+
+@cache
+def _sample(name: str) -> tuple[Task, Vocabulary]:
+    task = tasks.load(name)
+    return task, Vocabulary.of(task, task.collection(SAMPLES / name))
+
+
+class Both:
+    """The samples on both engines; to be closed."""
+
+    def __init__(self, server: Server) -> None:
+        self._folder = TemporaryDirectory(prefix="searchapp-typed-")
+        self._prefix = f"typed-{secrets.token_hex(4)}"
+        settings = Settings(home=Path(self._folder.name), url=server.url, index_prefix=self._prefix)
+        self._server = server
+        self._engines: list[Engine] = [EmbeddedEngine.at(settings), ElasticsearchEngine.connect(settings)]
+        self._searchers: dict[str, tuple[Searcher, ...]] = {}
+
+    def close(self) -> None:
+        for engine in self._engines:
+            engine.close()
+        self._server.delete_indices(self._prefix)
+        self._folder.cleanup()
+
+    def searchers(self, name: str) -> tuple[Searcher, ...]:
+        """The searchers of a task whose sample is indexed, that of the embedded engine first."""
+        if name not in self._searchers:
+            self._searchers[name] = tuple(self._searcher(name, engine) for engine in self._engines)
+        return self._searchers[name]
+
+    def _searcher(self, name: str, engine: Engine) -> Searcher:
+        task, _ = _sample(name)
+        index_task(task, engine, task.collection(SAMPLES / name), Silent())
+        return Searcher(
+            task, engine, open_index(task, engine), Silent(), lambda: task.collection(SAMPLES / name)
+        )
+
+    def requests(self, name: str, seed: int, count: int) -> Iterator[SearchRequest]:
+        """Requests of a task; the same ones for a seed."""
+        searcher, _ = self.searchers(name)
+        typist = Typist(Draw(f"typed {name} {seed}"), _sample(name)[1])
+        for _ in range(count):
+            yield typist.request(searcher.recipes, searcher.fields().filters)
+
+    def difference(self, name: str, request: SearchRequest) -> str | None:
+        """What the engines do differently, for the smallest text that shows it."""
+        if self._told(name, request) is None:
+            return None
+        text = smallest(request.text, lambda text: self._told(name, replace(request, text=text)) is not None)
+        request = replace(request, text=text)
+        return f"{name}: {request!a}\n{self._told(name, request)}"
+
+    def kind(self, name: str, request: SearchRequest) -> str:
+        """What becomes of a request: `hits`, `none`, `broken` or `refused`."""
+        first, *_ = outcome(self.searchers(name)[0], request)
+        return first if isinstance(first, str) else "hits" if first else "none"
+
+    def _told(self, name: str, request: SearchRequest) -> str | None:
+        here, there = (outcome(searcher, request) for searcher in self.searchers(name))
+        return None if here == there else f"here:  {ascii(here)[:1200]}\nthere: {ascii(there)[:1200]}"
+
+
+def outcome(searcher: Searcher, request: SearchRequest) -> Outcome:
+    """The hits of a request with all that comes with them, and the counts; or why it is refused."""
+    try:
+        results, counts = searcher.search(request), searcher.counts(request)
+    except BrokenQuery as error:
+        return "broken", error.at, error.what
+    except SearchappError as error:
+        return "refused", type(error).__name__
+    return (
+        [_comparable(result) for result in results],
+        counts.total,
+        {name: list(values) for name, values in counts.values.items()},
+    )
+
+
+def _comparable(result: SearchResult) -> Outcome:
+    explanation = None if result.explanation is None else unordered(result.explanation)
+    return result.rank, tuple(result.hit), result.text, dict(result.source), result.matches, explanation
+
+
+def both(server: Server) -> closing[Both]:
+    """Both engines, for a `with`."""
+    return closing(Both(server))
