@@ -43,7 +43,7 @@ def bodies() -> Iterator[tuple[str, Json]]:
     explained = [*_of_texts(), *_of_minimums(), *_of_boosts(), *_of_analysis(), *_of_fields()]
     for number, query in enumerate(explained):
         yield f"{number} {query}", body(query, explain=True, _source=False)
-    unexplained = [*_of_numbers(), *_of_functions()]
+    unexplained = [*_of_numbers(), *_of_functions(), *_of_what_is_not_there()]
     for number, query in enumerate(unexplained, len(explained)):
         yield f"{number} {query}", body(query, _source=False)
     for number, query in enumerate([*_of_demands(), *_of_repetitions()], len(explained) + len(unexplained)):
@@ -81,8 +81,7 @@ def _of_boosts() -> Iterator[Json]:
         inner = match("a ring", boost=boost)
         yield from (inner, _multi_match(boost=boost))
         for kind, given in kinds.items():
-            if not (kind == "function_score" and boost is None):  # which the server alone takes for 1
-                yield {kind: {**given, "boost": boost}}
+            yield {kind: {**given, "boost": boost}}
         yield from (
             {"term": {"tag": {"value": "x", "boost": boost}}},
             {"term": {"year": {"value": 5, "boost": boost}}},
@@ -163,6 +162,24 @@ def _of_functions() -> Iterator[Json]:
     )
 
 
+def _of_what_is_not_there() -> Iterator[Json]:
+    """Parameters that are null, and fields without a name."""
+    for name in ("query", "functions", "weight", "boost", "min_score", "boost_mode", "unknown"):
+        yield {"function_score": {"query": match("a"), "functions": [{"weight": 2}], name: None}}
+    for given in ("a", "", None, {"query": "a", "operator": "and"}, {"query": "a", "boost": -1}):
+        yield {"match": {"": given}}
+    yield match("", "", zero_terms_query="all")
+    yield {"bool": {"must": [match("a")], "should": [match("b", "")]}}
+    for kind in ("term", "prefix", "match_phrase"):
+        yield {kind: {"": "a"}}
+    yield from ({"terms": {"": ["a"]}}, {"range": {"": {"gte": 1}}}, {"exists": {"field": ""}})
+    yield from (_multi_match(fields=fields) for fields in ([""], ["^2", "text"]))
+    values: tuple[Any, ...] = ("x", [], ["x"], {}, None)
+    for one, other in itertools.product(values, repeat=2):
+        yield {"term": {"tag": {"value": one, "term": other}}}
+        yield {"term": {"tag": {"term": one, "value": other}}}
+
+
 def _of_demands() -> Iterator[Json]:
     """Optional clauses that are demanded beside a required one: of each kind, with terms that exist and without."""
     for word in ("c", "zebra"):
@@ -171,19 +188,35 @@ def _of_demands() -> Iterator[Json]:
             *(match(word), match(f"{word} zebra"), match(f"{word} b", operator="and"), phrase),
             *({"prefix": {"text": word}}, {"term": {"tag": "x" if word == "c" else word}}),
             {"dis_max": {"queries": [match("zebra"), phrase]}},
-            {"constant_score": {"filter": match("c")}},
             {"boosting": {"positive": match(word), "negative": match("b"), "negative_boost": 0.3}},
             score(query=match(word), weight=2),
             {"bool": {"must": [match("a")], "should": [match(word)], "minimum_should_match": 1}},
             {"bool": {"should": [match(word), phrase], "minimum_should_match": 2}},
-            {"bool": {"filter": [match("c")]}},
             *({"match_all": {}}, {"match_none": {}}, match("zebra", boost=0.3), match(word, boost=0.3)),
+            match(word, "text.alike"),
         ]
-        for clause, least in itertools.product(optional, (1, 2)):
-            # scores that are rounded differently where Lucene adds them up in another way
-            given = {"should": [clause, match("b a c ring", boost=1.1)], "minimum_should_match": least}
-            yield {"bool": {"must": [match("a b", boost=0.3), match("c a")], **given}}
-            yield {"bool": {"filter": [match("a")], **given}}
+        for clause in optional:
+            yield from demanding(clause)
+            for without_score in ({"constant_score": {"filter": clause}}, {"bool": {"filter": [clause]}}):
+                yield next(demanding(without_score))
+        for mode, limit in itertools.product(("replace", "multiply"), (None, 0.1)):
+            for functions in ([], [{"weight": 2}]):
+                inner = score(query=match(word), functions=functions, boost_mode=mode, min_score=limit)
+                yield next(demanding(inner))
+    for given in ({"term": {"year": 3}}, {"term": {"year": 99}}, {"term": {"weight": 1}}):
+        yield from demanding(given)
+    for values in ([3, 4], [-99, 99], [99]):
+        yield from demanding({"terms": {"year": values}})
+    yield from demanding({"range": {"year": {"gt": 2, "lt": 5}}})
+    yield from demanding({"terms": {"tag": ["zebra", "xylophone"]}})
+
+
+def demanding(clause: Json) -> Iterator[Json]:
+    """Queries whose scores are rounded differently where Lucene adds them up in another way."""
+    for least in (1, 2):
+        given = {"should": [clause, match("b a c ring", boost=1.1)], "minimum_should_match": least}
+        yield {"bool": {"must": [match("a b", boost=0.3), match("c a")], **given}}
+        yield {"bool": {"filter": [match("a")], **given}}
 
 
 def _of_repetitions() -> Iterator[Json]:
@@ -195,6 +228,5 @@ def _of_repetitions() -> Iterator[Json]:
             clauses[kind] = [*clauses.get(kind, []), tagged]
         yield {"bool": clauses}
         yield {"bool": {"should": [match("a"), {"bool": clauses}]}}
-        if not (one == other and one in ("filter", "must_not")):  # which are explained in another way
-            yield {"bool": {"must": [match("a")], "filter": [{"bool": clauses}]}}
+        yield {"bool": {"must": [match("a")], "filter": [{"bool": clauses}]}}
         yield {"bool": {"must": [match("a")], "must_not": [{"bool": clauses}]}}

@@ -38,7 +38,7 @@ class Explainer:
 
     def __init__(self, reader: IndexReader, scorer: Scorer) -> None:
         self._reader = reader
-        self._scorer = scorer
+        self._scorer = scorer.explaining()
         self._among: Mask | None = None
 
     def explanation(self, query: Query, document: int) -> Explanation:

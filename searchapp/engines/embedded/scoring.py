@@ -53,10 +53,16 @@ def finite_scores() -> Iterator[None]:
 class Scorer:
     """Scores the documents of one version of an index."""
 
-    def __init__(self, reader: IndexReader, rows: Rows | None = None) -> None:
+    def __init__(self, reader: IndexReader, rows: Rows | None = None, explains: bool = False) -> None:
+        """`explains`: the scores are those of explanations, which may be rounded differently, see `_may_match`."""
         self._reader = reader
         self._rows = rows or Rows(reader)
         self._count = reader.count
+        self._explains = explains
+
+    def explaining(self) -> Scorer:
+        """One for the scores that explanations show."""
+        return Scorer(self._reader, self._rows, explains=True)
 
     def scores(self, query: Query, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
         """The scores of a rewritten query whose own boost is multiplied by `boost`.
@@ -179,23 +185,31 @@ class Scorer:
         mask = required.mask() & optional.mask() if query.minimum > 0 else required.mask()
         return restricted(Scores(values, mask), mask)
 
-    def _may_match(self, query: Query) -> bool:
-        """Whether Lucene finds something to look at for a query: the terms of a part are there, say."""
+    def _may_match(self, query: Query, scores: bool = True) -> bool:
+        """Whether Lucene finds something to look at for a query (`Weight.scorerSupplier`), see `Leaf.may_match`.
+
+        An explanation looks at the clauses before it looks at their sum, and so knows all terms by then.
+        """
         match query:
             case Leaf():
-                return query.may_match(self._reader)
+                return query.may_match(self._reader, scores, self._explains)
             case TermsDisjunction(field, terms):
-                return any(Term(field, term).may_match(self._reader) for term in terms)
-            case Boost(inner, _) | Constant(inner) | Boosting(positive=inner) | FunctionScore(query=inner):
-                return self._may_match(inner)
+                each = (Term(field, term) for term in terms)
+                return any(term.may_match(self._reader, scores, self._explains) for term in each)
+            case Boost(inner, _) | Boosting(positive=inner):
+                return self._may_match(inner, scores)
+            case Constant(inner):
+                return self._may_match(inner, scores=False)
+            case FunctionScore():
+                replaced = query.boost_mode == "replace" and len(query.functions) > 0
+                return self._may_match(query.query, scores=not replaced)
             case DisMax(queries, _):
-                return any(map(self._may_match, queries))
+                return any(self._may_match(inner, scores) for inner in queries)
             case Bool():
-                required = (*query.must, *query.filter)
-                optional = sum(map(self._may_match, query.should))
-                return all(map(self._may_match, required)) and (
-                    optional >= (query.minimum if required else max(1, query.minimum))
-                )
+                required = [self._may_match(clause, scores) for clause in query.must]
+                required += [self._may_match(clause, scores=False) for clause in query.filter]
+                optional = sum(self._may_match(clause, scores) for clause in query.should)
+                return all(required) and optional >= (query.minimum if required else max(1, query.minimum))
             case _:
                 assert_never(query)
 

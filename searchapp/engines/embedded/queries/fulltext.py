@@ -24,7 +24,7 @@ from searchapp.engines.embedded.schema import Field
 _MATCH = ("operator", "minimum_should_match", "analyzer", "zero_terms_query")
 _ZERO_TERMS: dict[str, Query] = {"none": MatchNone(late=True), "all": MatchAll(late=True)}
 NAMELESS = " "
-"""A name that no field has, for the field of a `multi_match` that has none."""
+"""A name that no field has, for a field without a name, which nothing matches."""
 _TIE_BREAKERS = {"best_fields": 0.0, "boolean": 0.0, "most_fields": 1.0}
 
 
@@ -41,7 +41,7 @@ class _Matching:
 
     @classmethod
     def read(cls, parser: Parser, name: str, given: Mapping[str, Any], query: str) -> _Matching:
-        field = parser.field(name)
+        field = parser.field(name or NAMELESS)
         parameters.without_null(given, _MATCH, f"the query `{query}`")
         minimum = given.get("minimum_should_match")
         return cls(
@@ -138,7 +138,7 @@ def _fields(described: Any) -> dict[str, float]:
         boosts[name] = parameters.any_number(boost, f"the boost of {place}") if caret else 1
     if not boosts:
         raise unsupported("the query `multi_match` without fields")
-    return {name or NAMELESS: parameters.boost(boost, f"{place}, {name},") for name, boost in boosts.items()}
+    return {name: parameters.boost(boost, f"{place}, {name},") for name, boost in boosts.items()}
 
 
 def _phrase(parser: Parser, name: str, words: Any, given: Mapping[str, Any]) -> Query:

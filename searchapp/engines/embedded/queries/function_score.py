@@ -26,16 +26,16 @@ _FUNCTION = ("weight", "field_value_factor")
 def function_score(parser: Parser, content: Any) -> Query:
     """A query whose scores are combined with functions of the document."""
     known = ("query", "functions", "score_mode", "boost_mode", "max_boost", "min_score", *_FUNCTION)
-    given = parser.options(content, "function_score", known)
-    given = {
-        name: value for name, value in given.items() if value is not None
-    }  # null is as if the parameter were not there
+    described = parameters.mapping(content, "the query `function_score`")
+    # null is as if the parameter were not there
+    present = {name: value for name, value in described.items() if value is not None}
+    given = parser.options(present, "function_score", known)
     query = parser.query(given["query"]) if "query" in given else MatchAll()
     own = [name for name in _FUNCTION if name in given]
     if len(own) + ("functions" in given) > 1:
         raise invalid("`function_score` has several functions: list them in `functions`")
-    described = [{name: given[name] for name in own}] if own else given.get("functions", ())
-    functions = tuple(_function(parser, one) for one in parameters.listed(described, "`functions`"))
+    listed = [{name: given[name] for name in own}] if own else given.get("functions", ())
+    functions = tuple(_function(parser, one) for one in parameters.listed(listed, "`functions`"))
     single = not functions or (len(functions) == 1 and functions[0].filter is None)
     score_mode = parameters.choice(given.get("score_mode", "multiply"), SCORE_MODES, "score_mode")
     boost_mode = parameters.choice(given.get("boost_mode", "multiply"), BOOST_MODES, "boost_mode")
@@ -73,6 +73,9 @@ def function_score(parser: Parser, content: Any) -> Query:
 def _function(parser: Parser, described: Any) -> Function:
     given = parameters.mapping(described, "a function of `function_score`")
     known_only(given, {"filter", *_FUNCTION}, "a function of `function_score`")
+    for name in ("filter", *_FUNCTION):
+        if isinstance(given.get(name), list | tuple):  # Elasticsearch looks into it
+            raise unsupported(f"a list as `{name}` of a function")
     weight, value = (given.get(name) for name in _FUNCTION)
     if weight is None and value is None:
         raise invalid("a function of `function_score` has neither weight nor field_value_factor")
@@ -84,11 +87,8 @@ def _function(parser: Parser, described: Any) -> Function:
 
 
 def _weight(given: Any) -> float:
-    """A weight; Elasticsearch looks at it when a document is scored, and into arrays for it."""
-    place = "the weight of a function"
-    if isinstance(given, list | tuple):
-        raise unsupported(f"a list as {place}")
-    return _finite(parameters.boost(given, "a function"), place)
+    """A weight; Elasticsearch looks at it when a document is scored."""
+    return _finite(parameters.boost(given, "a function"), "the weight of a function")
 
 
 def _finite(given: float, place: str) -> float:

@@ -77,8 +77,12 @@ class Leaf:
         mask[self.documents(reader)] = True
         return mask
 
-    def may_match(self, reader: IndexReader) -> bool:
-        """Whether Lucene finds something to look at for the query: the terms of a phrase are there, say."""
+    def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:  # noqa: ARG002
+        """Whether Lucene finds something to look at for the query: the terms of a phrase are there, say.
+
+        Where scores don't count, which `scores` says, Lucene puts off looking for a term, if it is not `known` that
+        the term is absent.
+        """
         return len(self.documents(reader)) > 0
 
     # Showing

@@ -6,6 +6,7 @@ neighbours, a clause that was merged with its neighbours is not. And explanation
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import assert_never
@@ -34,119 +35,80 @@ ALL = MatchAll()
 
 
 def rewrite(query: Query) -> Query:
-    """The query that Lucene scores in the place of this one.
+    """The query that Lucene scores in the place of this one."""
+    simpler = _step(query)
+    while simpler is not query:
+        query, simpler = simpler, _step(simpler)
+    return query
 
-    What is inside is rewritten first and stays so: the rules only move clauses that are simple already.
+
+def _step(query: Query) -> Query:
+    """What one call of `Query.rewrite` makes of a query, which is the query itself when nothing is left to do.
+
+    Lucene takes a step everywhere in a query before it takes the next one anywhere: the order in which boosts are
+    multiplied depends on it, and what becomes of clauses whose scores nobody looks at.
     """
     match query:
         case Leaf():
-            return query.rewritten()
+            simple = query.rewritten()
+            return query if simple == query else simple
         case TermsDisjunction():
             return query
         case Bool():
             return _bool(query)
         case Boost():
             return _boost(query)
-        case Constant(inner):
-            return _constant(inner)
-        case DisMax(queries, tie_breaker):
-            return _dis_max(tuple(map(rewrite, queries)), tie_breaker)
+        case Constant():
+            return _constant(query)
+        case DisMax():
+            return _dis_max(query)
         case Boosting(positive, negative):
-            return replace(query, positive=rewrite(positive), negative=rewrite(negative))
-        case FunctionScore(query=inner):
-            functions = tuple(
-                one if one.filter is None else replace(one, filter=rewrite(one.filter))
-                for one in query.functions
-            )
-            return replace(query, query=rewrite(inner), functions=functions)
+            inner, lowering = _step(positive), rewrite(negative)
+            if inner is positive and lowering is negative:
+                return query
+            return replace(query, positive=inner, negative=lowering)
+        case FunctionScore():
+            return _function_score(query)
         case _:
             assert_never(query)
 
 
+def _each(step: Callable[[Query], Query], queries: tuple[Query, ...]) -> tuple[Query, ...]:
+    """The queries after a step, which are the same tuple when nothing is left to do in any."""
+    simpler = tuple(map(step, queries))
+    return queries if all(map(operator.is_, queries, simpler)) else simpler
+
+
 def _boost(query: Boost) -> Query:
-    outer = _outermost(query)
-    if outer.boost == 0 and not isinstance(outer.query, Boost | Constant):
-        constant = _constant(_one_step(outer.query))
-        return constant if isinstance(constant, MatchNone) else Boost(constant, 0.0)
-    inner, boost = rewrite(outer.query), outer.boost
-    if isinstance(inner, Boost):
-        boost = product(boost, inner.boost)
-        inner = inner.query
-    elif isinstance(inner, MatchNone) or boost == 1:
+    inner, boost = _step(query.query), query.boost
+    if boost == 1 or isinstance(inner, MatchNone):
         return inner
+    if isinstance(inner, Boost):
+        return Boost(inner.query, product(boost, inner.boost))
     if boost == 0 and not isinstance(inner, Constant):
-        return Boost(_constant(inner), 0.0)
-    return Boost(inner, boost)
+        return Boost(Constant(inner), 0.0)
+    return query if inner is query.query else Boost(inner, boost)
 
 
-def _outermost(query: Boost) -> Boost:
-    """A boost multiplied with those that come to light as queries of one clause give way to their clause.
-
-    Lucene multiplies from the outside, boost by boost, before it looks at what is further inside; and in float32 the
-    order makes a difference.
-    """
-    while not isinstance(query.query, Boost):
-        clause = _only_clause(query.query)
-        if clause is None:
-            break
-        if isinstance(clause, Boost):
-            query = Boost(clause.query, product(query.boost, clause.boost))
-        else:
-            query = Boost(clause, query.boost)
-    return query
-
-
-def _one_step(query: Query) -> Query:
-    """What becomes of a query before what is inside is looked at."""
-    if isinstance(query, DisMax) and len(query.queries) > 1 and query.tie_breaker == 1:
-        return Bool(should=query.queries)
-    return query
-
-
-def _only_clause(query: Query) -> Query | None:
-    """The clause that a query of one clause gives way to."""
-    match query:
-        case DisMax((clause,), _):
-            return clause
-        case Bool() if len(query) == 1 and not query.filter and not query.must_not:
-            clause = _single_clause(query)
-            return None if clause is query else clause
-    return None
-
-
-def _constant(inner: Query) -> Query:
-    inner = _without_scores(inner)
-    return inner if isinstance(inner, MatchNone) else Constant(inner)
+def _constant(query: Constant) -> Query:
+    inner = _step(query.query)
+    if isinstance(inner, Boost | Constant):
+        inner = inner.query
+    elif isinstance(inner, Bool):
+        inner = _only_matching(inner)
+    if isinstance(inner, MatchNone):
+        return inner
+    return query if inner is query.query else Constant(inner)
 
 
 def _without_scores(query: Query) -> Query:
-    """A query whose scores nobody looks at.
-
-    Lucene finds that out again after every step: where clauses become simpler first, no other rule comes before.
-    """
-    only = _only_clause(query)
-    if only is not None:
-        while isinstance(only, Boost | Constant):
-            only = only.query
-        return _without_scores(_only_matching(only) if isinstance(only, Bool) else only)
-    if isinstance(query, Bool) and _single_clause(query) is query is _without_positive_clauses(query):
-        inner = _inside(query)
-        if isinstance(inner, Bool) and inner != query:
-            return _without_scores(_only_matching(inner))
-    simple = rewrite(query)
-    while isinstance(simple, Boost | Constant):
-        simple = simple.query
-    if isinstance(simple, Bool):
-        simpler = _only_matching(simple)
-        return simple if simpler == simple else _without_scores(simpler)
-    return simple
+    """A step of a clause whose scores nobody looks at."""
+    simpler = _step(Constant(query))
+    return simpler.query if isinstance(simpler, Constant) else simpler
 
 
 def _only_matching(query: Bool) -> Bool:
     """Clauses that must match as filters, and none that only adds to the score (`BooleanQuery.rewriteNoScoring`)."""
-
-    def plain(clauses: Iterable[Query]) -> tuple[Query, ...]:
-        return tuple(map(inside, clauses))
 
     def inside(clause: Query) -> Query:
         clause = clause.query if isinstance(clause, Boost) else clause
@@ -154,35 +116,57 @@ def _only_matching(query: Bool) -> Bool:
         return _only_matching(clause) if isinstance(clause, Bool) else clause
 
     counts = query.minimum > 0 or not (query.must or query.filter)
-    return Bool(
-        must_not=plain(query.must_not),
-        should=plain(query.should) if counts else (),
-        filter=plain((*query.must, *query.filter)),
+    filters = _each(inside, query.filter)
+    simpler = Bool(
+        must_not=_each(inside, query.must_not),
+        should=_each(inside, query.should) if counts else (),
+        filter=(*_each(inside, query.must), *filters) if query.must else filters,
         minimum=query.minimum,
     )
+    return _unless_same(query, simpler)
 
 
-def _dis_max(queries: tuple[Query, ...], tie_breaker: float) -> Query:
-    if not queries:
+def _unless_same(query: Bool, simpler: Bool) -> Bool:
+    """The simpler query, which is the query itself if it has the same clauses."""
+    same = (
+        simpler.must is query.must
+        and simpler.must_not is query.must_not
+        and simpler.should is query.should
+        and simpler.filter is query.filter
+    )
+    return query if same else simpler
+
+
+def _dis_max(query: DisMax) -> Query:
+    if not query.queries:
         return NONE
-    if len(queries) == 1:
-        return queries[0]
-    if tie_breaker == 1:
-        return rewrite(Bool(should=queries))
-    return DisMax(queries, tie_breaker)
+    if len(query.queries) == 1:
+        return query.queries[0]
+    if query.tie_breaker == 1:
+        return Bool(should=query.queries)
+    queries = _each(_step, query.queries)
+    return query if queries is query.queries else DisMax(queries, query.tie_breaker)
+
+
+def _function_score(query: FunctionScore) -> Query:
+    inner = _step(query.query)
+    filters = [None if one.filter is None else rewrite(one.filter) for one in query.functions]
+    if inner is query.query and all(
+        simple is one.filter for simple, one in zip(filters, query.functions, strict=True)
+    ):
+        return query
+    functions = tuple(
+        replace(one, filter=simple) for one, simple in zip(query.functions, filters, strict=True)
+    )
+    return replace(query, query=inner, functions=functions)
 
 
 def _bool(query: Bool) -> Query:
-    simple = _inside(query)
-    while isinstance(simple, Bool):
-        for rule in _RULES:
-            simpler = rule(simple)
-            if simpler is not simple:
-                break
-        else:
-            break
-        simple = simpler
-    return simple
+    for rule in _RULES:
+        simpler = rule(query)
+        if simpler is not query:
+            return simpler
+    return query
 
 
 def _without_positive_clauses(query: Bool) -> Query:
@@ -201,14 +185,17 @@ def _single_clause(query: Bool) -> Query:
 
 
 def _inside(query: Bool) -> Query:
-    inner = Bool(
-        must=tuple(map(rewrite, query.must)),
-        must_not=_without_none(map(_without_scores, query.must_not)),
-        should=_without_none(map(rewrite, query.should)),
-        filter=tuple(map(_without_scores, query.filter)),
-        minimum=query.minimum,
+    must, filters = _each(_step, query.must), _each(_without_scores, query.filter)
+    if NONE in must or NONE in filters:
+        return NONE
+    simpler = Bool(
+        must,
+        _without_none(_each(_without_scores, query.must_not)),
+        _without_none(_each(_step, query.should)),
+        filters,
+        query.minimum,
     )
-    return NONE if NONE in inner.must or NONE in inner.filter else inner
+    return _unless_same(query, simpler)
 
 
 def _repeated_filters(query: Bool) -> Query:
@@ -266,7 +253,7 @@ def _must_match_all(query: Bool) -> Query:
     boost, must = (must.boost, must.query) if isinstance(must, Boost) else (1.0, must)
     if must != ALL:
         return query
-    constant = rewrite(Constant(Bool(filter=query.filter, must_not=query.must_not)))
+    constant = Constant(Bool(filter=query.filter, must_not=query.must_not))
     return Bool(
         must=(constant if boost == 1 else Boost(constant, boost),), should=query.should, minimum=query.minimum
     )
@@ -351,6 +338,7 @@ def _only_must(query: Bool) -> Query:
 _RULES: tuple[Callable[[Bool], Query], ...] = (
     _without_positive_clauses,
     _single_clause,
+    _inside,
     _repeated_filters,
     _contradiction,
     _idle_filters,
@@ -384,5 +372,5 @@ def _distinct(clauses: Iterable[Query]) -> tuple[Query, ...]:
     return tuple(dict.fromkeys(clauses))
 
 
-def _without_none(clauses: Iterable[Query]) -> tuple[Query, ...]:
-    return tuple(clause for clause in clauses if clause != NONE)
+def _without_none(clauses: tuple[Query, ...]) -> tuple[Query, ...]:
+    return tuple(clause for clause in clauses if clause != NONE) if NONE in clauses else clauses

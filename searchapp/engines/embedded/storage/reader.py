@@ -16,6 +16,7 @@ from searchapp.engines.embedded.storage import verified
 from searchapp.engines.embedded.storage.columns import Column, Columns
 from searchapp.engines.embedded.storage.documents import Documents
 from searchapp.engines.embedded.storage.layout import FieldSummary, Manifest
+from searchapp.engines.embedded.storage.term_blocks import TermBlocks
 from searchapp.engines.embedded.storage.terms import Terms
 from searchapp.engines.embedded.storage.verified import refuted
 
@@ -56,6 +57,7 @@ class FieldReader:
         self._starts = load("starts")
         self._ranks: dict[str, int | None] = {}
         self._knows_all = False
+        self._blocks: TermBlocks | None = None
         self.similarity = field.similarity or BM25()
         self.norm_inverses = self.similarity.norm_inverses(self.statistics)
         if field.is_text:
@@ -87,6 +89,14 @@ class FieldReader:
             return
         self._ranks = {term.decode(): rank for rank, term in enumerate(self.terms)}
         self._knows_all = True
+
+    def may_have(self, term: str) -> bool:
+        """Whether a term occurs, or Lucene would have to look for it to know that it does not."""
+        if self.rank(term) is not None:
+            return True
+        if self._blocks is None:
+            self._blocks = TermBlocks(self.terms)
+        return self._blocks.may_hold(term.encode())
 
     def document_frequency(self, term: str) -> int:
         rank = self.rank(term)

@@ -29,7 +29,7 @@ class MatchAll(Leaf):
     def mask(self, reader: IndexReader) -> Mask:
         return np.ones(reader.count, bool)
 
-    def may_match(self, reader: IndexReader) -> bool:  # noqa: ARG002
+    def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:  # noqa: ARG002
         return True
 
     def described(self, schema: Schema) -> str:  # noqa: ARG002

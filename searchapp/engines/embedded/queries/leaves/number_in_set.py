@@ -40,6 +40,11 @@ class NumberInSet(Leaf):
         field = reader.fields[self.field]
         return np.concatenate([field.between(number, number) for number in self.numbers])
 
+    def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:  # noqa: ARG002
+        """As for a range from the least to the greatest of the numbers."""
+        _whole, none = reader.fields[self.field].extent(self.numbers[0], self.numbers[-1])
+        return not none
+
     def described(self, schema: Schema) -> str:
         kind = schema.fields[self.field].type
         if kind in INTEGERS:

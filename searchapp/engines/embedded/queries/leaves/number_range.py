@@ -69,6 +69,11 @@ class NumberRange(Leaf):
     def documents(self, reader: IndexReader) -> NDArray[Any]:
         return reader.fields[self.field].between(self.low, self.high)
 
+    def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:  # noqa: ARG002
+        """Lucene knows the least and the greatest number of the field beforehand."""
+        _whole, none = reader.fields[self.field].extent(self.low, self.high)
+        return not none
+
     def described(self, schema: Schema) -> str:
         """Lucene decides while it searches which of two ways takes less time."""
         by_values = self.described_as_constant(schema)

@@ -45,8 +45,9 @@ class Phrase(ScoredLeaf):
         distinct, counts = np.unique(documents, return_counts=True)
         return Postings(distinct, counts.astype(np.float32))
 
-    def may_match(self, reader: IndexReader) -> bool:
-        return all(Term(self.field, term).may_match(reader) for term in self.terms)
+    def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:  # noqa: ARG002
+        field = reader.fields[self.field]
+        return all(field.rank(term) is not None for term in self.terms)
 
     def idf(self, field: FieldReader) -> np.float32:
         """The sum of the terms' idfs, in double."""

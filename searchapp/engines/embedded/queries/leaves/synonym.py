@@ -13,7 +13,7 @@ from searchapp.engines.embedded.queries.leaf import EVERYWHERE, Leaf, Places
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf, explained_idf_of, frequency_of, idf_of
 from searchapp.engines.embedded.schema import Schema
-from searchapp.engines.embedded.storage.reader import FieldReader, Postings
+from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Postings
 from searchapp.model import Token
 
 
@@ -29,6 +29,10 @@ class Synonym(ScoredLeaf):
 
     def rewritten(self) -> Leaf:
         return Term(self.field, self.terms[0]) if len(self.terms) == 1 else self
+
+    def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:
+        """Lucene puts off looking for terms that are scored together, and takes others for those of a disjunction."""
+        return scores or any(Term(self.field, term).may_match(reader, scores, known) for term in self.terms)
 
     def postings(self, field: FieldReader) -> Postings:
         return _merged([field.postings(term) for term in self.terms])

@@ -17,9 +17,9 @@ from searchapp.engines.embedded.queries.leaves.match_none import MatchNone
 from searchapp.engines.embedded.queries.nodes import Query
 from searchapp.engines.embedded.queries.parse import Parser, required
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf, explained_idf_of, frequency_of, idf_of
-from searchapp.engines.embedded.refusals import invalid
+from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import Field, Schema
-from searchapp.engines.embedded.storage.reader import FieldReader, Postings
+from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Postings
 from searchapp.model import Token
 
 
@@ -46,6 +46,10 @@ class Term(ScoredLeaf):
     def described_frequency(self, frequency: np.float32) -> str:  # noqa: ARG002
         return "freq, occurrences of term within document"
 
+    def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:
+        field = reader.fields[self.field]
+        return field.rank(self.term) is not None if scores or known else field.may_have(self.term)
+
     def described(self, schema: Schema) -> str:  # noqa: ARG002
         return f"{self.field}:{self.term}"
 
@@ -66,8 +70,11 @@ def read(parser: Parser, content: Any) -> Query:
     # `term` is an older name of `value`; of two the one that was written last counts.
     values = [value for key, value in given.items() if key in ("value", "term")]
     value = required({"value": values[-1]} if values else {}, "value", "term")
-    if isinstance(value, list | tuple | Mapping):
-        raise invalid(f"the query `term` on {name} needs one value, not {value!r}")
+    for key, one in given.items():
+        if isinstance(one, Mapping) or (key == "value" and isinstance(one, list | tuple)):
+            raise invalid(f"the query `term` on {name} needs one value, not {one!r}")
+    if isinstance(value, list | tuple):  # Elasticsearch searches for something that stands nowhere
+        raise unsupported("a list as `term` of the query `term`")
     parameters.term(value, f"the term for {name}")
     field = parser.field(name)
     return MatchNone() if field is None else boosted(of_value(field, value), given, "term")
