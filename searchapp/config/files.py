@@ -138,7 +138,8 @@ def _checked(path: Path, text: str, described: Mapping[str, object], is_project:
         try:
             values[".".join(key)] = _value(key, held, path, is_project)
         except _Wrong as error:
-            wrong[key] = error.kind, str(error)
+            kind, what = error.args
+            wrong[key] = kind, what
         except ValueError as error:
             wrong[key] = "wrong value", str(error)
     if wrong:
@@ -162,11 +163,7 @@ def _flat(described: Mapping[str, object]) -> Iterator[tuple[KeyPath, object]]:
 
 
 class _Wrong(ValueError):
-    """A key that is wrong itself, whatever its value is."""
-
-    def __init__(self, kind: str, what: str) -> None:
-        self.kind = kind
-        super().__init__(what)
+    """A key that is wrong itself, whatever its value is; its arguments are the kind of problem, and the sentence."""
 
 
 def _value(key: KeyPath, held: object, path: Path, is_project: bool) -> Value:

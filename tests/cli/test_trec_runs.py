@@ -93,7 +93,7 @@ def test_what_a_trec_run_does_not_say_is_asked_for(run: Path, other: Path, tmp_p
     told = judge(other, "--data", SAMPLE, "--split", "train")
     assert told.exit_code == 4 and "ranks no topic of nlps train in" in told.stderr
     told = judge(tmp_path / "none", "--data", SAMPLE)
-    assert told.exit_code == 2 and "there is not a run directory or TREC run" in told.stderr
+    assert told.exit_code == 2 and "there is no run directory or TREC run" in told.stderr
     told = judge(SAMPLE / "dev_set.json", "--data", SAMPLE)
     assert told.exit_code == 4 and "a TREC run has lines `topic Q0 document rank score tag`" in told.stderr
     assert judge(run, "--split", "train").exit_code == 2

@@ -206,12 +206,14 @@ def test_an_index_with_a_document_more_does_not_rank(
         engine.open("groups")
 
 
-def test_a_search_that_follows_a_replaced_index_looks_at_the_new_one(
+def test_an_index_that_takes_the_place_of_a_searched_one_is_looked_at_too(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str
 ) -> None:
     engine.build("groups", spec_of(GROUPS), GROUPS)
     index = engine.open("groups")
     engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2])
     spoil(elasticsearch_url, f"{index_prefix}-groups")
-    with pytest.raises(EngineRefused, match="deleted"):
+    with pytest.raises(Replaced):
         index.find(match("group"))
+    with pytest.raises(EngineRefused, match="deleted"):
+        engine.open("groups")

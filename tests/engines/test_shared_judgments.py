@@ -310,7 +310,7 @@ def test_documents_that_are_no_judgments_are_told_and_passed_over(team: Team) ->
     team.server.request("PUT", f"/{team.prefix}-judgments/_doc/foreign", body)
     with team.log("ann") as log:
         log.append([one := event()])
-    with pytest.raises(DataError, match="holds a document foreign that is no judgment"):
+    with pytest.raises(DataError, match="holds a document foreign that is not a judgment"):
         team.exchange("ann")
     with pytest.raises(DataError, match="holds a document foreign"):
         team.exchange("ben")

@@ -114,6 +114,8 @@ class EmbeddedEngine:
     def build(
         self, name: str, spec: IndexSpec, documents: Iterable[Document], advance: Advance = no_progress
     ) -> IndexInfo:
+        versions = self._versions(name)
+        before = versions.serving_name()
         schema = Schema.of(spec.mapping)
         analyzers = self._analyzers(schema.analysis)
         for field in schema.fields.values():
@@ -121,9 +123,8 @@ class EmbeddedEngine:
                 analyzers.analyzer(field.search_analyzer)  # refused now, not when the first query needs it
         if spec.shards != 1:
             raise unsupported(f"{spec.shards} shards, only 1")
-        versions = self._versions(name)
         try:
-            with versions.building() as folder:
+            with versions.building(before) as folder:
                 writer = IndexWriter(folder, spec.mapping, schema, analyzers)
                 try:
                     writer.add_all(_read(documents), advance)

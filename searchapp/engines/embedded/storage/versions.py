@@ -60,8 +60,10 @@ class Versions:
         return self.folder / pointer[1]
 
     @contextmanager
-    def building(self) -> Iterator[Path]:
+    def building(self, before: str) -> Iterator[Path]:
         """A new, empty folder to build a version in; it serves once the block ends without an error.
+
+        `before` is the name of the version that served when the new one was asked for, see `serving_name`.
 
         Raises:
             BeingBuilt: another process is building this index, or has built it while this one waited for the lock:
@@ -70,9 +72,8 @@ class Versions:
         """
         self._refuse_foreign()
         self.folder.mkdir(parents=True, exist_ok=True)
-        before = self._current_name()
         with self._locked() as waited_for:
-            if self._current_name() != before:
+            if self.serving_name() != before:
                 raise BeingBuilt(f"the index in {self.folder}", waited_for)
             self._remove_leftovers()
             version = self.folder / f"{max([0, *map(int, self._names())]) + 1:06d}"
@@ -82,7 +83,7 @@ class Versions:
                 self._let_serve(version)
             except BaseException:
                 with suppress(OSError, SearchappError):  # what stays is removed by the next build
-                    if self._current_name() != version.name:  # else it serves: what failed came after that
+                    if self.serving_name() != version.name:  # else it serves: what failed came after that
                         self._remove_leftovers()
                 raise
             self._remove_leftovers()
@@ -158,14 +159,14 @@ class Versions:
             time.sleep(0.02)
 
     def _remove_leftovers(self) -> None:
-        serving = self._current_name()
+        serving = self.serving_name()
         for name in self._names():
             if name != serving:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
         with suppress(OSError):
             (self.folder / NEXT).unlink()
 
-    def _current_name(self) -> str:
+    def serving_name(self) -> str:
         """The name of the version that serves, "" if none does, or none can be found any more.
 
         Raises:
