@@ -27,6 +27,7 @@ from searchapp.errors import (
     SearchappError,
 )
 from searchapp.fetching.download import _Passing
+from searchapp.ranking.language import BrokenQuery
 
 MADE: dict[type[BaseException], Callable[[], BaseException]] = {
     BeingBuilt: lambda: BeingBuilt("the index in indexes/nlps", "4711"),
@@ -38,6 +39,7 @@ MADE: dict[type[BaseException], Callable[[], BaseException]] = {
     QueryRefused: lambda: QueryRefused("an unknown field", 3),
     Replaced: lambda: Replaced("searchapp-nlps-000001"),
     SearchappError: lambda: SearchappError("what is wrong:", "a first line", "a second one"),
+    BrokenQuery: lambda: BrokenQuery("this is not closed", 3),
     Split: lambda: Split("http://localhost:9200", "searchapp-nlps", ["searchapp-nlps-000001"], "nlps"),
     _Passing: lambda: _Passing("answers 503", 2.5),
 }

@@ -12,7 +12,7 @@ import searchapp
 from searchapp.app.index import index_task
 from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, sending
 from searchapp.engines.elasticsearch.connection import Connection
-from searchapp.errors import EngineError, EngineRefused
+from searchapp.errors import EngineError, EngineRefused, Replaced
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Ranking
 from searchapp.progress import Silent

@@ -54,6 +54,7 @@ def cases(world: World) -> Iterator[Case]:
     yield from _starting(world)
     yield Case("indexes list", [])
     yield Case("doctor", [])
+    yield Case("config", [])
     yield Case("analyze", [task, world.hostile.text("text to analyze")])
     yield Case("analyze", [task, "word", "--analyzer", world.analyzer])
     yield Case("search", [task, WORD])

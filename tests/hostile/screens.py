@@ -27,6 +27,7 @@ SCREENS = {
     "Words": r"↵ save +esc back",
     "Help": r"Undo the last action",
     "JudgmentList": r"tab graded, skipped",
+    "ConfigScreen": r"Settings  .*",
 }
 """What each screen shows that no other does; every screen of the program must be here and be driven below."""
 
@@ -203,6 +204,18 @@ def crash(world: World) -> Result:
         one.see("JudgeScreen")
         one.terminal.press("home", "g")
         return leave(one, "", bell=True)
+
+
+def config(world: World) -> Result:
+    """The settings, with a name of an annotator that the environment has."""
+    name = world.hostile.text("annotator of the environment")
+    with driven(world, "config", "--screen", SEARCHAPP_ANNOTATOR=name) as one:
+        one.see("ConfigScreen")
+        one.do("end", ".")
+        for _line in range(12):
+            one.do("up", ".")
+        one.terminal.wait_for("annotator")
+        return leave(one)
 
 
 @contextmanager

@@ -132,7 +132,7 @@ def _field_value(parser: Parser, described: Any) -> FieldValue:
 def _missing(value: Any) -> float:
     """The value of documents without one: a double, unlike the other numbers."""
     place = "`missing` of `field_value_factor`"
-    if isinstance(value, list | tuple) and value:
+    if isinstance(value, list | tuple):
         raise unsupported(f"a list as {place}")
     try:
         text = parameters.raw_text(value, place)
