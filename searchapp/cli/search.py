@@ -18,10 +18,12 @@ from searchapp.visible import visible, visible_line, visible_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from rich.text import Text
 
     from searchapp.app.search import Searcher, SearchRequest
+    from searchapp.engines.base import Engine
     from searchapp.ranking.language import Filter
     from searchapp.ranking.search import SearchResult, Span
 
@@ -77,6 +79,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Search a task's documents and print the best ones, with the words highlighted that carry weight.
 
+        Without words, on a terminal, a screen opens that searches while you type.
+
         Those are words that are rare enough among the documents; a phrase that matches is highlighted as it stands.
 
         Signs say more than words: "a phrase", +must, -without, begin*, field:value, +(groups of "these"). A sign with a
@@ -104,6 +108,8 @@ def register(app: typer.Typer) -> None:
                 warn(warning)
             if why is not None:
                 _why(searcher, _with_words(request), why, as_json=as_json)
+            elif words is None and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
+                _screen(searcher, request, engine, settings, data)
             elif words is not None or sys.stdin.isatty():
                 results = searcher.search(_with_words(request))
                 if as_json:
@@ -114,6 +120,30 @@ def register(app: typer.Typer) -> None:
                     say(settings, f"no document of {loaded.name} matches {_asked_for(request)}")
             else:
                 _each_line(searcher, request, full=full, as_json=as_json)
+
+
+def _screen(
+    searcher: Searcher, request: SearchRequest, engine: Engine, settings: Settings, data: Path | None
+) -> None:
+    """Open the screen, on what the request asks for."""
+    from searchapp.app.search import Searcher
+    from searchapp.tui.search import actions
+    from searchapp.tui.search.app import SearchApp
+    from searchapp.tui.search.screen import Opened
+    from searchapp.tui.search.searching import Sought
+
+    own = actions.load(settings.home)
+    opened = Opened(
+        searcher,
+        lambda progress: Searcher.open(searcher.task, engine, progress, settings.home, data),
+        settings.home,
+        ("searchapp", "search", *(("--data", str(data)) if data else ())),
+        Sought(request.text, request.recipe, request.filters),
+    )
+    app = SearchApp(opened, own)
+    app.run()
+    if app.return_code:
+        raise typer.Exit(app.return_code)
 
 
 def _filter(given: str) -> Filter:

@@ -8,8 +8,9 @@ from searchapp.app.material import Material
 from searchapp.judging.desk import Desk
 from searchapp.judging.presence import Presence
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.keys import JudgeSettings
-from searchapp.tui.work import LOOKS, WorkApp
+from searchapp.tui.keys import ScreenSettings
+from searchapp.tui.screen import LOOKS
+from searchapp.tui.work import WorkApp
 
 
 class JudgeApp(WorkApp):
@@ -21,7 +22,7 @@ class JudgeApp(WorkApp):
         self,
         desk: Desk,
         material: Material,
-        settings: JudgeSettings,
+        settings: ScreenSettings,
         title: str,
         start: str | None = None,
         presence: Presence | None = None,
