@@ -10,17 +10,20 @@ from textual.message import Message
 
 from searchapp.app.search import SearchRequest
 from searchapp.ranking.search import SearchResult, Span
-from searchapp.ranking.snippets import snippet
+from searchapp.ranking.snippets import ELLIPSIS, snippet
 from searchapp.tui.maths import unicode_maths
 from searchapp.tui.rows import Part, Rows, fitted
 from searchapp.tui.search.listing import Listing
 from searchapp.visible import visible_line, visible_spans
 
-LONGEST = 20_000
-"""Of a longer text only so many characters are looked at for a line."""
+WINDOW = 480
+"""Of a longer text only about this many characters are looked at for a line: those with the most matches."""
 
-_LEAD = 2_000
-"""Characters before the first match of a longer text that are looked at too."""
+_FORMULA = 2_000
+"""Characters in which it is looked whether a formula is open."""
+
+_LEAD = 120
+"""Characters before the first match that are among them."""
 
 _ID_CELLS = 14
 _SCORE_FROM = 52
@@ -62,15 +65,18 @@ class HitRows(Rows):
         self._forget()
         self.show(listing.total, cursor)
 
-    def page_came(self) -> None:
+    def page_came(self, places: range) -> None:
         """Draw what is there by now."""
-        self._forget()
-        self.refresh()
+        self._is_wanted = False
+        for place in self.visible_places:
+            if place in places:
+                self.redraw(place)
 
     def show_maths(self, maths: bool) -> None:
         """Show LaTeX as Unicode, or as it is written."""
         self.maths = maths
-        self.page_came()
+        self._forget()
+        self.refresh()
 
     @property
     def result(self) -> SearchResult | None:
@@ -134,21 +140,13 @@ def piece(text: str, matches: Sequence[Span], cells: int, maths: bool) -> list[P
     """A piece of a text in exactly so many cells, with what matches in it."""
     if cells <= 0:
         return []
-    begin = 0
-    if len(text) > LONGEST:
-        begin = max(0, matches[0][0] - _LEAD) if matches and matches[0][1] > LONGEST else 0
-        text = text[begin : begin + LONGEST]
-    spans: list[Span] = [
-        (start - begin, min(end - begin, len(text)))
-        for start, end in matches
-        if start >= begin and start - begin < len(text)
-    ]
+    text, spans = _window(text, matches)
     if maths:
         text, spans = unicode_maths(text, spans)
-    shown, spans = visible_spans(*snippet(text, spans, cells))
+    shown, marked = visible_spans(*snippet(text, spans, cells))
     parts: list[Part] = []
     left, last = cells, 0
-    for start, end, look in [*((*span, "rows--match") for span in spans), (len(shown), len(shown), "")]:
+    for start, end, look in [*((*span, "rows--match") for span in marked), (len(shown), len(shown), "")]:
         for words, part_look in ((shown[last:start], "rows--text"), (shown[start:end], look)):
             if words and left > 0:
                 words = words if cell_len(words) <= left else fitted(words, left)
@@ -157,3 +155,24 @@ def piece(text: str, matches: Sequence[Span], cells: int, maths: bool) -> list[P
         last = max(last, end)
     parts.append((" " * left, "rows--text"))
     return parts
+
+
+def _window(text: str, matches: Sequence[Span]) -> tuple[str, list[Span]]:
+    """The part of a long text that has the most matches, and those; no formula is cut at its beginning."""
+    if len(text) <= WINDOW:
+        return text, list(matches)
+    begin, most, last = 0, 0, 0
+    for first, (start, _end) in enumerate(matches):
+        while last < len(matches) and matches[last][1] <= start + WINDOW - _LEAD:
+            last += 1
+        if last - first > most and start > WINDOW - _LEAD:
+            begin, most = start - _LEAD, last - first
+        elif last - first > most:
+            begin, most = 0, last - first
+    if begin and text.count("$", max(0, begin - _FORMULA), begin) % 2:
+        begin = text.find("$", begin) + 1
+    end = begin + WINDOW
+    inside = [(a - begin, min(b, end) - begin) for a, b in matches if a >= begin and a < end]
+    return (ELLIPSIS if begin else "") + text[begin:end], [
+        (a + (begin > 0), b + (begin > 0)) for a, b in inside
+    ]

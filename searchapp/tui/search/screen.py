@@ -24,7 +24,7 @@ from searchapp.progress import Progress
 from searchapp.ranking.language import BrokenQuery, Filter
 from searchapp.ranking.search import SearchResult
 from searchapp.tui.bars import Entry, KeyLine
-from searchapp.tui.content import Content, Plain, entitle
+from searchapp.tui.content import Plain, entitle
 from searchapp.tui.dialogs import Help, Words
 from searchapp.tui.head import Banner
 from searchapp.tui.keys import KeyMap
@@ -99,6 +99,7 @@ class SearchScreen(KeyScreen):
         self._trail = Trail()
         self._past = Past(opened.home, self.searched.name)
         self._error: Exception | None = None
+        self._prompted: str | None = None
 
     def compose(self) -> ComposeResult:
         yield self.head
@@ -201,9 +202,11 @@ class SearchScreen(KeyScreen):
         self._draw_sought()
         self.show_document()
 
-    def page_came(self) -> None:
-        self.hits.page_came()
-        self.show_document()
+    def page_came(self, places: range) -> None:
+        self.hits.page_came(places)
+        if self.hits.cursor in places:
+            self.show_document()
+        self._fetch()
 
     def failed(self, error: Exception) -> None:
         self._error = error
@@ -218,8 +221,10 @@ class SearchScreen(KeyScreen):
     def _draw_sought(self) -> None:
         """Show what is sought, beside the words: whether they can be read, the filters, the recipe."""
         sought = self.searching.sought
-        prompt = f"like {sought.like} › " if sought.like is not None else "› "
-        self.query_one("#prompt", Plain).update(Content.styled(prompt, "bold $primary"))
+        if sought.like != self._prompted:  # which lays out the screen anew
+            self._prompted = sought.like
+            prompt = f"like {sought.like} › " if sought.like is not None else "› "
+            self.query_one("#prompt", Plain).update(prompt)
         if isinstance(self._error, BrokenQuery):
             offset = self.words.content_region.x - self.words.scroll_offset.x - self.note.content_region.x
             self.note.show_broken(self._error, sought.text, offset)

@@ -53,8 +53,8 @@ class Shows(Protocol):
     def found(self, listing: Listing, cursor: int) -> None:
         """There is another ranking."""
 
-    def page_came(self) -> None:
-        """There is more of the ranking."""
+    def page_came(self, places: range) -> None:
+        """There is more of the ranking: the hits at these places."""
 
     def failed(self, error: Exception) -> None:
         """There is no ranking of what is sought now; the one before stays."""
@@ -161,7 +161,7 @@ class Searching:
             self._is_fetching = False
             listing.pages[number] = page
             if listing is self.listing:
-                self._shows.page_came()
+                self._shows.page_came(range(number * PAGE, (number + 1) * PAGE))
 
         def failed(error: Exception) -> None:
             self._is_fetching = False
