@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from searchapp.engines.base import BEST_FIRST
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Scorer, Signal, searched
 
 if TYPE_CHECKING:
@@ -55,5 +56,7 @@ class _Searching(Scorer):
         only = {"ids": {"values": [document_id]}}
         body = self.query.body(topic, 1)
         wanted = {"bool": {"must": [body["query"]], "filter": [only]}} if "query" in body else only
-        found = self.index.find({"query": wanted, "size": 1, "_source": False, "explain": True})
+        found = self.index.find(
+            {"query": wanted, "size": 1, "sort": BEST_FIRST, "_source": False, "explain": True}
+        )
         return found[0].explanation if found else None

@@ -113,7 +113,7 @@ class HitRows(Rows):
         left = cells - len(score)
         if cells >= _IDS_FROM:
             width = self._id_width()
-            parts.append((fitted(result.hit.document_id, width) + "  ", "rows--faint"))
+            parts.append((_id(result.hit.document_id, width) + "  ", "rows--faint"))
             left -= width + 2
         parts += piece(result.text, result.matches, left, self.maths)
         parts.append((score, "rows--rank"))
@@ -134,6 +134,20 @@ class HitRows(Rows):
     def _forget(self) -> None:
         self._lines.clear()
         self._is_wanted = False
+
+
+def _id(document_id: str, cells: int) -> str:
+    """An id in exactly so many cells: of a long one the end, by which ids differ.
+
+    >>> _id("valley_governors:16", 10), _id("7", 3)
+    ('…ernors:16', '7  ')
+    """
+    shown = visible_line(document_id)
+    if cell_len(shown) > cells:
+        while cell_len(shown) >= cells:
+            shown = shown[1:]
+        shown = f"…{shown}"
+    return fitted(shown, cells)
 
 
 def piece(text: str, matches: Sequence[Span], cells: int, maths: bool) -> list[Part]:

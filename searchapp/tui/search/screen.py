@@ -17,7 +17,7 @@ from textual.containers import Container, Horizontal, Vertical
 
 from searchapp.app.facets import Facet, facets, toggled
 from searchapp.app.past import Past
-from searchapp.app.search import Searcher
+from searchapp.app.search import FUSED_DEPTH, Searcher
 from searchapp.app.why import Standing, Why, why
 from searchapp.errors import SearchappError
 from searchapp.progress import Progress
@@ -45,6 +45,9 @@ from searchapp.tui.search.searching import Position, Searching, Sought, Trail
 from searchapp.tui.search.why import Explained
 
 COLUMNS = {"hits": "list", "document": "text"}
+
+OF_HIT = {"why", "document", "like", "copy_id", "copy_text", "copy_command", "pager"}
+"""What is done with a hit, or with the ranking as it is."""
 
 LANGUAGE = (
     ("these words", "documents about them, ranked by the recipe"),
@@ -100,6 +103,7 @@ class SearchScreen(KeyScreen):
         self._past = Past(opened.home, self.searched.name)
         self._error: Exception | None = None
         self._prompted: str | None = None
+        self._put_off: list[str] = []
 
     def compose(self) -> ComposeResult:
         yield self.head
@@ -167,6 +171,19 @@ class SearchScreen(KeyScreen):
                 self.do(name)
         return True
 
+    def act(self, name: str) -> None:
+        """Do what a name stands for; what is for a hit waits for the ranking that was asked for before."""
+        if name in OF_HIT and self.searching.is_waiting:
+            self._put_off.append(name)
+        else:
+            super().act(name)
+
+    def _catch_up(self) -> None:
+        """Do what was put off until there was an answer."""
+        put_off, self._put_off = self._put_off, []
+        for name in put_off:
+            self.do(name)
+
     def leave_line(self, line: Line) -> None:  # noqa: ARG002  # there is one
         self.panes.focus(self.hits)
 
@@ -197,10 +214,12 @@ class SearchScreen(KeyScreen):
         self.hits.open(listing, cursor, 0)
         count = listing.total
         recipe = listing.request.recipe or self.searched.info.search_recipe
-        entitle(self.hits, f"{count:,} document{'s' * (count != 1)} · {recipe}")
+        first = "the first " if count == FUSED_DEPTH and not self._is_quick(recipe) else ""
+        entitle(self.hits, f"{first}{count:,} document{'s' * (count != 1)} · {recipe}")
         self.head.tell("")
         self._draw_sought()
         self.show_document()
+        self._catch_up()
 
     def page_came(self, places: range) -> None:
         self.hits.page_came(places)
@@ -217,6 +236,7 @@ class SearchScreen(KeyScreen):
             self._draw_sought()
         else:
             self.head.tell(f"the search failed: {type(error).__name__}: {error}", "$error")
+        self._put_off.clear()
 
     def _draw_sought(self) -> None:
         """Show what is sought, beside the words: whether they can be read, the filters, the recipe."""
@@ -262,6 +282,8 @@ class SearchScreen(KeyScreen):
             self.reading.show(result, self.searching.asker)
         elif self.hits.count:
             self.reading.show_none("…")
+        elif not self.searching.sought.text.strip() and not self._is_quick(self.searching.sought.recipe):
+            self.reading.show_none("This recipe ranks documents for words: type some.")
         else:
             self.reading.show_none("No document matches.")
 

@@ -89,6 +89,8 @@ class Searching:
         self._soon: Timer | None = None
         self._later: Timer | None = None
         self._is_fetching = False
+        self.is_waiting = False
+        """Whether what is sought was neither found yet, nor could it not be."""
 
     @property
     def is_current(self) -> bool:
@@ -107,7 +109,7 @@ class Searching:
 
     def typed(self, sought: Sought) -> None:
         """Seek something else, at once or, if keys follow each other fast, when they have ended."""
-        self.sought, self._cursor = sought, 0
+        self.sought, self._cursor, self.is_waiting = sought, 0, True
         now = time.monotonic()
         is_slow, self._last_key = now - self._last_key > QUIET_SECONDS, now
         if is_slow and self._soon is None:
@@ -129,6 +131,7 @@ class Searching:
                 timer.stop()
         self._soon = self._later = None
         self._number += 1
+        self.is_waiting = True
         number, request, cursor = self._number, self.sought.request, self._cursor
         first = cursor // PAGE
 
@@ -174,6 +177,7 @@ class Searching:
     def _came(self, number: int, listing: Listing, cursor: int) -> None:
         if number != self._number:
             return  # somebody has typed on
+        self.is_waiting = False
         self.listing = listing
         self._is_fetching = False
         for asker in (self._quick, self._slow):
@@ -183,6 +187,7 @@ class Searching:
     def _failed(self, number: int, error: Exception) -> None:
         if number != self._number:
             return
+        self.is_waiting = False
         self._shows.failed(error)
         self._try_again(error)
 

@@ -19,6 +19,12 @@ from searchapp.tui.text import TextPane
 from searchapp.visible import visible_line
 
 BAR_CELLS = 16
+SHORT_BAR_CELLS = 6
+"""Of a bar, and of one where there is little room."""
+
+WIDE_CELLS = 90
+"""From here on there is room."""
+
 DIALOG_CELLS = 120
 WHAT_CELLS = 44
 """A longer term is cut, so that its figures stay in sight."""
@@ -26,7 +32,7 @@ WHAT_CELLS = 44
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-def bar(share: float, cells: int = BAR_CELLS) -> str:
+def bar(share: float, cells: int) -> str:
     """A bar as long as a share of so many cells, to an eighth of a cell.
 
     >>> bar(0.5, 3), bar(1.0, 3), bar(0.0, 3)
@@ -40,8 +46,7 @@ def bar(share: float, cells: int = BAR_CELLS) -> str:
 COLUMNS = ("tf", "df", "idf", "length", "boost")
 """The figures of terms that differ from line to line."""
 
-_BEFORE = 11 + 2 + BAR_CELLS + 2
-"""The cells of a value and its bar."""
+_VALUE_CELLS = 11 + 2
 
 _OF_ALL = ("N", "average length")
 
@@ -63,12 +68,14 @@ def explained(explanation: Explanation, room: int) -> Content:
         name: max(len(name), *(len(_shown(dict(line.figures).get(name, ""))) for line in lines))
         for name in columns
     }
-    while cells and _BEFORE + width + sum(most + 2 for most in cells.values()) > room:
+    bars = BAR_CELLS if room >= WIDE_CELLS else SHORT_BAR_CELLS
+    before = _VALUE_CELLS + bars + 2
+    while cells and before + width + sum(most + 2 for most in cells.values()) > room:
         cells.pop([*cells][-1])
-    shown = [_line(line, greatest, width, cells) for line in lines]
+    shown = [_line(line, greatest, width, cells, bars) for line in lines]
     if cells:
         head = "  ".join(f"{name:>{most}}" for name, most in cells.items())
-        shown.insert(0, Content.styled(f"{'':{_BEFORE + width}}  {head}", "$faint"))
+        shown.insert(0, Content.styled(f"{'':{before + width}}  {head}", "$faint"))
     common = dict.fromkeys(
         f"{name} {value}" for line in lines for name, value in line.figures if name in _OF_ALL
     )
@@ -77,17 +84,15 @@ def explained(explanation: Explanation, room: int) -> Content:
     return Content("\n").join(shown)
 
 
-def _line(line: Line, greatest: float, width: int, cells: Mapping[str, int]) -> Content:
+def _line(line: Line, greatest: float, width: int, cells: Mapping[str, int], bars: int) -> Content:
     if not line.depth:
-        return Content.assemble(
-            (f"{line.value:>11.4f}  ", "bold"), f"{'':{BAR_CELLS}}  ", (line.what, "bold")
-        )
+        return Content.assemble((f"{line.value:>11.4f}  ", "bold"), f"{'':{bars}}  ", (line.what, "bold"))
     what = f"{'  ' * (line.depth - 1)}{visible_line(line.what)}"
     figures = dict(line.figures)
     beside = "  ".join(f"{_shown(figures.get(name, '')):>{most}}" for name, most in cells.items())
     return Content.assemble(
         f"{line.value:>11.4f}  ",
-        (bar(abs(line.value) / greatest), "$primary" if line.value >= 0 else "$error"),
+        (bar(abs(line.value) / greatest, bars), "$primary" if line.value >= 0 else "$error"),
         f"  {fitted(what, width) if figures else what}",
         (f"  {beside}" if figures else "", "$faint"),
     )
