@@ -15,12 +15,17 @@ from searchapp.judging.fold import Opinion
 from searchapp.ranking.search import SearchResult
 from searchapp.tui import pages
 from searchapp.tui.content import Content, entitle
+from searchapp.tui.rows import shortened
 from searchapp.tui.search.asking import Asker, Kind
 from searchapp.tui.text import TextPane
 from searchapp.visible import visible_spans
 
 LONGEST = 100_000
 """Characters of a text that are laid out: a longer one is cut, and all of it is a key away."""
+
+
+LONGEST_ID = 32
+"""In cells: a longer one is cut, so that rank and score stay in sight."""
 
 
 class Form(Enum):
@@ -61,7 +66,8 @@ class Reading(Vertical):
         document = result.hit.document_id
         key = document, result.matches
         anew, self._shown = key != self._shown, key
-        entitle(self._pane, f"Document {document} · rank {result.rank:,} · {result.hit.score:.4f}")
+        name = shortened(document, LONGEST_ID)
+        entitle(self._pane, f"Document {name} · rank {result.rank:,} · {result.hit.score:.4f}")
         page = page_of(document, result.source, result.matches)
         if self._near is not None and self._near[0] == document:
             near = self._near[1]

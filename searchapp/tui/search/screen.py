@@ -31,7 +31,7 @@ from searchapp.tui.keys import KeyMap
 from searchapp.tui.line import Line
 from searchapp.tui.pager import show_in_pager
 from searchapp.tui.picking import Choice, Picking
-from searchapp.tui.rows import Part, Rows
+from searchapp.tui.rows import Part, Rows, shortened
 from searchapp.tui.screen import KeyScreen
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
 from searchapp.tui.search.asking import Asker, Kind
@@ -40,9 +40,10 @@ from searchapp.tui.search.hits import HitRows
 from searchapp.tui.search.learning import Learning
 from searchapp.tui.search.listing import Listing
 from searchapp.tui.search.note import Note
-from searchapp.tui.search.reading import Form, Reading
+from searchapp.tui.search.reading import LONGEST_ID, Form, Reading
 from searchapp.tui.search.searching import Position, Searching, Sought, Trail
 from searchapp.tui.search.why import Explained
+from searchapp.visible import visible
 
 COLUMNS = {"hits": "list", "document": "text"}
 
@@ -243,7 +244,7 @@ class SearchScreen(KeyScreen):
         sought = self.searching.sought
         if sought.like != self._prompted:  # which lays out the screen anew
             self._prompted = sought.like
-            prompt = f"like {sought.like} › " if sought.like is not None else "› "
+            prompt = f"like {shortened(sought.like, LONGEST_ID)} › " if sought.like is not None else "› "
             self.query_one("#prompt", Plain).update(prompt)
         if isinstance(self._error, BrokenQuery):
             offset = self.words.content_region.x - self.words.scroll_offset.x - self.note.content_region.x
@@ -411,7 +412,7 @@ class SearchScreen(KeyScreen):
         listing = self.searching.listing
         if not document or listing is None:
             return
-        self.head.tell(f"looking for {document} …")
+        self.head.tell(f"looking for {shortened(document, LONGEST_ID)} …")
         asker = self.slow if self.searching.asker is self.slow else self.quick
         asker.ask(
             Kind.why, lambda searcher: why(searcher, listing.request, document), self._went, self._tell_error
@@ -438,7 +439,7 @@ class SearchScreen(KeyScreen):
     def _copy_of(self, of: Callable[[SearchResult], str]) -> None:
         result = self._result()
         if result is not None:
-            self.app.copy_to_clipboard(of(result))
+            self.app.copy_to_clipboard(visible(of(result)))  # it may be pasted into a shell
 
     def command(self) -> str | None:
         """The command that prints what is seen; None where there is none."""
@@ -461,7 +462,7 @@ class SearchScreen(KeyScreen):
         if command is None:
             self.head.tell("no command searches for what is like a document", "$warning")
         else:
-            self.app.copy_to_clipboard(command)
+            self.app.copy_to_clipboard(visible(command))
 
     def _pager(self) -> None:
         result = self._result()

@@ -110,6 +110,7 @@ class Searching:
     def typed(self, sought: Sought) -> None:
         """Seek something else, at once or, if keys follow each other fast, when they have ended."""
         self.sought, self._cursor, self.is_waiting = sought, 0, True
+        self._number += 1  # whatever is still to come is of another text
         now = time.monotonic()
         is_slow, self._last_key = now - self._last_key > QUIET_SECONDS, now
         if is_slow and self._soon is None:

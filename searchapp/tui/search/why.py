@@ -12,9 +12,10 @@ from textual.screen import ModalScreen
 
 from searchapp.app.why import Standing, Why
 from searchapp.engines.base import Explanation
-from searchapp.ranking.explanations import Line, shortened
+from searchapp.ranking import explanations
+from searchapp.ranking.explanations import Line
 from searchapp.tui.content import Content, Plain
-from searchapp.tui.rows import fitted
+from searchapp.tui.rows import fitted, shortened
 from searchapp.tui.text import TextPane
 from searchapp.visible import visible_line
 
@@ -46,7 +47,10 @@ def bar(share: float, cells: int) -> str:
 COLUMNS = ("tf", "df", "idf", "length", "boost")
 """The figures of terms that differ from line to line."""
 
-_VALUE_CELLS = 11 + 2
+LONGEST_ID = 60
+"""In cells: a longer one is cut."""
+
+_VALUE_CELLS = 9 + 2
 
 _OF_ALL = ("N", "average length")
 
@@ -57,7 +61,7 @@ def explained(explanation: Explanation, room: int) -> Content:
     What a term's score was computed from stands beside it, as far as there is room in so many cells; what all terms of
     a field have in common, below.
     """
-    lines = shortened(explanation)
+    lines = explanations.shortened(explanation)
     greatest = max((abs(line.value) for line in lines if line.depth), default=0.0) or 1.0
     longest = max(
         (2 * line.depth + cell_len(visible_line(line.what)) for line in lines if line.figures), default=0
@@ -86,12 +90,12 @@ def explained(explanation: Explanation, room: int) -> Content:
 
 def _line(line: Line, greatest: float, width: int, cells: Mapping[str, int], bars: int) -> Content:
     if not line.depth:
-        return Content.assemble((f"{line.value:>11.4f}  ", "bold"), f"{'':{bars}}  ", (line.what, "bold"))
+        return Content.assemble((f"{line.value:>9.4f}  ", "bold"), f"{'':{bars}}  ", (line.what, "bold"))
     what = f"{'  ' * (line.depth - 1)}{visible_line(line.what)}"
     figures = dict(line.figures)
     beside = "  ".join(f"{_shown(figures.get(name, '')):>{most}}" for name, most in cells.items())
     return Content.assemble(
-        f"{line.value:>11.4f}  ",
+        f"{line.value:>9.4f}  ",
         (bar(abs(line.value) / greatest, bars), "$primary" if line.value >= 0 else "$error"),
         f"  {fitted(what, width) if figures else what}",
         (f"  {beside}" if figures else "", "$faint"),
@@ -115,7 +119,7 @@ def sentence(why: Why, of_what: str) -> str:
         Standing.left_out: "has the words, but the signs before them, such as + and -, leave it out",
         Standing.no_match: "has nothing of what is searched for",
     }
-    return f"{why.document_id} {sentences[why.standing]}"
+    return f"{shortened(why.document_id, LONGEST_ID)} {sentences[why.standing]}"
 
 
 class Explained(ModalScreen[None]):

@@ -386,3 +386,52 @@ def test_a_broken_query_is_none_of_the_engines_faults(searching: SearchingOn) ->
         assert isinstance(screen._error, BrokenQuery) and screen.searching._later is None
 
     drive(searching.app(), steps)
+
+
+def test_a_click_goes_to_a_hit_and_a_key_of_the_last_line_is_clicked(searching: SearchingOn) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await enter(pilot, screen, *"prime")
+        await pilot.click("#hits", offset=(10, 3))
+        await answered(pilot, screen)
+        assert screen.hits.cursor == 2 and screen.hits.has_focus
+        assert f"Document {ids(screen)[2]} · rank 3" in text_of(app)
+        line = text_of(app).splitlines()[-1]
+        await pilot.click("#keys", offset=(line.index("recipe"), 0))
+        assert "Rank with" in text_of(app)
+        await pilot.click("#choices", offset=(5, 1))
+        await answered(pilot, screen)
+        assert screen.searching.sought.recipe == screen.searcher.recipes[1]
+
+    app = searching.app()
+    drive(app, steps)
+
+
+def test_panes_are_zoomed_hidden_and_gone_through(searching: SearchingOn) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await enter(pilot, screen, *"prime", "enter")
+        await pilot.press("tab")
+        assert screen.query_one("#document").has_focus
+        await pilot.press("z")
+        assert "documents · words" not in text_of(app)
+        await pilot.press("z", "b", "down")
+        assert "documents · words" not in text_of(app) and "rank 2" in text_of(app)
+        await pilot.press("b")
+        assert "documents · words" in text_of(app)
+        await pilot.press(">", "<", "d", "d")
+
+    app = searching.app()
+    drive(app, steps, (80, 24))
+
+
+def test_matches_are_underlined_without_colours(
+    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await enter(pilot, screen, *"prime")
+        strips = screen._compositor.render_strips()
+        words = {one.text for strip in strips for one in strip if one.style and one.style.underline}
+        assert any("prime" in one for one in words)
+
+    drive(searching.app(), steps)
