@@ -222,3 +222,12 @@ def topics_of(task: Task, collection: Collection, wanted: abc.Collection[str]) -
             topics = collection.topics(split, Problems(lenient=True))
             found |= {topic.id: topic for topic in topics if topic.id in wanted}
     return found
+
+
+def every_topic(task: Task, collection: Collection) -> list[Topic]:
+    """The topics of all splits of a task that can be read, each once."""
+    found: dict[str, Topic] = {}
+    for split in task.info.splits:
+        with suppress(SearchappError):
+            found |= {topic.id: topic for topic in collection.topics(split, Problems(lenient=True))}
+    return list(found.values())

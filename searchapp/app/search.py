@@ -108,6 +108,11 @@ class Searcher:
         return cls(task, engine, index, progress, task.collection(folder) if folder.is_dir() else None)
 
     @property
+    def collection(self) -> Collection | None:
+        """The task's files, where they are at hand."""
+        return self._collection
+
+    @property
     def recipes(self) -> tuple[str, ...]:
         """The names of the recipes that rank what a person types, that of searches first."""
         book = self.task.recipe_book()

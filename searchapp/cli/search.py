@@ -73,6 +73,14 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option("--open", metavar="DOC", help="Show one document whole.", show_default=False),
         ] = None,
+        annotator: Annotated[
+            str | None,
+            typer.Option(
+                help="Who judges on the screen; by default the name of the account.",
+                show_default=False,
+                autocompletion=complete.annotators,
+            ),
+        ] = None,
         explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
         full: Annotated[bool, typer.Option("--full", help="Show whole documents, not pieces.")] = False,
         as_json: JsonOption = False,
@@ -109,7 +117,7 @@ def register(app: typer.Typer) -> None:
             if why is not None:
                 _why(searcher, _with_words(request), why, as_json=as_json)
             elif words is None and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
-                _screen(searcher, request, engine, settings, data)
+                _screen(searcher, request, engine, settings, data, annotator)
             elif words is not None or sys.stdin.isatty():
                 results = searcher.search(_with_words(request))
                 if as_json:
@@ -123,25 +131,44 @@ def register(app: typer.Typer) -> None:
 
 
 def _screen(
-    searcher: Searcher, request: SearchRequest, engine: Engine, settings: Settings, data: Path | None
+    searcher: Searcher,
+    request: SearchRequest,
+    engine: Engine,
+    settings: Settings,
+    data: Path | None,
+    annotator: str | None,
 ) -> None:
     """Open the screen, on what the request asks for."""
+    from contextlib import ExitStack
+
     from searchapp.app.search import Searcher
+    from searchapp.cli.judge import annotator_name
+    from searchapp.cli.judgments.options import PATIENCE_SECONDS
+    from searchapp.judging.events import Author
+    from searchapp.judging.log import JudgmentLog
+    from searchapp.judging.session import Session
     from searchapp.tui.search import actions
     from searchapp.tui.search.app import SearchApp
     from searchapp.tui.search.screen import Opened
     from searchapp.tui.search.searching import Sought
 
-    own = actions.load(settings.home)
-    opened = Opened(
-        searcher,
-        lambda progress: Searcher.open(searcher.task, engine, progress, settings.home, data),
-        settings.home,
-        ("searchapp", "search", *(("--data", str(data)) if data else ())),
-        Sought(request.text, request.recipe, request.filters),
-    )
-    app = SearchApp(opened, own)
-    app.run()
+    own = actions.load(settings.home, searcher.task.info.grades)
+    with ExitStack() as stack:
+
+        def session() -> Session:
+            log = stack.enter_context(JudgmentLog(settings.judgments, PATIENCE_SECONDS))
+            return Session(log, searcher.task.name, Author(annotator_name(annotator)))
+
+        opened = Opened(
+            searcher,
+            lambda progress: Searcher.open(searcher.task, engine, progress, settings.home, data),
+            settings.home,
+            ("searchapp", "search", *(("--data", str(data)) if data else ())),
+            Sought(request.text, request.recipe, request.filters),
+            session,
+        )
+        app = SearchApp(opened, own)
+        app.run()
     if app.return_code:
         raise typer.Exit(app.return_code)
 

@@ -35,16 +35,23 @@ class ChoiceRows(Rows):
     def __init__(self) -> None:
         super().__init__(id="choices")
         self.choices: Sequence[Choice] = ()
+        self._sign_cells = self._name_cells = 0
+
+    def offer(self, choices: Sequence[Choice], cursor: int) -> None:
+        """Show choices."""
+        self.choices = choices
+        self._sign_cells = max((cell_len(one.sign) for one in choices), default=0)
+        self._name_cells = max((cell_len(visible_line(one.name)) for one in choices), default=0)
+        self.show(len(choices), cursor)
 
     def parts(self, place: int, width: int) -> Sequence[Part]:
         one = self.choices[place]
-        signs = max((cell_len(each.sign) for each in self.choices), default=0)
+        signs = self._sign_cells
         sign = f"{fitted(one.sign, signs)} " if signs else ""
         left = width - 2 - len(sign)
         parts = [("▶ " if place == self.cursor else "  ", "rows--begun"), (sign, "rows--begun")]
         if one.about:
-            longest = max(cell_len(visible_line(each.name)) for each in self.choices)
-            cells = min(longest, max(left // 2, int(left * NAME_SHARE)))
+            cells = min(self._name_cells, max(left // 2, int(left * NAME_SHARE)))
             parts += [
                 (fitted(one.name, cells) + "  ", "rows--text"),
                 (fitted(one.about, left - cells - 2), "rows--faint"),
@@ -131,5 +138,5 @@ class Picking(ModalScreen[int | None]):
             for place, one in enumerate(self._every)
             if all(word in f"{one.name} {one.about}".lower() for word in sought)
         ]
-        self.rows.choices = [self._every[place] for place in self._places]
-        self.rows.show(len(self._places), self.rows.cursor if cursor is None else cursor)
+        choices = [self._every[place] for place in self._places]
+        self.rows.offer(choices, self.rows.cursor if cursor is None else cursor)

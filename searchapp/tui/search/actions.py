@@ -9,7 +9,7 @@ from searchapp.tui.keys import Doing, ScreenSettings, grade_doings, load_section
 
 SECTION = "search"
 
-_SEARCH, _MOVE, _LOOK, _ALL = "Search", "Move", "Look", "All else"
+_SEARCH, _JUDGE, _MOVE, _LOOK, _ALL = "Search", "Judge", "Move", "Look", "All else"
 
 DOINGS = (
     Doing(
@@ -27,6 +27,10 @@ DOINGS = (
     Doing("forward", _SEARCH, "And on again", ("alt+right",)),
     Doing("why", _SEARCH, "Why the document is at its rank", ("w", "f6"), "why"),
     Doing("document", _SEARCH, "Go to a document by its id, or hear why it is not there", ("i",), "id"),
+    Doing(
+        "topic", _JUDGE, "Search for a topic of the task, whose documents can then be graded", ("t",), "topic"
+    ),
+    Doing("undo", _JUDGE, "Take the last grade back", ("u", "ctrl+z"), "undo"),
     Doing("down", _MOVE, "Next line", ("down", "j")),
     Doing("up", _MOVE, "Previous line", ("up", "k")),
     Doing("page_down", _MOVE, "A page down", ("pagedown", "space")),
@@ -53,7 +57,7 @@ DOINGS = (
 )
 
 IN_LINE = ("history", "filter", "recipe", "why", "maths", "zoom", "quit", "help")
-IN_HITS = ("words", "filter", "recipe", "why", "like", "back", "document", "maths", "zoom", "copy_id",
+IN_HITS = ("words", "filter", "recipe", "why", "like", "back", "topic", "document", "maths", "zoom", "copy_id",
            "copy_command", "pager", "history", "theme", "quit", "help")  # fmt: skip
 """What the last line says while somebody types, and while they go through the hits."""
 

@@ -23,6 +23,7 @@ class Kind(IntEnum):
     page = 2
     why = 3
     counts = 4
+    topics = 5
 
 
 class _Job(NamedTuple):

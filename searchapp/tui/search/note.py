@@ -36,13 +36,16 @@ class Note(Plain):
         """Why there is no ranking of these words."""
         self.update(Content.styled(f"▲ {visible_line(words)}", "$error"), layout=False)
 
-    def show_filters(self, filters: tuple[Filter, ...], keys: str) -> None:
-        """The filters that hold, and how to change them; without any, the signs that say more than words."""
-        if not filters:
+    def show_filters(self, filters: tuple[Filter, ...], keys: str, topic: str) -> None:
+        """The topic that is judged, if one is, and the filters that hold; else the signs that say more than words."""
+        if not filters and not topic:
             self.update(Content.styled(f"  {HINT}", "$faint"), layout=False)
             return
         parts: list[str | tuple[str, str]] = ["  "]
+        if topic:
+            parts += [(f" judging topic {shortened(topic, 40)} ", "bold $background on $primary"), " "]
         for one in filters:
             parts += [(f" {one.field}: {shortened(one.value, 40)} ", "$foreground on $picked"), " "]
-        parts.append((f" {keys} changes them", "$faint"))
+        if filters:
+            parts.append((f" {keys} changes them", "$faint"))
         self.update(Content.assemble(*parts), layout=False)

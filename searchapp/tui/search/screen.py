@@ -16,10 +16,14 @@ from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 
 from searchapp.app.facets import Facet, facets, toggled
+from searchapp.app.pages import every_topic
 from searchapp.app.past import Past
 from searchapp.app.search import FUSED_DEPTH, Searcher
 from searchapp.app.why import Standing, Why, why
 from searchapp.errors import SearchappError
+from searchapp.judging.session import Outcome, Session
+from searchapp.judging.words import graded
+from searchapp.model import Topic
 from searchapp.progress import Progress
 from searchapp.ranking.language import BrokenQuery, Filter
 from searchapp.ranking.search import SearchResult
@@ -28,21 +32,24 @@ from searchapp.tui.content import Plain, entitle
 from searchapp.tui.dialogs import Help, Words
 from searchapp.tui.head import Banner
 from searchapp.tui.keys import KeyMap
+from searchapp.tui.leaving import Leaving
 from searchapp.tui.line import Line
 from searchapp.tui.pager import show_in_pager
 from searchapp.tui.picking import Choice, Picking
-from searchapp.tui.rows import Part, Rows, shortened
+from searchapp.tui.rows import Rows, one_line, shortened
 from searchapp.tui.screen import KeyScreen
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
 from searchapp.tui.search.asking import Asker, Kind
 from searchapp.tui.search.facets import Filtering
 from searchapp.tui.search.hits import HitRows
+from searchapp.tui.search.judging import Judging
 from searchapp.tui.search.learning import Learning
 from searchapp.tui.search.listing import Listing
 from searchapp.tui.search.note import Note
 from searchapp.tui.search.reading import LONGEST_ID, Form, Reading
-from searchapp.tui.search.searching import Position, Searching, Sought, Trail
+from searchapp.tui.search.searching import RETRY_SECONDS, Position, Searching, Sought, Trail
 from searchapp.tui.search.why import Explained
+from searchapp.tui.telling import beginning, came_in, instead_of
 from searchapp.visible import visible
 
 COLUMNS = {"hits": "list", "document": "text"}
@@ -61,12 +68,21 @@ LANGUAGE = (
 )
 
 
+REFRESH_SECONDS = 5.0
+"""How often what others have judged is taken in."""
+
+SIGNS = '+-"()*:\\'
+"""What may say more than words, which a command would take for what it says."""
+
+NO_TOPIC = "no topic"
+
+
 @dataclass(frozen=True)
 class Opened:
     """What the search screen is opened with.
 
     `searcher` is the one for what is typed; `another` opens a further one, for what takes longer. `command` is how the
-    program was called, up to the words.
+    program was called, up to the words. `session` opens that of whoever grades documents.
     """
 
     searcher: Searcher
@@ -74,6 +90,7 @@ class Opened:
     home: Path
     command: Sequence[str]
     sought: Sought
+    session: Callable[[], Session]
 
 
 class SearchScreen(KeyScreen):
@@ -97,7 +114,8 @@ class SearchScreen(KeyScreen):
         self.words = Line(
             self._submitted, self._typed, text=opened.sought.text, hint="what to search for", id="words"
         )
-        self.hits = HitRows(self._mark)
+        self.judging = Judging(opened.session, self.searched.info.grades)
+        self.hits = HitRows(self.judging.mark)
         self.note = Note()
         self.reading = Reading(self.searched.info.context, self.searched.info.grades, keys.shown("pager"))
         self._trail = Trail()
@@ -116,6 +134,7 @@ class SearchScreen(KeyScreen):
             with Vertical(id="list"):
                 yield self.hits
             yield self.reading
+        yield KeyLine([*self._grade_entries(), *self._entries("undo")], 1, id="grades")
         yield KeyLine(self._entries_in_line(), 1, id="keys-line")
         yield KeyLine(self._entries(*IN_HITS), 1, id="keys")
 
@@ -129,6 +148,13 @@ class SearchScreen(KeyScreen):
         ]
         return [Entry("words", "↵", "to the hits"), *(one for one in entries if one.key)]
 
+    def _grade_entries(self) -> list[Entry]:
+        labels = enumerate(self.judging.labels)
+        return [
+            Entry(f"grade_{grade}", self.keys.shown(f"grade_{grade}"), label if label != str(grade) else "")
+            for grade, label in labels
+        ]
+
     def begin(self) -> None:
         entitle(self.hits, "Hits")
         self.reading.show_none("")
@@ -136,7 +162,15 @@ class SearchScreen(KeyScreen):
         self.searching.ask()
 
     def leave(self) -> None:
-        self.app.exit()
+        session = self.judging.session
+        if session is None:
+            self.app.exit()
+        else:
+            Leaving(lambda: self.app, session, self.head.draw).leave()
+
+    def last_words(self) -> str | None:
+        session = self.judging.session
+        return None if session is None else Leaving(lambda: self.app, session, self.head.draw).last_words()
 
     def on_unmount(self) -> None:
         self.quick.close()
@@ -174,8 +208,10 @@ class SearchScreen(KeyScreen):
 
     def act(self, name: str) -> None:
         """Do what a name stands for; what is for a hit waits for the ranking that was asked for before."""
-        if name in OF_HIT and self.searching.is_waiting:
+        if (name in OF_HIT or name.startswith("grade_")) and self.searching.is_waiting:
             self._put_off.append(name)
+        elif name.startswith("grade_"):
+            self._grade(int(name.removeprefix("grade_")))
         else:
             super().act(name)
 
@@ -195,7 +231,7 @@ class SearchScreen(KeyScreen):
     def _typed(self, text: str) -> None:
         self._error = None
         sought = self.searching.sought
-        self.searching.typed(replace(sought, text=text, like=None))
+        self.searching.typed(replace(sought, text=text, like=None, literal=False))
         if sought.like is not None:
             self._draw_sought()
 
@@ -212,7 +248,7 @@ class SearchScreen(KeyScreen):
 
     def found(self, listing: Listing, cursor: int) -> None:
         self._error = None
-        self.hits.open(listing, cursor, 0)
+        self.hits.open(listing, cursor, self.judging.mark_cells)
         count = listing.total
         recipe = listing.request.recipe or self.searched.info.search_recipe
         first = "the first " if count == FUSED_DEPTH and not self._is_quick(recipe) else ""
@@ -252,7 +288,10 @@ class SearchScreen(KeyScreen):
         elif isinstance(self._error, SearchappError):
             self.note.show_error("the hits below are those from before")
         else:
-            self.note.show_filters(sought.filters, self.keys.shown("filter"))
+            topic = self.judging.topic
+            self.note.show_filters(
+                sought.filters, self.keys.shown("filter"), "" if topic is None else topic.id
+            )
 
     @on(HitRows.Wanted)
     def _wanted(self, event: HitRows.Wanted) -> None:
@@ -280,16 +319,15 @@ class SearchScreen(KeyScreen):
         """Show the document that the cursor is on."""
         result = self.hits.result
         if result is not None:
-            self.reading.show(result, self.searching.asker)
+            document = result.hit.document_id
+            others, words = self.judging.others(document), self.judging.words(document)
+            self.reading.show(result, self.searching.asker, others, words)
         elif self.hits.count:
             self.reading.show_none("…")
         elif not self.searching.sought.text.strip() and not self._is_quick(self.searching.sought.recipe):
             self.reading.show_none("This recipe ranks documents for words: type some.")
         else:
             self.reading.show_none("No document matches.")
-
-    def _mark(self, document: str) -> Part:  # noqa: ARG002
-        return "", "rows--faint"
 
     # Filters, recipes, what was sought before
 
@@ -357,7 +395,7 @@ class SearchScreen(KeyScreen):
         def chosen(place: int | None) -> None:
             if place is not None:
                 self._trail.leave(self._position)
-                self._seek(replace(self.searching.sought, text=texts[place], like=None))
+                self._seek(replace(self.searching.sought, text=texts[place], like=None, literal=False))
 
         self.app.push_screen(Picking("Searched for before", [Choice(text) for text in texts]), chosen)
 
@@ -377,6 +415,110 @@ class SearchScreen(KeyScreen):
             self.head.tell(f"there is no search {where} this one")
         else:
             self._seek(position.sought, position.cursor)
+
+    # Judging
+
+    def _choose_topic(self) -> None:
+        collection = self.searcher.collection
+        if collection is None:
+            self.head.tell(
+                f"the topics of {self.searched.name} are not at hand: name their folder with --data",
+                "$warning",
+            )
+            return
+        self.head.tell("reading the topics …")
+        self.quick.ask(
+            Kind.topics,
+            lambda _searcher: every_topic(self.searched, collection),
+            self._offer_topics,
+            self._tell_error,
+        )
+
+    def _offer_topics(self, topics: Sequence[Topic]) -> None:
+        self.head.tell("")
+        choices = [Choice(NO_TOPIC), *(Choice(one.id, one_line(one.text, maths=True)) for one in topics)]
+
+        def chosen(place: int | None) -> None:
+            if place is not None:
+                self._begin_topic(topics[place - 1] if place else None)
+
+        self.app.push_screen(Picking("Judge documents for the topic", choices), chosen)
+
+    def _begin_topic(self, topic: Topic | None) -> None:
+        """Judge for a topic, and search for its text; a text is words alone, whatever signs are in it."""
+        is_first = self.judging.session is None
+        try:
+            self.judging.choose(topic)
+        except SearchappError as error:
+            self.head.tell(str(error), "$error")
+            return
+        if is_first and topic is not None:
+            self.set_interval(REFRESH_SECONDS, self.refresh_judgments)
+        self.set_class(topic is not None, "-judging")
+        if topic is None:
+            self._seek(self.searching.sought)
+            return
+        self._trail.leave(self._position)
+        self._seek(replace(self.searching.sought, text=" ".join(topic.text.split()), like=None, literal=True))
+        self.panes.focus(self.hits)
+
+    def _grade(self, grade: int) -> None:
+        """Grade the hit that the cursor is on, and go on to the next one."""
+        if self.judging.topic is None:
+            self.head.tell(f"grades are for a topic: {self.keys.shown('topic')} chooses one", "$warning")
+            return
+        result = self._result()
+        if result is None:
+            return
+        recipe = self.searching.sought.recipe or self.searched.info.search_recipe
+        document = result.hit.document_id
+        what = instead_of(
+            graded(grade, self.judging.labels), self.judging.opinion(document), self.judging.labels
+        )
+        outcome = self.judging.grade(result, recipe, grade)
+        self._tell_outcome(outcome, f"{what}: {beginning(document, result.text, self.hits.maths)}")
+        self.hits.redraw(self.hits.cursor)
+        if self.hits.cursor + 1 < self.hits.count:
+            self.hits.move(self.hits.cursor + 1)
+        else:
+            self.show_document()
+
+    def _undo(self) -> None:
+        outcome = self.judging.undo()
+        if outcome is None:
+            self.head.tell("there is no grade of this session to undo")
+            return
+        self._tell_outcome(outcome, f"undone: {', '.join(one.document_id for one in outcome.events)}")
+        self.hits.refresh()
+        self.show_document()
+
+    def refresh_judgments(self) -> None:
+        """Take in and show what was written elsewhere meanwhile."""
+        session = self.judging.session
+        if session is None or session.waiting:
+            return
+        try:
+            came = session.refresh()
+        except SearchappError as error:
+            self._tell_error(error)
+            return
+        if came:
+            self.head.tell(came_in(came, session.author.annotator), "$primary")
+            self.hits.refresh()
+            self.show_document()
+
+    def _tell_outcome(self, outcome: Outcome, what: str) -> None:
+        """Say that a grade is saved, or that it waits to be."""
+        if outcome.is_saved:
+            self.head.tell(f"✓ saved  {what}", "$success")
+        else:
+            self.head.tell(f"▲ NOT SAVED yet, tried again all the time: {outcome.not_saved}", "bold $error")
+            self.set_timer(RETRY_SECONDS, self._save_waiting)
+
+    def _save_waiting(self) -> None:
+        session = self.judging.session
+        if session is not None and session.waiting:
+            self._tell_outcome(session.save_waiting(), "everything that was waiting")
 
     # Why
 
@@ -444,7 +586,7 @@ class SearchScreen(KeyScreen):
     def command(self) -> str | None:
         """The command that prints what is seen; None where there is none."""
         sought = self.searching.sought
-        if sought.like is not None:
+        if sought.like is not None or (sought.literal and set(SIGNS) & set(sought.text)):
             return None
         parts = list(self._opened.command)
         if sought.recipe is not None:
@@ -460,7 +602,9 @@ class SearchScreen(KeyScreen):
     def _copy_command(self) -> None:
         command = self.command()
         if command is None:
-            self.head.tell("no command searches for what is like a document", "$warning")
+            self.head.tell(
+                "no command takes this text as words alone: it has signs that say more", "$warning"
+            )
         else:
             self.app.copy_to_clipboard(visible(command))
 
@@ -488,6 +632,8 @@ class SearchScreen(KeyScreen):
             "filter": self._filter,
             "recipe": self._choose_recipe,
             "like": self._like,
+            "topic": self._choose_topic,
+            "undo": self._undo,
             "back": lambda: self._walk(self._trail.back, "before"),
             "forward": lambda: self._walk(self._trail.forward, "behind"),
             "why": self._why,

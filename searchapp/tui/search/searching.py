@@ -28,23 +28,27 @@ LONGEST_LIKENESS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What somebody looks for: a typed text or, with `like`, whatever is like the document of that id."""
+    """What somebody looks for: a typed text or, with `like`, whatever is like the document of that id.
+
+    A `literal` text is words alone.
+    """
 
     text: str = ""
     recipe: str | None = None
     filters: tuple[Filter, ...] = ()
     like: str | None = None
+    literal: bool = False
 
     @property
     def request(self) -> SearchRequest:
-        return SearchRequest(self.text, self.recipe, self.filters, size=PAGE, literal=self.like is not None)
+        return SearchRequest(self.text, self.recipe, self.filters, size=PAGE, literal=self.literal)
 
     def of_document(self, result: SearchResult) -> Sought:
         """What is like a document, among the same ones and ranked likewise."""
         text = result.text[:LONGEST_LIKENESS]
         if len(result.text) > LONGEST_LIKENESS:
             text = text.rpartition(" ")[0] or text
-        return replace(self, text=text, like=result.hit.document_id)
+        return replace(self, text=text, like=result.hit.document_id, literal=True)
 
 
 class Shows(Protocol):

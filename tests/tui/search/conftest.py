@@ -18,6 +18,9 @@ from searchapp.engines import open_engine
 from searchapp.engines.base import Found
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.errors import EngineUnreachable
+from searchapp.judging.events import Author
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.session import Session
 from searchapp.progress import Progress, Silent
 from searchapp.ranking.language import Filter
 from searchapp.settings import Settings
@@ -73,8 +76,14 @@ class SearchingOn:
         first = searcher(Silent())
         self.index = FickleIndex(first.index)  # type: ignore[arg-type]
         first.index = self.index  # type: ignore[assignment]
-        opened = Opened(first, searcher, self.home, ("searchapp", "search"), Sought(text, recipe, filters))
-        return SearchApp(opened, actions.load(self.home))
+        opened = Opened(
+            first, searcher, self.home, ("searchapp", "search"), Sought(text, recipe, filters), self._session
+        )
+        return SearchApp(opened, actions.load(self.home, loaded.info.grades))
+
+    def _session(self) -> Session:
+        self.log = self._opened.enter_context(JudgmentLog(self.home / "judgments.sqlite"))
+        return Session(self.log, "nlps", Author("ann"))
 
     def close(self) -> None:
         self._opened.close()
