@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict, abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from searchapp.engines.base import Index
@@ -182,20 +182,11 @@ class Pages:
         return self._queries[topic.id]
 
     def _page(self, document: str, source: Mapping[str, Any], matches: tuple[Span, ...]) -> Page:
-        fields = tuple((name, value) for name, value in source.items() if name not in ("id", "text"))
-        before: tuple[Mapping[str, Any], ...] = ()
-        behind: tuple[Mapping[str, Any], ...] = ()
+        page = page_of(document, source, matches)
         context = self.task.info.context
-        if (
-            self._index is not None
-            and context is not None
-            and all(source.get(name) is not None for name in context)
-        ):
-            near = search.beside(self._index, source, context, REACH)
-            here = source[context[1]]
-            before = tuple(one for one in near if one[context[1]] < here)
-            behind = tuple(one for one in near if one[context[1]] > here)
-        return Page(document, str(source.get("text", "")), matches, fields, before, behind)
+        if self._index is None or context is None or not stands_in_text(source, context):
+            return page
+        return with_neighbours(page, self._index, source, context)
 
     def _fetched(self, documents: Sequence[str]) -> list[Mapping[str, Any] | None]:
         missing = [document for document in dict.fromkeys(documents) if document not in self._sources]
@@ -205,6 +196,32 @@ class Pages:
             for document in some:
                 _keep(self._sources, document, found.get(document), KEPT_SOURCES + len(documents))
         return [self._sources[document] for document in documents]
+
+
+def page_of(document_id: str, source: Mapping[str, Any], matches: tuple[Span, ...]) -> Page:
+    """A document as it was indexed, without its neighbours."""
+    fields = tuple((name, value) for name, value in source.items() if name not in ("id", "text"))
+    return Page(document_id, str(source.get("text", "")), matches, fields)
+
+
+def stands_in_text(source: Mapping[str, Any], context: tuple[str, str]) -> bool:
+    """Whether a document has neighbours, in a text that it stands in."""
+    return all(source.get(name) is not None for name in context)
+
+
+def with_neighbours(page: Page, index: Index, source: Mapping[str, Any], context: tuple[str, str]) -> Page:
+    """A page with the document's neighbours in the text that it stands in; `context` as `search.beside` takes it.
+
+    Raises:
+        EngineError: the engine failed.
+    """
+    number = context[1]
+    near = search.beside(index, source, context, REACH)
+    return replace(
+        page,
+        before=tuple(one for one in near if one[number] < source[number]),
+        behind=tuple(one for one in near if one[number] > source[number]),
+    )
 
 
 def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
@@ -223,3 +240,12 @@ def topics_of(task: Task, collection: Collection, wanted: abc.Collection[str]) -
             topics = collection.topics(split, Problems(lenient=True))
             found |= {topic.id: topic for topic in topics if topic.id in wanted}
     return found
+
+
+def every_topic(task: Task, collection: Collection) -> list[Topic]:
+    """The topics of all splits of a task that can be read, each once."""
+    found: dict[str, Topic] = {}
+    for split in task.info.splits:
+        with suppress(SearchappError):
+            found |= {topic.id: topic for topic in collection.topics(split, Problems(lenient=True))}
+    return list(found.values())

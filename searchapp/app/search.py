@@ -126,6 +126,14 @@ class Searcher:
         return cls(task, engine, open_index(task, engine), progress, collection)
 
     @property
+    def collection(self) -> Collection | None:
+        """The task's files; None where they are not to be found."""
+        try:
+            return self._collection() if self._collection is not None else None
+        except DataError:
+            return None
+
+    @property
     def recipes(self) -> tuple[str, ...]:
         """The names of the recipes that rank what a person types, that of searches first."""
         book = self.task.recipe_book()

@@ -125,7 +125,7 @@ def register(app: typer.Typer) -> None:
         if not simple and not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError("the screen for judging needs a terminal: use --plain for ordinary prompts")
         loaded = load(task)
-        name = _annotator(annotator or settings.annotator)
+        name = annotator_name(annotator or settings.annotator)
         assigned = None if assignment is None else assignments.read(assignment)
         own = keys.load(settings.of_user, loaded.info.grades)
         author = Author(name, kind, Channel.plain if simple else Channel.interface)
@@ -203,7 +203,12 @@ def _depth(given: str | None) -> tuple[int | None, bool]:
     return int(given), False
 
 
-def _annotator(given: str | None) -> str:
+def annotator_name(given: str | None) -> str:
+    """Who judges: the name that was given, or that of the account.
+
+    Raises:
+        UsageError: there is neither.
+    """
     import getpass
 
     try:

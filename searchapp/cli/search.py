@@ -18,10 +18,12 @@ from searchapp.visible import visible, visible_line, visible_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from rich.text import Text
 
     from searchapp.app.search import Searcher, SearchRequest
+    from searchapp.engines.base import Engine
     from searchapp.ranking.language import Filter
     from searchapp.ranking.search import SearchResult, Span
 
@@ -71,11 +73,21 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option("--open", metavar="DOC", help="Show one document whole.", show_default=False),
         ] = None,
+        annotator: Annotated[
+            str | None,
+            typer.Option(
+                help="Name of the annotator on the screen; by default SEARCHAPP_ANNOTATOR, or that of the account.",
+                show_default=False,
+                autocompletion=complete.annotators,
+            ),
+        ] = None,
         explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
         full: Annotated[bool, typer.Option("--full", help="Show whole documents, not pieces.")] = False,
         as_json: JsonOption = False,
     ) -> None:
         """Search a task's documents and print the best ones, with the words highlighted that carry weight.
+
+        Without words, on a terminal, a screen opens that searches while you type.
 
         Those are words that are rare enough among the documents; a phrase that matches is highlighted as it stands.
 
@@ -95,7 +107,10 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--open and --why ask for different things: name one of them")
         filters = tuple(_filter(one) for one in filter_ or ())
         request = SearchRequest(words or "", recipe, filters, size, from_ - 1, explain)
-        is_one_search = words is not None or why is not None or sys.stdin.isatty()
+        on_screen = (
+            words is None and why is None and not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+        )
+        is_one_search = not on_screen and (words is not None or why is not None or sys.stdin.isatty())
         if is_one_search and open_ is None and not request.text.strip():
             raise UsageError("there are no words to search for: put them in quotes after the task")
         loaded = load(task)
@@ -110,6 +125,8 @@ def register(app: typer.Typer) -> None:
                 warn(warning)
             if why is not None:
                 _why(searcher, request, why, as_json=as_json)
+            elif on_screen:
+                _screen(searcher, request, engine, settings, data, annotator)
             elif is_one_search:
                 results = searcher.search(request)
                 if as_json:
@@ -120,6 +137,49 @@ def register(app: typer.Typer) -> None:
                     say(settings, _nothing(searcher, request))
             else:
                 _each_line(searcher, request, full=full, as_json=as_json)
+
+
+def _screen(
+    searcher: Searcher,
+    request: SearchRequest,
+    engine: Engine,
+    settings: Settings,
+    data: Path | None,
+    annotator: str | None,
+) -> None:
+    """Open the screen, on what the request asks for."""
+    from contextlib import ExitStack
+
+    from searchapp.app.search import Searcher
+    from searchapp.cli.judge import annotator_name
+    from searchapp.cli.judgments.options import PATIENCE_SECONDS
+    from searchapp.judging.events import Author
+    from searchapp.judging.log import JudgmentLog
+    from searchapp.judging.session import Session
+    from searchapp.tui.search import actions
+    from searchapp.tui.search.app import SearchApp
+    from searchapp.tui.search.screen import Opened
+    from searchapp.tui.search.searching import Sought
+
+    own = actions.load(settings.of_user, searcher.task.info.grades)
+    with ExitStack() as stack:
+
+        def session() -> Session:
+            log = stack.enter_context(JudgmentLog(settings.judgments, PATIENCE_SECONDS))
+            return Session(log, searcher.task.name, Author(annotator_name(annotator or settings.annotator)))
+
+        opened = Opened(
+            searcher,
+            lambda progress: Searcher.open(searcher.task, engine, progress, settings.home, data),
+            settings.home,
+            ("searchapp", "search", *(("--data", str(data)) if data else ())),
+            Sought(request.text, request.recipe, request.filters),
+            session,
+        )
+        app = SearchApp(opened, own)
+        app.run()
+    if app.return_code:
+        raise typer.Exit(app.return_code)
 
 
 def _filter(given: str) -> Filter:

@@ -263,9 +263,13 @@ DECLARED: Sequence[Declared] = (
         variable="SEARCHAPP_ANNOTATOR",
         told="the name of the account",
     ),
-    Declared("judge.theme", "The look of the screens: dark or light.", Theme(), default=THEMES[0]),
+    Declared("judge.theme", "The look of the judging screens: dark or light.", Theme(), default=THEMES[0]),
     Declared(
         "judge.keys", "Other keys for the actions of the judging screen.", Keys(), told="as in its help"
+    ),
+    Declared("search.theme", "The look of the search screen: dark or light.", Theme(), default=THEMES[0]),
+    Declared(
+        "search.keys", "Other keys for the actions of the search screen.", Keys(), told="as in its help"
     ),
     Declared(
         "home",

@@ -1,8 +1,8 @@
-"""The questions that the judging screen asks, and its help."""
+"""The questions that screens ask, and its help."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
 from textual import events
@@ -78,14 +78,19 @@ class Words(ModalScreen[str | None]):
 
 
 class Help(ModalScreen[None]):
-    """All keys."""
+    """All keys; `before` are groups of further things that can be typed, each with what it means."""
 
-    def __init__(self, keys: KeyMap) -> None:
+    def __init__(self, keys: KeyMap, before: Mapping[str, Sequence[Option]] | None = None) -> None:
         super().__init__()
         self._keys = keys
+        self._before = before or {}
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog help"):
+            for group, things in self._before.items():
+                yield Plain(Content.styled(group, "bold $accent"), classes="group")
+                for typed, about in things:
+                    yield Plain(Content.assemble((f"{typed:<18}", "bold $primary"), about))
             for group, actions in groupby(self._keys.actions, key=lambda action: action.group):
                 yield Plain(Content.styled(group, "bold $accent"), classes="group")
                 for action in actions:
@@ -93,7 +98,8 @@ class Help(ModalScreen[None]):
                     yield Plain(Content.assemble((f"{keys:<12}", "bold $primary"), action.about))
             yield Plain(
                 Content.styled(
-                    "Other keys: [judge.keys] in the file settings.toml of the home folder.", "$faint"
+                    f"Other keys: [{self._keys.section}.keys] in the file settings.toml of the home folder.",
+                    "$faint",
                 ),
                 classes="group",
             )

@@ -12,22 +12,33 @@ TITLE_CELLS = 60
 """A longer title is cut: what is saved, and what is not, must be visible after it."""
 
 
-class Head(Plain):
-    """Says of a session what an annotator must know."""
+class Banner(Plain):
+    """Says where one is, and what was just done."""
 
-    def __init__(self, session: Session, title: str, presence: Presence | None) -> None:
+    def __init__(self, title: str) -> None:
         super().__init__(id="head")
-        self._session = session
         self._title = shortened(title, TITLE_CELLS)
-        self._presence = presence
         self._status = Content("")
-        self._told: object = None
 
     def tell(self, words: str, look: str = "$faint", *, add: bool = False) -> None:
         """Say something, in the place of what was said before or behind it."""
         said = Content.styled(words, look)
         self._status = Content("   ").join([self._status, said]) if add else said
         self.draw()
+
+    def draw(self) -> None:
+        """Show how things are now."""
+        self.update(Content.assemble((f"{self._title}  ", "bold"), self._status), layout=False)
+
+
+class Head(Banner):
+    """Says of a session what an annotator must know."""
+
+    def __init__(self, session: Session, title: str, presence: Presence | None) -> None:
+        super().__init__(title)
+        self._session = session
+        self._presence = presence
+        self._told: object = None
 
     def tell_outcome(self, outcome: Outcome, what: str) -> None:
         """Say that an action is saved, or that it is not."""
@@ -39,7 +50,6 @@ class Head(Plain):
             self.draw()
 
     def draw(self) -> None:
-        """Show how things are now."""
         waiting = self._session.waiting
         self._told = self._around()
         self.set_class(bool(waiting), "-waiting")

@@ -1,11 +1,11 @@
-"""The keys of the judging screen: what each does, and which others a person's settings file gives it.
+"""The keys of the screens: what each does, and which others a person's settings file gives it.
 
     [judge.keys]
     undo = "z"
     next_unjudged = ["g", "ctrl+g"]
 
-in the file `settings.toml` of the home folder. Keys have the names that Textual gives them: `a`, `A`, `ctrl+a`,
-`space`, `f3`, `left_square_bracket` or simply `[`.
+in the file `settings.toml` of the home folder; those of the search screen are in `[search.keys]`. Keys have the names
+that Textual gives them: `a`, `A`, `ctrl+a`, `space`, `f3`, `left_square_bracket` or simply `[`.
 """
 
 from __future__ import annotations
@@ -124,10 +124,11 @@ _SHOWN |= {"enter": "↵", "shift+down": "⇧↓", "shift+up": "⇧↑", "shift+
 
 
 class KeyMap:
-    """Which keys do what. `names` are all actions, those that give the task's grades first."""
+    """Which keys do what; `section` is that of the settings file that gives actions other keys."""
 
-    def __init__(self, actions: Sequence[KeyAction]) -> None:
+    def __init__(self, actions: Sequence[KeyAction], section: str = "judge") -> None:
         self.actions = tuple(actions)
+        self.section = section
         self._by_key = {key: action.name for action in actions for key in action.keys}
         self._keys = {action.name: action.keys for action in actions}
 
@@ -140,7 +141,7 @@ class KeyMap:
                 actions.append(KeyAction(one.name, one.group, about, one.keys, word))
             elif one.name in same or one.name.startswith("grade_"):
                 actions.append(one)
-        return KeyMap(actions)
+        return KeyMap(actions, self.section)
 
     def action(self, key: str) -> str | None:
         """What a key does."""
@@ -150,12 +151,25 @@ class KeyMap:
         """The first key of an action as people know it; nothing if no key does it."""
         return next((shown_key(key) for key in self._keys[name]), "")
 
+    def shown_in_line(self, name: str) -> str:
+        """The first key of an action that types nothing, and so holds in a line of text; nothing if there is none."""
+        return next((shown_key(key) for key in self._keys[name] if types_nothing(key)), "")
+
     def first(self, name: str) -> str:
         """The first key of an action; nothing if no key does it."""
         return next(iter(self._keys[name]), "")
 
     def all_shown(self, name: str) -> str:
         return " ".join(shown_key(key) for key in self._keys[name])
+
+
+def types_nothing(key: str) -> bool:
+    """Whether a key puts no character into a line of text.
+
+    >>> [types_nothing(key) for key in ("f3", "ctrl+r", "f", "slash", "space")]
+    [True, True, False, False, False]
+    """
+    return len(key) > 1 and key not in _NAMES.values()
 
 
 def shown_key(key: str) -> str:
@@ -175,18 +189,27 @@ def grade_actions(labels: Sequence[str]) -> Iterator[KeyAction]:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeSettings:
-    """What the settings file says of the judging screen."""
+class ScreenSettings:
+    """What the settings file says of a screen."""
 
     keys: KeyMap
     theme: str = THEMES[0]
 
 
-def load(home: Path, labels: Sequence[str]) -> JudgeSettings:
-    """The settings of a home folder, the defaults where it says nothing.
+def load(home: Path, labels: Sequence[str]) -> ScreenSettings:
+    """The settings of the screens on which people judge, the defaults where a home folder says nothing.
 
     Raises:
         DataError: the file can't be read, or names an action, a key or a theme that it can't.
+    """
+    return load_section(home, "judge", (*grade_actions(labels), *KEY_ACTIONS))
+
+
+def load_section(home: Path, section: str, actions: Sequence[KeyAction]) -> ScreenSettings:
+    """The settings of a screen by its section of the file and what can be done there.
+
+    Raises:
+        as `load` does.
     """
     path = home / FILE
     try:
@@ -197,15 +220,15 @@ def load(home: Path, labels: Sequence[str]) -> JudgeSettings:
         raise unreadable(path, error) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{path}: not TOML: {error}") from error
-    judge = _table(path, described, "judge")
-    unknown = sorted(judge.keys() - {"keys", "theme"})
+    own = _table(path, described, section)
+    unknown = sorted(own.keys() - {"keys", "theme"})
     if unknown:
         named = f"{unknown[0]!r}{meant(unknown[0], ('keys', 'theme'))}"
-        raise DataError(f"{path}: [judge] has no setting {named}: it has keys and theme")
-    theme = judge.get("theme", THEMES[0])
+        raise DataError(f"{path}: [{section}] has no setting {named}: it has keys and theme")
+    theme = own.get("theme", THEMES[0])
     if theme not in THEMES:
-        raise DataError(f"{path}: the theme of [judge] must be {' or '.join(THEMES)}, not {theme!r}")
-    return JudgeSettings(_key_map(path, _table(path, judge, "keys"), labels), theme)
+        raise DataError(f"{path}: the theme of [{section}] must be {' or '.join(THEMES)}, not {theme!r}")
+    return ScreenSettings(_key_map(path, _table(path, own, "keys"), section, actions), theme)
 
 
 def _table(path: Path, described: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -215,19 +238,18 @@ def _table(path: Path, described: Mapping[str, Any], name: str) -> Mapping[str, 
     return table
 
 
-def _key_map(path: Path, own: Mapping[str, Any], labels: Sequence[str]) -> KeyMap:
-    actions = {action.name: action for action in (*grade_actions(labels), *KEY_ACTIONS)}
+def _key_map(path: Path, own: Mapping[str, Any], section: str, every: Sequence[KeyAction]) -> KeyMap:
+    actions = {action.name: action for action in every}
+    place = f"[{section}.keys]"
     chosen: dict[str, tuple[str, ...]] = {}
     for name, keys in own.items():
         if name not in actions:
             named = f"{name!r}{meant(name, actions)}"
-            raise DataError(
-                f"{path}: [judge.keys] has no action {named}: `?` in the judging screen lists them all"
-            )
+            raise DataError(f"{path}: {place} has no action {named}: `?` on its screen lists them all")
         listed = keys if isinstance(keys, list) else [keys]
         if not listed or not all(isinstance(key, str) and key for key in listed):
             raise DataError(
-                f"{path}: the key of {name!r} in [judge.keys] must be the name of a key, or a list of names"
+                f"{path}: the key of {name!r} in {place} must be the name of a key, or a list of names"
             )
         chosen[name] = tuple(_NAMES.get(str(key), str(key)) for key in listed)
     taken: dict[str, str] = {}
@@ -235,7 +257,7 @@ def _key_map(path: Path, own: Mapping[str, Any], labels: Sequence[str]) -> KeyMa
         for key in keys:
             if key in taken:
                 raise DataError(
-                    f"{path}: the key {shown_key(key)!r} in [judge.keys] is that of both {taken[key]!r} and {name!r}"
+                    f"{path}: the key {shown_key(key)!r} in {place} is that of both {taken[key]!r} and {name!r}"
                 )
             taken[key] = name
     # A key that the file gives to something no longer does what it did by default.
@@ -252,7 +274,7 @@ def _key_map(path: Path, own: Mapping[str, Any], labels: Sequence[str]) -> KeyMa
     without = [one.name for one in kept if not one.keys and actions[one.name].keys]
     if without:
         raise DataError(
-            f"{path}: [judge.keys] gives the key of {without[0]!r} to {taken[actions[without[0]].keys[0]]!r}: "
+            f"{path}: {place} gives the key of {without[0]!r} to {taken[actions[without[0]].keys[0]]!r}: "
             f"give {without[0]!r} another one"
         )
-    return KeyMap(kept)
+    return KeyMap(kept, section)

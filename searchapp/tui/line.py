@@ -12,6 +12,8 @@ from typing import Protocol, runtime_checkable
 
 from textual import events
 from textual.app import App
+from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
@@ -50,6 +52,9 @@ class OrderedApp(App[None]):
 
 class Line(Input):
     """A line of text; `submitted` is called with it, and `changed` whenever it is another one."""
+
+    # Not laid out anew with the whole screen with each letter: the line is as wide as the screen makes it.
+    virtual_size = Reactive(Size(0, 0))
 
     def __init__(
         self,

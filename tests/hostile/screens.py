@@ -27,9 +27,15 @@ SCREENS = {
     "Words": r"↵ save +esc back",
     "Help": r"Undo the last action",
     "JudgmentList": r"tab graded, skipped",
+    "SearchScreen": r"documents? · ",
+    "Filtering": r"again: drop",
+    "Explained": r"scroll    esc back",
     "ConfigScreen": r"Settings  .*",
 }
 """What each screen shows that no other does; every screen of the program must be here and be driven below."""
+
+PICKING, SEARCH_HELP = "choose    esc back", "words that stand side by side"
+"""A list to choose from, which is also the base of other screens, and the help on searching."""
 
 
 @dataclass
@@ -51,8 +57,9 @@ class Driven:
     def back(self) -> None:
         """Leave a question."""
         self.terminal.press("escape")
-        for screen in ("Choose", "Words", "Help", "JudgmentList"):
-            self.terminal.wait_for(rf"(?s)\A(?!.*(?:{SCREENS[screen]}))")
+        questions = ("Choose", "Words", "Help", "JudgmentList", "Filtering", "Explained")
+        for shown in (*(SCREENS[screen] for screen in questions), PICKING, SEARCH_HELP):
+            self.terminal.wait_for(rf"(?s)\A(?!.*(?:{shown}))")
 
     def paste(self, text: str) -> None:
         """Paste a text into a line, with its mark behind it too, and wait until the line shows that it has it."""
@@ -172,6 +179,48 @@ def adjudicate(world: World) -> Result:
         one.do("home", ".")
         one.do("?", "Drop the filter")
         one.back()
+        return leave(one)
+
+
+def search(world: World) -> Result:
+    """Somebody searches: hostile queries, hits and documents, and everything that can be asked of them."""
+    hostile = world.hostile
+    with driven(world, "search", world.task) as one:
+        one.see("SearchScreen")
+        one.paste(hostile.id("what is searched for"))
+        one.terminal.press("\x15", '"')
+        one.terminal.wait_for("this quotation mark is not closed")
+        one.terminal.press("\x15", *WORD, "enter")
+        one.terminal.wait_for("Hits|5 documents")
+        for key in ("home", *["down"] * 4):
+            one.do(key, "Document .* rank")
+        one.do("z tab end z", "5 documents")
+        one.do("home m m m", "LaTeX as Unicode")
+        one.do("w", SCREENS["Explained"])
+        one.see("Explained")
+        one.back()
+        one.do("i", "Go to the document with the id")
+        one.paste(hostile.id("which document"))
+        one.do("enter", "has this id|is at rank|is not indexed")
+        one.back()
+        one.do("f", SCREENS["Filtering"])
+        one.see("Filtering")
+        one.do("enter", "●")
+        one.paste(hostile.id("which values"))
+        one.back()
+        one.do("r", PICKING)
+        one.back()
+        one.do("s", "like ")
+        one.do("\x7f", "/ words")
+        one.do("\x12", PICKING)
+        one.back()
+        one.do("t", PICKING)
+        one.do("down enter", "judging topic")
+        one.do("1", "saved")
+        one.do("u", "undone")
+        one.do("?", SEARCH_HELP)
+        one.back()
+        one.do("y", r"sent [\d,]+ characters? to the terminal's clipboard")
         return leave(one)
 
 

@@ -17,7 +17,14 @@ from tests.hostile.screens import Result
 from tests.hostile.test_commands import judged_world
 from tests.hostile.world import World
 
-DRIVES = (screens.judge, screens.adjudicate, screens.leave_unsaved, screens.crash, screens.config)
+DRIVES = (
+    screens.judge,
+    screens.adjudicate,
+    screens.search,
+    screens.leave_unsaved,
+    screens.crash,
+    screens.config,
+)
 UNSEEN_ON_SCREENS = {
     "folder of the task", "task file", "gold file", "mapping file", "name of a column", "name of an analyzer",
     "name of a token filter", "name of a recipe", "title of the task", "about the task", "about a recipe",
@@ -38,12 +45,15 @@ def results(world: World) -> dict[str, Result]:
 
 def all_screens() -> Iterator[type[Screen[object]]]:
     """The screens that are shown: those of which no other one is made."""
-    for module in pkgutil.walk_packages(searchapp.tui.__path__, "searchapp.tui."):
-        for value in vars(importlib.import_module(module.name)).values():
+    names = [module.name for module in pkgutil.walk_packages(searchapp.tui.__path__, "searchapp.tui.")]
+    for module in [
+        importlib.import_module(name) for name in names
+    ]:  # all, before any is asked what is made of it
+        for value in vars(module).values():
             if (
                 isinstance(value, type)
                 and issubclass(value, Screen)
-                and value.__module__ == module.name
+                and value.__module__ == module.__name__
                 and not value.__subclasses__()
             ):
                 yield value
@@ -58,6 +68,7 @@ def test_they_end_as_they_should(results: dict[str, Result]) -> None:
     assert {name: one.code for name, one in results.items()} == {
         "judge": 0,
         "adjudicate": 0,
+        "search": 0,
         "leave_unsaved": 0,
         "crash": 1,
         "config": 0,
@@ -76,10 +87,12 @@ def test_the_terminal_is_left_as_it_was(results: dict[str, Result]) -> None:
 
 def test_only_what_was_copied_goes_to_the_clipboard(results: dict[str, Result]) -> None:
     assert {name: len(one.written.copied) for name, one in results.items() if one.written.copied} == {
-        "judge": 1
+        "judge": 1,
+        "search": 1,
     }
-    (copied,) = results["judge"].written.copied
-    assert copied.strip() and visible(copied) == copied
+    for name in ("judge", "search"):
+        (copied,) = results[name].written.copied
+        assert copied.strip() and visible(copied) == copied
 
 
 def test_every_field_is_shown_on_a_screen(results: dict[str, Result], world: World) -> None:

@@ -124,6 +124,7 @@ def _described(world: World, data: Path) -> str:
             "properties": {
                 "id": {"type": "keyword"},
                 "text": {"type": "text", "analyzer": world.analyzer},
+                "group": {"type": "keyword"},
             }
         },
     }

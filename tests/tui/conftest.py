@@ -31,8 +31,8 @@ from searchapp.tui import keys
 from searchapp.tui.adjudicate.app import AdjudicateApp
 from searchapp.tui.content import Plain
 from searchapp.tui.judge.app import JudgeApp
+from searchapp.tui.screen import KeyApp, KeyScreen
 from searchapp.tui.status import beginning
-from searchapp.tui.work import WorkApp, WorkScreen
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 SPLITS = {"nlps": "dev", "explanation-2019": "dev", "explanation-2021": "dev", "checkthat": "training"}
@@ -167,11 +167,11 @@ def judging(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     judging.close()
 
 
-S = TypeVar("S", bound=WorkScreen)
+S = TypeVar("S", bound=KeyScreen)
 
 
 def drive(
-    app: WorkApp,
+    app: KeyApp,
     steps: Callable[[Pilot[None], S], Awaitable[None]],
     size: tuple[int, int] = (160, 45),
 ) -> None:
@@ -181,7 +181,7 @@ def drive(
         async with app.run_test(size=size) as pilot:
             pilot.press = partial(press, pilot)  # type: ignore[method-assign]
             await settled(pilot)
-            await steps(pilot, cast(S, app.work))
+            await steps(pilot, cast(S, app.main))
 
     asyncio.run(run())
 
@@ -206,13 +206,13 @@ async def settled(pilot: Pilot[None]) -> None:
     await pilot.pause()
 
 
-def text_of(app: WorkApp) -> str:
+def text_of(app: KeyApp) -> str:
     """What stands on the screen."""
     lines = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 
-def question(app: WorkApp) -> str:
+def question(app: KeyApp) -> str:
     """What is asked; nothing if nothing is."""
     asked = app.screen.query(".question > Plain, Plain.question")
     return str(asked.first(Plain).render()) if asked else ""

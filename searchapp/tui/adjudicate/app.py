@@ -8,8 +8,9 @@ from searchapp.app.pages import Pages
 from searchapp.judging.disputes import Adjudication
 from searchapp.judging.presence import Presence
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
-from searchapp.tui.keys import JudgeSettings
-from searchapp.tui.work import LOOKS, WorkApp
+from searchapp.tui.keys import ScreenSettings
+from searchapp.tui.screen import LOOKS
+from searchapp.tui.work import WorkApp
 
 
 class AdjudicateApp(WorkApp):
@@ -21,7 +22,7 @@ class AdjudicateApp(WorkApp):
         self,
         adjudication: Adjudication,
         run_pages: Pages,
-        settings: JudgeSettings,
+        settings: ScreenSettings,
         title: str,
         presence: Presence | None = None,
     ) -> None:

@@ -24,9 +24,10 @@ from searchapp.tui.content import Content, Plain, entitle
 from searchapp.tui.keys import KeyMap
 from searchapp.tui.line import Line
 from searchapp.tui.rows import Rows
+from searchapp.tui.screen import Pane
 from searchapp.tui.status import beginning
 from searchapp.tui.text import TextPane
-from searchapp.tui.work import Pane, WorkScreen
+from searchapp.tui.work import WorkScreen
 
 AHEAD = 3
 """Documents that are fetched before anybody asks for them."""

@@ -11,8 +11,8 @@ from searchapp.console import HarmlessConsole
 from searchapp.tui import keys
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.line import OrderedApp
+from searchapp.tui.screen import LOOKS
 from searchapp.tui.themes import DARK, LIGHT
-from searchapp.tui.work import LOOKS
 
 GRADES = [str(grade) for grade in range(100)]
 """A file may give the grades of any task keys, which do nothing here."""

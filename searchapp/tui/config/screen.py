@@ -16,8 +16,8 @@ from searchapp.tui.content import Content, Plain, entitle
 from searchapp.tui.dialogs import Help
 from searchapp.tui.keys import KeyMap
 from searchapp.tui.rows import Part, Rows, fitted, one_line
+from searchapp.tui.screen import Pane
 from searchapp.tui.themes import DARK, LIGHT
-from searchapp.tui.work import Pane
 
 VALUE_SHARE = 0.55
 """The share of a line that a value may take of what the name leaves."""

@@ -8,8 +8,9 @@ from searchapp.app.run_pages import RunPages
 from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.presence import Presence
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.keys import JudgeSettings
-from searchapp.tui.work import LOOKS, WorkApp
+from searchapp.tui.keys import ScreenSettings
+from searchapp.tui.screen import LOOKS
+from searchapp.tui.work import WorkApp
 
 
 class JudgeApp(WorkApp):
@@ -21,7 +22,7 @@ class JudgeApp(WorkApp):
         self,
         judging: JudgingSession,
         run_pages: RunPages,
-        settings: JudgeSettings,
+        settings: ScreenSettings,
         title: str,
         start: str | None = None,
         presence: Presence | None = None,

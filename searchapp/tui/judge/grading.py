@@ -28,11 +28,12 @@ class Judging(Protocol):
     """The screen that documents are judged on, as far as `Grading` asks it."""
 
     judging: JudgingSession
-    head: Head
     keys: KeyMap
     labels: Sequence[str]
     ranking: RankingRows
 
+    @property
+    def head(self) -> Head: ...
     @property
     def topic_id(self) -> str: ...
     @property

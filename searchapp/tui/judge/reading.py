@@ -13,8 +13,8 @@ from searchapp.judging.judging_session import JudgingSession
 from searchapp.tui import pages
 from searchapp.tui.content import Content, Plain, entitle
 from searchapp.tui.judge.finding import Finder
+from searchapp.tui.screen import Pane
 from searchapp.tui.text import TextPane
-from searchapp.tui.work import Pane
 
 
 class Reading(Vertical):

@@ -1,0 +1,134 @@
+"""The search screen on a sample, whose index can be made slow, or fail."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from searchapp.app.search import Searcher
+from searchapp.engines import open_engine
+from searchapp.engines.base import Found
+from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.errors import EngineUnreachable
+from searchapp.judging.events import Author
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.session import Session
+from searchapp.progress import Progress, Silent
+from searchapp.ranking.language import Filter
+from searchapp.settings import Settings
+from searchapp.tasks import load
+from searchapp.tui.search import actions
+from searchapp.tui.search.app import SearchApp
+from searchapp.tui.search.screen import Opened, SearchScreen
+from searchapp.tui.search.searching import Sought
+from tests.tui.conftest import SAMPLES, Prepared, press, text_of
+
+PATIENCE_SECONDS = 60
+
+
+class FickleIndex:
+    """An index that answers when `may_answer` is set, and fails while `fails` is."""
+
+    def __init__(self, index: EmbeddedIndex) -> None:
+        self._index = index
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.fails = False
+        self.finds = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
+
+    def find(self, body: dict[str, Any]) -> list[Found]:
+        self.finds += 1
+        self.may_answer.wait(PATIENCE_SECONDS)
+        if self.fails:
+            raise EngineUnreachable("the server does not answer")
+        return self._index.find(body)
+
+
+class SearchingOn:
+    """Opens the screen on a sample."""
+
+    def __init__(self, prepared: Prepared, home: Path) -> None:
+        self._prepared = prepared
+        self._opened = ExitStack()
+        self.home = home
+
+    def app(
+        self, task: str = "nlps", text: str = "", recipe: str | None = None, filters: tuple[Filter, ...] = ()
+    ) -> SearchApp:
+        self._prepared.run(task)
+        loaded = load(task)
+        engine = self._opened.enter_context(closing(open_engine(Settings(home=self._prepared.home))))
+
+        def searcher(progress: Progress) -> Searcher:
+            return Searcher.open(loaded, engine, progress, self._prepared.home, SAMPLES / task)
+
+        first = searcher(Silent())
+        self.index = FickleIndex(first.index)  # type: ignore[arg-type]
+        first.index = self.index  # type: ignore[assignment]
+        opened = Opened(
+            first, searcher, self.home, ("searchapp", "search"), Sought(text, recipe, filters), self._session
+        )
+        return SearchApp(opened, actions.load(self.home, loaded.info.grades))
+
+    def _session(self) -> Session:
+        self.log = self._opened.enter_context(JudgmentLog(self.home / "judgments.sqlite"))
+        return Session(self.log, "nlps", Author("ann"))
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+@pytest.fixture
+def searching(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SearchingOn]:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    searching = SearchingOn(prepared, tmp_path)
+    yield searching
+    searching.close()
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < end, text_of(pilot.app)  # type: ignore[arg-type]
+        await asyncio.sleep(0.01)
+        await pilot.pause(0)
+
+
+async def answered(pilot: Pilot[None], screen: SearchScreen) -> None:
+    """Wait until nothing is asked any more, and everything that came is drawn."""
+    for _again in range(3):  # what comes may be a reason to ask for more
+        await until(
+            pilot,
+            lambda: not screen.searching.is_waiting and screen.quick.is_idle and screen.slow.is_idle,
+        )
+        await pilot.pause()
+        await pilot.pause()
+
+
+async def enter(pilot: Pilot[None], screen: SearchScreen, *keys: str) -> None:
+    """Press keys, and wait for what comes of them."""
+    await press(pilot, *keys)
+    await answered(pilot, screen)
+
+
+def ids(screen: SearchScreen) -> list[str]:
+    """The hits that are there, from the first on."""
+    found = []
+    for place in range(screen.hits.count):
+        result = screen.hits.listing.hit(place)
+        if result is None:
+            break
+        found.append(result.hit.document_id)
+    return found
