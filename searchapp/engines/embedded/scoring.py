@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import assert_never
 
 import numpy as np
@@ -72,7 +71,7 @@ class Scorer:
         self._mode = mode
         self._explains = explains
 
-    @cached_property
+    @property
     def complete(self) -> Scorer:
         """One for the scores of all documents, where Lucene must not leave out any."""
         if self._mode is ScoreMode.COMPLETE:
