@@ -29,7 +29,7 @@ def value_of(setting: Declared, origin: Origin) -> str:
             return f"http://{origin.name}:9200"
         case "shared" | "project":
             return str(place % 2)
-        case "judge.theme":
+        case "judge.theme" | "search.theme":
             return "light"
         case "quiet" | "verbose":
             return "1"
@@ -43,7 +43,7 @@ def in_toml(setting: Declared, text: str) -> str:
         text = "true" if text == "1" else "false"
     elif setting.name == "trusted":
         text = f'["/{text}"]'
-    elif setting.name == "judge.keys":
+    elif setting.name.endswith(".keys"):
         text = f'{{undo = "{text}"}}'
     else:
         text = f'"{text}"'

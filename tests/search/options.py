@@ -49,6 +49,11 @@ def bodies() -> Iterator[tuple[str, Json]]:
     for number, query in enumerate([*_of_demands(), *_of_repetitions()], len(explained) + len(unexplained)):
         yield f"{number} {query}", body(query, explain=True, _source=False)
 
+    for total in (True, False, 2, 2**31 - 1, "true"):
+        for query in _of_functions_inside(match("zebra"), match("zebra", "text.alike")):
+            asked = next(demanding({"constant_score": {"filter": query}}))
+            yield f"counted to {total} {asked}", body(asked, _source=False, track_total_hits=total)
+
 
 def _of_texts() -> Iterator[Json]:
     for field, text in itertools.product(FIELDS, TEXTS):
@@ -203,12 +208,30 @@ def _of_demands() -> Iterator[Json]:
             for functions in ([], [{"weight": 2}]):
                 inner = score(query=match(word), functions=functions, boost_mode=mode, min_score=limit)
                 yield next(demanding(inner))
+        for inner in _of_functions_inside(match(word), match(word, "text.alike")):
+            yield next(demanding(inner))
     for given in ({"term": {"year": 3}}, {"term": {"year": 99}}, {"term": {"weight": 1}}):
         yield from demanding(given)
     for values in ([3, 4], [-99, 99], [99]):
         yield from demanding({"terms": {"year": values}})
     yield from demanding({"range": {"year": {"gt": 2, "lt": 5}}})
     yield from demanding({"terms": {"tag": ["zebra", "xylophone"]}})
+
+
+def _of_functions_inside(*several: Json) -> Iterator[Json]:
+    """Functions inside what needs no scores, or those of all documents."""
+    for query in several:
+        plain, weighted = score(query=query), score(query=query, weight=2)
+        for inner in (plain, weighted):
+            yield {"constant_score": {"filter": score(query=inner, weight=3, boost_mode="replace")}}
+            yield {
+                "boosting": {
+                    "positive": {"constant_score": {"filter": inner}},
+                    "negative": match("b"),
+                    "negative_boost": 0.3,
+                }
+            }
+            yield {"bool": {"should": [match("a")], "filter": [inner]}}
 
 
 def demanding(clause: Json) -> Iterator[Json]:

@@ -5,7 +5,8 @@
     storage/     where an index is kept, and how it is written, swapped and opened
     queries/     the query DSL, read into Lucene's queries and simplified as Lucene does
     similarity   BM25 in float32
-    rows, sums, functions, scoring, topk       from a query to its best documents
+    rows, sums, may_match, functions, scoring, topk
+                                           from a query to its best documents
     highlight, explain, describe, source       what a person sees of a hit
     body, index, engine                        the protocols of `engines.base`
     workers      topics and texts spread over all cores

@@ -34,11 +34,16 @@ MOST_HITS = 10_000
 """The last rank that a search reaches, as in Elasticsearch (`index.max_result_window`)."""
 
 
+COUNTED = 10_000
+"""Up to which number Elasticsearch counts hits if nothing is said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """All that a search body says but its query; the module `highlight` reads `highlight`.
 
-    `after` is the score and the id of the hit behind which the hits begin.
+    `after` is the score and the id of the hit behind which the hits begin. `counts_all` says that all hits are to be
+    counted, however many there are.
     """
 
     first: int
@@ -47,6 +52,7 @@ class Frame:
     source: SourceFilter
     highlight: Mapping[str, Any] | None
     explain: bool
+    counts_all: bool
 
     @classmethod
     def of(cls, body: Body) -> Frame:
@@ -58,7 +64,7 @@ class Frame:
                 f"`from` and `size` come to {first + size:,}, and hits are given to rank {MOST_HITS:,}"
             )
         parameters.flag(body.get("track_scores", True), "`track_scores`")
-        _require_total(body.get("track_total_hits", True))
+        total = _total(body.get("track_total_hits", COUNTED))
         if "highlight" in body and body["highlight"] is None:
             raise invalid("`highlight` is null")
         return cls(
@@ -68,6 +74,7 @@ class Frame:
             source=SourceFilter.of(body.get("_source", True)),
             highlight=body.get("highlight"),
             explain=parameters.flag(body.get("explain", False), "`explain`"),
+            counts_all=total == parameters.LARGEST_INTEGER,
         )
 
 
@@ -146,9 +153,11 @@ def _after(body: Body, first: int) -> tuple[float, str] | None:
     return float(score), id_
 
 
-def _require_total(value: Any) -> None:
-    """Refuse a `track_total_hits` that makes no sense: yes, no, or up to which number hits are counted."""
+def _total(value: Any) -> int:
+    """Up to which number hits are counted: `track_total_hits` is one, or yes or no."""
     if isinstance(value, bool) or value in ("true", "false"):
-        return
-    if parameters.integer(value, "`track_total_hits`") < -1:
+        return parameters.LARGEST_INTEGER if value in (True, "true") else -1
+    total = parameters.integer(value, "`track_total_hits`")
+    if total < -1:
         raise invalid(f"`track_total_hits` must not be negative, but is {value!r}")
+    return total

@@ -140,7 +140,8 @@ class EmbeddedIndex:
         return self._analyzers.analyzer(field.analyzer or "keyword")
 
     def _best(self, request: Request) -> Answer:
-        scores = self._scorer.scores(request.query)
+        scorer = self._scorer.complete if request.frame.counts_all else self._scorer
+        scores = scorer.scores(request.query)
         first, size = request.frame.first, request.frame.size
         after = request.frame.after
         if after is not None:

@@ -14,6 +14,7 @@ from typing import assert_never
 import numpy as np
 
 from searchapp.engines.embedded import functions
+from searchapp.engines.embedded.may_match import ScoreMode, may_match
 from searchapp.engines.embedded.queries.leaf import Leaf, Mask
 from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
 from searchapp.engines.embedded.queries.leaves.term import Term
@@ -53,16 +54,33 @@ def finite_scores() -> Iterator[None]:
 class Scorer:
     """Scores the documents of one version of an index."""
 
-    def __init__(self, reader: IndexReader, rows: Rows | None = None, explains: bool = False) -> None:
-        """`explains`: the scores are those of explanations, which may be rounded differently, see `_may_match`."""
+    def __init__(
+        self,
+        reader: IndexReader,
+        rows: Rows | None = None,
+        mode: ScoreMode = ScoreMode.TOP_SCORES,
+        explains: bool = False,
+    ) -> None:
+        """`explains`: the scores are those that explanations show.
+
+        An explanation looks at the clauses before it looks at their sum, and so knows by then which terms are absent.
+        """
         self._reader = reader
         self._rows = rows or Rows(reader)
         self._count = reader.count
+        self._mode = mode
         self._explains = explains
 
+    @property
+    def complete(self) -> Scorer:
+        """One for the scores of all documents, where Lucene must not leave out any."""
+        if self._mode is ScoreMode.COMPLETE:
+            return self
+        return Scorer(self._reader, self._rows, ScoreMode.COMPLETE, self._explains)
+
     def explaining(self) -> Scorer:
-        """One for the scores that explanations show."""
-        return Scorer(self._reader, self._rows, explains=True)
+        """One for the scores that explanations show, which may be rounded in another way than those of hits."""
+        return Scorer(self._reader, self._rows, ScoreMode.COMPLETE, explains=True)
 
     def scores(self, query: Query, boost: np.float32 = ONE, among: Mask | None = None) -> Scores:
         """The scores of a rewritten query whose own boost is multiplied by `boost`.
@@ -173,7 +191,11 @@ class Scorer:
         if query.should and query.minimum == 0 and not any(map(_counts, query.must)):
             return Scores(self._should(query.should, 0, boost, among).values, np.ones(self._count, bool))
         if query.minimum and query.must:
-            found = [clause for clause in query.should if self._may_match(clause)]
+            found = [
+                clause
+                for clause in query.should
+                if may_match(clause, self._reader, self._mode, self._explains)
+            ]
             if len(found) == query.minimum:  # all required then, which is one sum to Lucene
                 return self._must((*query.must, *found), boost, among)
         required = self._must(query.must, boost, among)
@@ -184,34 +206,6 @@ class Scorer:
         values = (required.values.astype(np.float64) + optional.values).astype(np.float32)
         mask = required.mask() & optional.mask() if query.minimum > 0 else required.mask()
         return restricted(Scores(values, mask), mask)
-
-    def _may_match(self, query: Query, scores: bool = True) -> bool:
-        """Whether Lucene finds something to look at for a query (`Weight.scorerSupplier`), see `Leaf.may_match`.
-
-        An explanation looks at the clauses before it looks at their sum, and so knows all terms by then.
-        """
-        match query:
-            case Leaf():
-                return query.may_match(self._reader, scores, self._explains)
-            case TermsDisjunction(field, terms):
-                each = (Term(field, term) for term in terms)
-                return any(term.may_match(self._reader, scores, self._explains) for term in each)
-            case Boost(inner, _) | Boosting(positive=inner):
-                return self._may_match(inner, scores)
-            case Constant(inner):
-                return self._may_match(inner, scores=False)
-            case FunctionScore():
-                replaced = query.boost_mode == "replace" and len(query.functions) > 0
-                return self._may_match(query.query, scores=not replaced)
-            case DisMax(queries, _):
-                return any(self._may_match(inner, scores) for inner in queries)
-            case Bool():
-                required = [self._may_match(clause, scores) for clause in query.must]
-                required += [self._may_match(clause, scores=False) for clause in query.filter]
-                optional = sum(self._may_match(clause, scores) for clause in query.should)
-                return all(required) and optional >= (query.minimum if required else max(1, query.minimum))
-            case _:
-                assert_never(query)
 
     def _must(self, clauses: Sequence[Query], boost: np.float32, among: Mask | None) -> Scores:
         if not clauses:
@@ -291,13 +285,13 @@ class Scorer:
     # Others
 
     def _boosting(self, query: Boosting, boost: np.float32, among: Mask | None) -> Scores:
-        positive = self.scores(query.positive, among=among)
+        positive = self.complete.scores(query.positive, among=among)
         factors = np.where(self.matching(query.negative, among=among), query.factor, 1.0)
         values = (positive.values.astype(np.float64) * factors * float(boost)).astype(np.float32)
         return Scores(values, positive.mask())
 
     def _functions(self, query: FunctionScore, boost: np.float32, among: Mask | None) -> Scores:
-        inner = self.scores(query.query, boost, among)
+        inner = self.complete.scores(query.query, boost, among)
         mask = inner.mask()
         if among is not None:
             mask = mask & among

@@ -4,6 +4,7 @@ layout      the names of files and folders, and what may be wrong with them
 versions    which version serves: the lock, the pointer, clean-up
 arrays      numbers in `.npy` files, written in pieces, read by memory map
 terms       a sorted dictionary of byte strings that is searched without being loaded
+term_blocks which absent terms Lucene takes for absent before it looks
 inverter    the tokens of a field turned into sorted runs of postings, in bounded memory
 merger      the runs of a field merged into its postings
 documents   ids and sources in SQLite
