@@ -97,6 +97,10 @@ class Line(Input):
             return False
         return True
 
+    def validate_value(self, value: str) -> str:
+        """Whoever gives the line a text: nothing in it acts on the terminal."""
+        return visible_line(value)
+
     def insert(self, text: str, position: int) -> None:
         super().insert(visible_line(text), position)
 

@@ -470,6 +470,9 @@ class SearchScreen(KeyScreen):
         result = self._result()
         if result is None:
             return
+        if self.searched.info.topics_are_documents and result.hit.document_id == self.judging.topic.id:
+            self.head.tell("this document is the topic itself, which is not graded", "$warning")
+            return
         recipe = self.searching.sought.recipe or self.searched.info.search_recipe
         document = result.hit.document_id
         what = instead_of(

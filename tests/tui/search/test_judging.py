@@ -38,12 +38,13 @@ def test_hits_of_a_topic_are_graded_into_the_log(searching: SearchingOn) -> None
         topic = screen.judging.topic
         assert topic is not None and f"judging topic {topic.id}" in text_of(app)
         assert screen.words.value == " ".join(topic.text.split())
-        first, second = ids(screen)[:2]
+        first, second = ids(screen)[1:3]
+        screen.hits.move(1)
         await pilot.press("1", "0")
-        assert screen.hits.cursor == 2 and "✓ saved  0 not relevant" in text_of(app)
+        assert screen.hits.cursor == 3 and "✓ saved  0 not relevant" in text_of(app)
         wanted = [
-            ("grade", topic.id, first, 1, "search words", 1),
-            ("grade", topic.id, second, 0, "search words", 2),
+            ("grade", topic.id, first, 1, "search words", 2),
+            ("grade", topic.id, second, 0, "search words", 3),
         ]
         assert events(searching.home) == wanted
         assert [screen.judging.mark(one)[0] for one in (first, second)] == ["1", "0"]
@@ -80,10 +81,24 @@ def test_without_a_topic_nothing_is_graded_and_no_log_is_made(searching: Searchi
     assert not (searching.home / "judgments.sqlite").exists()
 
 
+def test_a_topic_is_not_graded_for_itself(searching: SearchingOn) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await choose_topic(pilot, screen)
+        topic = screen.judging.topic
+        assert topic is not None and topic.id in ids(screen)
+        screen.hits.move(ids(screen).index(topic.id))
+        await pilot.press("1")
+        assert "is the topic itself" in text_of(app) and events(searching.home) == []
+
+    app = searching.app()
+    drive(app, steps)
+
+
 def test_earlier_grades_are_seen_and_others_after_ones_own(searching: SearchingOn) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await choose_topic(pilot, screen)
-        topic, document = screen.judging.topic, ids(screen)[0]
+        topic, document = screen.judging.topic, ids(screen)[1]
+        screen.hits.move(1)
         assert topic is not None
         with JudgmentLog(searching.home / "judgments.sqlite") as log:
             Session(log, "nlps", Author("ben")).grade([SeenDocument(topic.id, document)], 0)
@@ -113,7 +128,7 @@ def test_a_grade_that_is_not_saved_is_told_and_tried_again(
             raise NotSaved("the disk is full")
 
         monkeypatch.setattr(searching.log, "append", fail)
-        await pilot.press("1")
+        await pilot.press("down", "1")  # the first hit is the topic itself
         assert "NOT SAVED yet" in text_of(app) and "the disk is full" in text_of(app)
         await pilot.press("q")
         assert "judgments are not saved" in question(app)

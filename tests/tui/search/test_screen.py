@@ -435,3 +435,11 @@ def test_matches_are_underlined_without_colours(
         assert any("prime" in one for one in words)
 
     drive(searching.app(), steps)
+
+
+def test_a_text_that_is_put_into_the_line_is_harmless(searching: SearchingOn) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        screen.words.value = "a\x1b[2Jb"
+        assert screen.words.value == "a␛[2Jb"
+
+    drive(searching.app(), steps)
