@@ -34,6 +34,9 @@ LONGEST_WORD = 10_000
 LONGEST_PREFIX = 500
 """The most characters of the beginning of a word: engines refuse more than 1,000, and small letters may be more."""
 
+LONGEST_PHRASE = 1_000
+"""In words: with many more, a server is at work for minutes."""
+
 
 class BrokenQuery(UsageError):
     """A query that can't be read: `at` is the place of the character that is wrong, from 0, `what` says why."""
@@ -221,6 +224,8 @@ class _Reader:
         quoted = _QUOTED.match(self._text, opened + 1)
         if quoted is None:
             raise BrokenQuery("this quotation mark is not closed: add another or put \\ before it", opened)
+        if len(quoted[1].split()) > LONGEST_PHRASE:
+            raise BrokenQuery(f"a phrase has at most {LONGEST_PHRASE:,} words", opened)
         self.at = quoted.end()
         return Phrase(quoted[1].replace('\\"', '"'))
 
