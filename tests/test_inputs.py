@@ -147,6 +147,7 @@ OWN_FILES = {
     "cli/__init__.py": "nothing to write to",
     "engines/embedded/storage": "an index, which has checksums",
     "app/judged.py": "written there",
+    "app/past.py": "written there",
     "fetching/archive.py": "written there",
     "fetching/part.py": "searchapp's own, below a folder of its own",
     "files.py": "written there",

@@ -45,6 +45,8 @@ class Past:
         if not text or len(text) > LONGEST or self.texts[:1] == [text]:
             return
         self._put(text)
+        if self._path.exists() and not self._path.is_file():  # writing to a pipe would wait for who reads it
+            return
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a", encoding="utf-8") as file:

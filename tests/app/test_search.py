@@ -13,7 +13,7 @@ from searchapp.app.search import Searcher, SearchRequest, matching_only
 from searchapp.errors import DataError, EngineRefused, UsageError
 from searchapp.model import float32
 from searchapp.ranking.language import BrokenQuery, Filter
-from searchapp.ranking.language.syntax import DEEPEST, LONGEST_WORD, MOST_SIGNS
+from searchapp.ranking.language.syntax import DEEPEST, LONGEST_PHRASE, LONGEST_WORD, MOST_SIGNS
 from tests.app.conftest import MakeSearcher
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "search.md"
@@ -302,7 +302,10 @@ def test_the_document_has_examples() -> None:
 
 
 def test_the_limits_are_those_of_the_document() -> None:
-    said = f"{MOST_SIGNS} parts that are more than words, groups {DEEPEST} deep, words of {LONGEST_WORD:,} characters"
+    said = (
+        f"{MOST_SIGNS} parts that are more than words, groups {DEEPEST} deep, phrases of {LONGEST_PHRASE:,} words, "
+        f"words of {LONGEST_WORD:,} characters"
+    )
     assert said in DOCUMENT.read_text(encoding="utf-8")
 
 
