@@ -62,7 +62,8 @@ def function_score(parser: Parser, content: Any) -> Query:
         functions,
         # There is nothing to combine then, and so no weights that `avg` would divide by.
         "multiply" if single else score_mode,
-        boost_mode,
+        # Nor is there anything to combine the score with, where there is no function.
+        boost_mode if functions else "multiply",
         max_boost,
         min_score,
         single=single,

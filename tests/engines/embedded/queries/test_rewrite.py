@@ -137,3 +137,11 @@ def test_boosts_change_scores_in_proportion(index: EmbeddedIndex) -> None:
         (hits,) = index.search([body(query, 1_000)])
         (twice,) = index.search([body(bool_(must=[query], boost=2), 1_000)])
         assert [(hit.document_id, 2 * hit.score) for hit in hits] == [*map(tuple, twice)]
+
+
+@pytest.mark.parametrize("mode", ["sum", "replace", "multiply"])
+def test_a_way_to_combine_nothing_makes_no_other_query(index: EmbeddedIndex, mode: str) -> None:
+    """Two clauses that are one query become one; so the server explains them, whatever they would combine."""
+    query = bool_(should=[{"function_score": {"boost_mode": mode}}, {"function_score": {"boost": 2}}])
+    (found,) = index.find(body(query, 1, explain=True))
+    assert found.explanation is not None and found.explanation.description == "*:*^3.0"
