@@ -172,12 +172,13 @@ def _score_statement(
 
 def _integer(statement: str, rank: int, text: str | None) -> int:
     """The id as Python reads it: ` 7`, `+7`, `007` and `7` are one premise."""
-    where = f"statement {shown(statement)}: the premise at rank {rank}"
-    if text is None:
-        raise NotScorable(f"{where} is a missing value", "ValueError: cannot convert float NaN to integer")
     try:
-        return int(text)
+        return int(text or "")
     except ValueError as error:
+        where = f"statement {shown(statement)}: the premise at rank {rank}"
+        if text is None:
+            official = "ValueError: cannot convert float NaN to integer"
+            raise NotScorable(f"{where} is a missing value", official) from None
         raise NotScorable(f"{where} is not an integer: {shown(text)}", json_files.official(error)) from error
 
 

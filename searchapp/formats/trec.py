@@ -40,6 +40,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FLOAT32 = struct.Struct("<f")
+_BEYOND_FLOAT32 = (2 - 2**-24) * 2.0**127
+"""The least number that is infinite as a float32."""
 
 
 def read_run(path: Path, problems: Problems | None = None) -> Run:
@@ -306,7 +308,7 @@ def _run_lines(run: Run) -> Iterator[str]:
             if document in documents:
                 raise DataError(f"topic {shown(topic)}: document {shown(document)} is ranked twice")
             documents.add(document)
-            if _float32(score) is None:
+            if not abs(score) < _BEYOND_FLOAT32:
                 raise DataError(f"topic {shown(topic)}: the score of {shown(document)} is {score}")
             yield f"{topic} Q0 {document} {rank} {score:.9g} {tag}\n"
 
