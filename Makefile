@@ -55,6 +55,7 @@ check: $(STAMP) ## Check format, lint, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## Format the code

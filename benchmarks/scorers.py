@@ -49,8 +49,8 @@ def main() -> None:
     rows: dict[str, Callable[[], object]] = {
         "explanation-2019: score": lambda: explanation_2019.score(rankings, roles),
         "explanation-2021: score": lambda: explanation_2021.score(rankings, ratings),
-        "both: a run's rankings as the official file would be read": lambda: TASK_2019.scorer.predictions(
-            run
+        "both: a run's rankings as the official file would be read": lambda: (
+            TASK_2019.official.scorer.predictions(run)
         ),
     }
     seconds: dict[str, list[float]] = {name: [] for name in rows}
