@@ -185,10 +185,11 @@ def opened_elsewhere() -> Iterator[str]:
 
 
 def test_files_of_others_are_opened_at_the_door() -> None:
+    opened = set(opened_elsewhere())
     others = {
         module
-        for module in opened_elsewhere()
+        for module in opened
         if not any(module == known or module.startswith(f"{known}/") for known in OWN_FILES)
     }
     assert not others, "use searchapp.inputs"
-    assert all(any(module.startswith(known) for module in opened_elsewhere()) for known in OWN_FILES)
+    assert all(any(module.startswith(known) for module in opened) for known in OWN_FILES)
