@@ -9,7 +9,7 @@ LOCK := $(VENV)/lock/bin/uv pip compile --quiet --universal --python-version 3.1
   --custom-compile-command 'make lock' pyproject.toml -
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-full check format elasticsearch lock clean
+.PHONY: help venv demo test test-full check format pictures elasticsearch lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ check: $(STAMP) ## Check format, lint, types and the direction of imports
 format: $(STAMP) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+pictures: $(STAMP) ## Make the pictures of the screens in docs/images again
+	$(BIN)/python -m scripts.pictures
 
 elasticsearch: $(STAMP) ## Start an Elasticsearch to work with, until Ctrl-C
 	$(BIN)/python -m tests.server

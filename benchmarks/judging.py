@@ -10,60 +10,19 @@ of the next document have arrived. The aims: opened in under 1 s; median under 3
 from __future__ import annotations
 
 import argparse
-import fcntl
 import json
 import os
-import pty
-import re
-import select
-import signal
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 from pathlib import Path
 
+from terminal import Terminal
+
 SEARCHAPP = str(Path(sys.executable).with_name("searchapp"))
 TOPICS = 5
-
-
-class Terminal:
-    """A program on a terminal of its own."""
-
-    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
-        self.pid, self._end = pty.fork()
-        if self.pid == 0:
-            os.execvpe(command[0], command, environment)
-        fcntl.ioctl(self._end, termios.TIOCSWINSZ, struct.pack("HHHH", 45, 160, 0, 0))
-
-    def press(self, key: str) -> None:
-        os.write(self._end, key.encode())
-
-    def wait_for(self, *patterns: str, seconds: float = 30) -> str:
-        """What is written until all patterns are in it."""
-        seen = b""
-        until = time.monotonic() + seconds
-        while not all(re.search(pattern.encode(), seen) for pattern in patterns):
-            if not select.select([self._end], [], [], max(0, until - time.monotonic()))[0]:
-                raise SystemExit(f"nothing more came while waiting for {patterns}: {seen[-2000:]!r}")
-            try:
-                seen += os.read(self._end, 1 << 16)
-            except OSError:
-                raise SystemExit(f"the program has ended: {seen[-2000:].decode(errors='replace')}") from None
-        return seen.decode(errors="replace")
-
-    def close(self) -> None:
-        os.kill(self.pid, signal.SIGTERM)
-        while True:
-            try:
-                if not os.read(self._end, 1 << 16):
-                    break
-            except OSError:
-                break
-        os.waitpid(self.pid, 0)
 
 
 def prepare(data: Path, folder: Path, depth: int, environment: dict[str, str]) -> Path:

@@ -7,6 +7,7 @@
     │   └── EngineRefused          3    an answer that says no: credentials, version, mapping, load
     │       ├── QueryRefused       3      to one query of a batch
     │       ├── BeingBuilt         3      another process builds this index
+    │       ├── EngineBusy         3      too much to do at this moment
     │       └── Replaced           3      the version that was opened is gone
     ├── DataError                  4  a file is not what its format promises
     │   ├── Damaged                4    the files of an index were altered
@@ -92,6 +93,10 @@ class BeingBuilt(EngineRefused):
     def __init__(self, index: str, builder: str) -> None:
         self.builder = builder or "unknown"
         super().__init__(f"process {self.builder} is building {index} at this moment: wait until it is done")
+
+
+class EngineBusy(EngineRefused):
+    """The engine has too much to do at this moment."""
 
 
 class Replaced(EngineRefused):

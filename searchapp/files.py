@@ -115,6 +115,23 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
             os.close(descriptor)
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes from changing a file that is read, changed and written; its folder is made if need be.
+
+    Raises:
+        SearchappError: the folder can't be made, or the lock not be taken.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # The lock belongs to the open file: the system gives it back however the process ends.
+        with path.with_name(f"{path.name}.lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise SearchappError(f"{path} could not be written: {reason(error)}") from error
+
+
 def write_files(
     out: Path, writers: Mapping[str, Callable[[BinaryIO], object]], *, replace: bool = False
 ) -> None:

@@ -9,7 +9,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final, NamedTuple, overload
+
+
+class Markup(StrEnum):
+    """What texts are written in: nothing but text, LaTeX between dollar signs, or wiki markup with LaTeX in it."""
+
+    plain = "plain"
+    latex = "latex"
+    wiki = "wiki"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 LIKE = 0.6
 """How alike two names must be for one to be a slip of the other: 1 is equal, 0 has no letter in common."""
@@ -41,3 +41,13 @@ def refused(name: str, known: Iterable[str]) -> str:
     """
     every = list(known)
     return f"{name!r}{meant(name, every)}: choose {' or '.join(every)}"
+
+
+def one_of(names: Sequence[str]) -> str:
+    """Names of which there is a choice, in words.
+
+    >>> one_of(["dark", "light", "own"])
+    'dark, light or own'
+    """
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last

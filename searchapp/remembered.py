@@ -10,14 +10,11 @@ writing, so that of two processes neither loses what the other has written.
 
 from __future__ import annotations
 
-import fcntl
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from searchapp.errors import DataError, SearchappError
-from searchapp.files import reason, whole_file
+from searchapp.errors import DataError
+from searchapp.files import locked, whole_file
 from searchapp.inputs import parse_json, read_text
 
 FILE = "folders.json"
@@ -63,7 +60,7 @@ def remember(home: Path, task: str, folder: Path | None) -> bool:
         DataError: the file is a newer searchapp's.
         SearchappError: it can't be written.
     """
-    with _locked(home):
+    with locked(home / FILE):
         known = _known(home)
         after = {name: place for name, place in known.items() if name != task}
         if folder is not None:
@@ -83,15 +80,3 @@ def _known(home: Path) -> dict[str, Path]:
         raise
     except DataError:
         return {}
-
-
-@contextmanager
-def _locked(home: Path) -> Iterator[None]:
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        # The lock belongs to the open file: the system gives it back however the process ends.
-        with (home / f"{FILE}.lock").open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-    except OSError as error:
-        raise SearchappError(f"{home / FILE} could not be written: {reason(error)}") from error

@@ -20,6 +20,9 @@ from searchapp.inputs import parse_json, parse_toml, read_text
 
 _PACKAGE = Path(__file__).parent
 
+SAMPLES = _PACKAGE / "samples"
+"""The sample collections that ship with searchapp, each in a folder of its task's name."""
+
 
 @cache
 def folder(name: str) -> Path:

@@ -13,7 +13,8 @@ ON_DISK, SERVER = "embedded", "elasticsearch"
 ENGINES = (ON_DISK, SERVER)
 DEFAULT_URL = "http://localhost:9200"
 DEFAULT_INDEX_PREFIX = "searchapp"
-THEMES = ("dark", "light")
+THEMES = ("dark", "light", "ansi-dark", "ansi-light")
+SPACINGS = ("normal", "compact")
 INDEXES = "indexes"
 """The folder of the embedded engine's indexes in the home folder."""
 

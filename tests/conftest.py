@@ -12,6 +12,7 @@ from typing import NoReturn
 import hypothesis
 import pytest
 
+from tests.profile import FULL, PROFILE
 from tests.real import RealRuns, real_data
 from tests.scheduling import LONGEST, SECURED, FilesAndParts
 from tests.server.choice import given_server
@@ -24,18 +25,13 @@ from tests.server.shared import SharedServer
 SERVER_FIXTURES = {"elasticsearch_url", "index_prefix", "secured_node", "fault_proxy"}
 DATA_FIXTURES = {"nlps_data", "real_runs"}
 
-PROFILE = os.environ.get("SEARCHAPP_TEST_PROFILE", "short")
-
-SEED = int(os.environ.get("SEARCHAPP_TEST_SEED", "1"))
-"""Names the cases of `tests.search`."""
-
-JAVA = BRIEF_LIFE if PROFILE == "short" else ()
+JAVA = () if FULL else BRIEF_LIFE
 """Options of the servers' Java."""
 
 SHARED: pytest.StashKey[SharedServer] = pytest.StashKey()
 
 # The time limit of a test does not count for its fixtures, which may have to download a server.
-TEST_SECONDS = 300 if PROFILE == "short" else 1800
+TEST_SECONDS = 1800 if FULL else 300
 
 hypothesis.settings.register_profile("short", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("full", max_examples=1000, deadline=None)

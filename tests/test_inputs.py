@@ -147,15 +147,15 @@ OWN_FILES = {
     "cli/__init__.py": "nothing to write to",
     "engines/embedded/storage": "an index, which has checksums",
     "app/judged.py": "written there",
-    "app/past.py": "written there",
+    "app/kept.py": "written there",
     "fetching/archive.py": "written there",
     "fetching/part.py": "searchapp's own, below a folder of its own",
     "files.py": "written there",
     "inputs.py": "the door",
     "judging/headfile.py": "written there, with a checksum",
     "judging/snapshot.py": "written there, with a digest",
-    "remembered.py": "a lock",
     "runs/directory.py": "written there",
+    "serving/server.py": "ships with searchapp",
 }
 """Where files are opened without the door, and why."""
 

@@ -88,10 +88,12 @@ class PatternReplaceFilter:
             found: Iterable[Found] = (Found(*match.span(), match) for match in self._pattern.find(text))
         else:
             found, text = between, utf16_units(text)
+        template = self._replacement.template
         out: list[str] = []
         at = written = shift = 0
         for one in found:
-            skipped, replacement = text[at : one.start], one.match.expand(self._replacement.template)
+            skipped = text[at : one.start]
+            replacement = one.match.expand(template) if "\\" in template else template
             out += skipped, replacement
             start = written + utf16_length(skipped)
             old, new = utf16_length(text[one.start : one.end]), utf16_length(replacement)

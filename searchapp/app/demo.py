@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import searchapp
 from searchapp import tasks
 from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
 from searchapp.app.index import index_task, open_index, read_examples
@@ -24,9 +23,8 @@ from searchapp.model import Example, Topic
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
 from searchapp.ranking.search import SearchResult
+from searchapp.resources import SAMPLES as SAMPLES
 from searchapp.tasks.base import Collection, Task
-
-SAMPLES = Path(searchapp.__file__).parent / "samples"
 
 PLAIN = "bm25"
 """The recipe that every task has, which uses the engine alone."""

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 import searchapp
 from searchapp import tasks
@@ -29,12 +28,12 @@ from searchapp.progress import Progress, Silent
 from searchapp.ranking import recipes
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.signals.base import Inputs
+from searchapp.resources import SAMPLES
 from searchapp.settings import Settings
 from searchapp.tasks.base import Task
 
 SILENT = Silent()
 LEAST_FREE_BYTES = 1 << 30
-SAMPLES = Path(searchapp.__file__).parent / "samples"
 LIBRARIES = ("elasticsearch", "ijson", "ir-measures", "numpy", "regex", "rich", "typer")
 
 

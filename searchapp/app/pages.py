@@ -102,6 +102,10 @@ class Pages:
     def is_fetched(self, document_id: str) -> bool:
         return document_id in self._sources
 
+    def is_indexed(self, document_id: str) -> bool:
+        """Whether a document that was fetched before is in the index."""
+        return self._sources.get(document_id) is not None
+
     def has_page(self, topic_id: str, document_id: str) -> bool:
         return (topic_id, document_id) in self._pages
 

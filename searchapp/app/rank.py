@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import searchapp
-from searchapp.app.index import index_examples, lenient_advice, open_index, read_examples, require_documents
+from searchapp.app.index import lenient_advice, open_index, require_documents
+from searchapp.app.signal_inputs import signal_inputs
 from searchapp.digests import data_digests, digest_file
-from searchapp.engines.base import Engine, Index
+from searchapp.engines.base import Engine
 from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import Problems
-from searchapp.model import Document, Example
+from searchapp.model import Example
 from searchapp.progress import Progress
 from searchapp.ranking import shards
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Inputs, Labels, Solved, gold_of
 from searchapp.runs import directory, learned
 from searchapp.runs.directory import Manifest
 from searchapp.tasks.base import Collection, NoOfficialFile, Part, Submission, Task, Writer
@@ -85,7 +85,15 @@ def make_run(
     index = open_index(task, engine, collection.index_of(request.split))
     require_documents(task, index, collection)
     solved_problems = Problems(lenient=request.lenient)
-    inputs = _inputs(task, engine, index, request, progress, solved_problems)
+    inputs = signal_inputs(
+        task,
+        engine,
+        index,
+        lambda: (collection, request.split),
+        progress,
+        solved_problems,
+        request.judged,
+    )
     ranker = Ranker(request.recipe, inputs)
     started = time.perf_counter()
     with progress.stage("ranking", len(topics)) as advance:
@@ -126,31 +134,3 @@ def make_run(
     written = directory.write(out, manifest, run, official, overwrite=overwrite)
     warnings = shards.warnings(request.recipe, task.index_mapping(), index.info.shards)
     return MadeRun(written, problems, solved_problems, shortfall, tuple(warnings))
-
-
-def _inputs(
-    task: Task,
-    engine: Engine,
-    index: Index,
-    request: RunRequest,
-    progress: Progress,
-    solved_problems: Problems,
-) -> Inputs:
-    """What the signals of a recipe may ask for; each is read, or indexed, when it is asked for."""
-
-    def documents() -> Iterable[Document]:
-        return request.collection.documents.read(Problems(lenient=True))
-
-    def examples() -> Solved:
-        examples_index, found = index_examples(
-            task, engine, request.collection, request.split, progress, request.judged, solved_problems
-        )
-        return Solved(examples_index, gold_of(found))
-
-    def labels() -> Labels:
-        found = read_examples(
-            task, request.collection, request.split, progress, request.judged, solved_problems
-        )
-        return Labels({document.id: document for document in documents()}, gold_of(found))
-
-    return Inputs(index, task.info.topics_are_documents, examples, labels, documents)

@@ -18,7 +18,7 @@ from searchapp.ranking.recipe import Recipe
 from searchapp.runs import given
 from searchapp.runs.directory import Manifest, read_manifest
 from searchapp.runs.known import look_up_documents
-from searchapp.runs.rankings import RunRankings
+from searchapp.runs.rankings import Rankings, RunRankings
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.folders import data_folder
 
@@ -28,14 +28,16 @@ class RunToJudge:
     """What is judged: the rankings of a run directory, or those of a TREC run, which has no manifest.
 
     `split` is that of the topics, None where nobody has said it. `name` is what the log calls the run. `notes` are
-    sentences that the annotator should know.
+    sentences that the annotator should know. Rankings that are made now, of the index that there is, have their
+    `recipe` instead of a manifest.
     """
 
-    rankings: RunRankings
+    rankings: Rankings
     manifest: Manifest | None
     split: str | None
     name: str
     notes: tuple[str, ...] = ()
+    recipe: Recipe | None = None
 
     @classmethod
     def of(cls, task: Task, path: Path, split: str | None) -> RunToJudge:
@@ -76,12 +78,15 @@ class RunPages(Pages):
         spare: Callable[[], Index | None] | None = None,
         newer: Callable[[], Index] | None = None,
     ) -> None:
-        super().__init__(task, index, topics, _recipe(task, ranked.manifest), spare, newer)
+        super().__init__(task, index, topics, ranked.recipe or _recipe(task, ranked.manifest), spare, newer)
         self.split = ranked.split
         self.name = ranked.name
         self.rankings = ranked.rankings
+        self.manifest = ranked.manifest
+        self.collection = collection
         self._is_pool = ranked.manifest is not None and ranked.manifest.recipe.get("name") == POOL
-        self.notes = (*ranked.notes, *_doubts(task, index, ranked, topics, collection))
+        doubts = () if ranked.recipe is not None else _doubts(task, index, ranked, topics, collection)
+        self.notes = (*ranked.notes, *doubts)
         self._hits: tuple[str, dict[str, float]] = "", {}
 
     @classmethod
@@ -117,8 +122,26 @@ class RunPages(Pages):
             folder = data_folder(task, home or Path(), data)
         collection = task.collection(folder)
         topics = _topics(task, ranked, collection)
-        name = None if ranked.split is None else collection.index_of(ranked.split)
         digest = None if ranked.manifest is None else ranked.manifest.index_digest
+        return cls.over(task, documents, ranked, topics, collection, digest)
+
+    @classmethod
+    def over(
+        cls,
+        task: Task,
+        documents: IndexSource,
+        ranked: RunToJudge,
+        topics: Mapping[str, Topic],
+        collection: Collection,
+        digest: str | None,
+    ) -> RunPages:
+        """The pages of rankings with the documents of an index of a digest that `documents` opens.
+
+        Raises:
+            EngineError: the documents can't be had.
+        """
+        name = None if ranked.split is None else collection.index_of(ranked.split)
+        folder = collection.folder
 
         def index() -> Index:
             return documents.index(task, folder, name, digest)

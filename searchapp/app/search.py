@@ -8,34 +8,34 @@ words to rank by, phrases, values and filters are asked for as a query of their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from searchapp.app.index import index_examples, open_index, read_examples
+from searchapp.app import paging
+from searchapp.app.index import open_index
+from searchapp.app.signal_inputs import signal_inputs
 from searchapp.engines.base import BEST_FIRST, Counts, Engine, Explanation, Index
-from searchapp.errors import DataError
+from searchapp.engines.waiting import at_leisure
+from searchapp.errors import DataError, Replaced
 from searchapp.formats.problems import Problems
-from searchapp.model import Document, Hit, Hits, Topic
+from searchapp.model import Hit, Hits, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import marking, recipes, search, shards
 from searchapp.ranking.language import Compiler, Fields, Filter, parsed, require_text, without_signs
 from searchapp.ranking.language.compiled import Compiled
 from searchapp.ranking.language.syntax import Clause, Group, Occur, Word
-from searchapp.ranking.rank import Ranker
+from searchapp.ranking.rank import Ranker, Share
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.search import SearchResult
-from searchapp.ranking.signals.base import Inputs, Labels, Solved, gold_of
+from searchapp.ranking.signals.base import Inputs, one_document
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.folders import data_folder
 
 FUSED_DEPTH = 1000
 """How many documents are ranked where several signals are fused."""
-
-WINDOW = 10_000
-"""The last rank that an engine gives by itself; what lies behind is asked for from there on."""
 
 VALUES = 50
 """How many values of a field are counted."""
@@ -90,17 +90,20 @@ class Searcher:
         progress: Progress,
         collection: Callable[[], Collection] | None = None,
     ) -> None:
+        # All that is kept here is of this one version of the index: of a newer one another searcher is opened.
         self.task = task
         self.index = index
         self._engine = engine
         self._progress = progress
         self._collection = collection
         self._mapping = task.index_mapping()
+        self._fields: dict[str, Fields] = {}
         self._compilers: dict[str, Compiler] = {}
         self._rankers: dict[str, Ranker] = {}
         self._recipes: dict[str, Recipe] = {}
         self._ranked: tuple[tuple[str, str], Hits] | None = None
         self._chosen: tuple[tuple[str, Compiled], Hits] | None = None
+        self._marked: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
 
     @classmethod
     def open(
@@ -124,6 +127,31 @@ class Searcher:
             return task.collection(folder)
 
         return cls(task, engine, open_index(task, engine), progress, collection)
+
+    def twin(self) -> Searcher:
+        """Another searcher of the same version of the index, for another thread.
+
+        Raises:
+            Replaced: the version is gone.
+        """
+        return Searcher(self.task, self._engine, self.index.twin(), self._progress, self._collection)
+
+    def require_serving(self) -> None:
+        """Make sure that no newer version of the index serves: some engines answer from an old one as long as asked.
+
+        Raises:
+            Replaced: this version serves no more.
+            EngineError: the engine does not answer, or refuses.
+        """
+        info = self.index.info
+        serving = self._engine.index_info(info.name)
+        # After a removal the numbers of versions begin again.
+        if serving is None or (serving.version, serving.created) != (info.version, info.created):
+            raise Replaced(info.version)
+
+    def close(self) -> None:
+        """Give back the files of the index; the searcher is asked for nothing any more."""
+        self.index.close()
 
     @property
     def collection(self) -> Collection | None:
@@ -154,7 +182,10 @@ class Searcher:
 
     def fields(self, recipe: str | None = None) -> Fields:
         """The fields that a query may name."""
-        return Fields.of(self._mapping, self.recipe(recipe).query.template.body)
+        name = recipe or self.task.info.search_recipe
+        if name not in self._fields:
+            self._fields[name] = Fields.of(self._mapping, self.recipe(name).query.template.body)
+        return self._fields[name]
 
     def warnings(self, recipe: str | None = None) -> tuple[str, ...]:
         """Why the hits may be others on another number of shards."""
@@ -171,8 +202,8 @@ class Searcher:
         asked = self._read(request)
         if asked.is_one_query:
             body = self._body(asked)
-            marks = marking.highlight(self.index, self._mapping, body["query"])
-            placed = self._placed(body, request)
+            marks = self._marks(body["query"])
+            placed = paging.from_rank(self.index, body, request.first, request.size)
             return search.find(self.index, marks, placed, request.first) if placed is not None else []
         hits = self._fused_hits(asked)[request.first : request.first + request.size]
         return self._shown(asked, hits)
@@ -197,8 +228,7 @@ class Searcher:
         """
         asked = self._read(request)
         query = self._body(asked)["query"]
-        marks = marking.highlight(self.index, self._mapping, query)
-        return search.seen_by(self.index, [document_id], query, marks).get(document_id)
+        return search.seen_by(self.index, [document_id], query, self._marks(query)).get(document_id)
 
     def ranking(self, request: SearchRequest) -> Iterator[Hit]:
         """Every hit of a request, best first, whatever part of them it asks for.
@@ -207,7 +237,9 @@ class Searcher:
             as `search` does.
         """
         asked = self._read(request)
-        pieces = self._windows(self._body(asked)) if asked.is_one_query else [self._fused_hits(asked)]
+        pieces = (
+            paging.windows(self.index, self._body(asked)) if asked.is_one_query else [self._fused_hits(asked)]
+        )
         for hits in pieces:
             yield from hits
 
@@ -220,7 +252,7 @@ class Searcher:
         asked = self._read(request, signs=signs)
         if not asked.is_one_query:
             return document_id in self._fused_hits(asked).document_ids
-        return bool(self.index.find(_only(self._body(asked)["query"], document_id)))
+        return bool(self.index.find(one_document(document_id, self._body(asked)["query"])))
 
     def is_cut(self, request: SearchRequest) -> bool:
         """Whether documents with words of a request may be behind the `FUSED_DEPTH` that its recipe ranks.
@@ -231,6 +263,17 @@ class Searcher:
         asked = self._read(request)
         return not asked.is_one_query and len(self._all_fused(asked)) == FUSED_DEPTH
 
+    def shares(self, request: SearchRequest, document_id: str) -> list[Share]:
+        """What each signal of a recipe of several gives to a document's score; nothing for a recipe of one query.
+
+        Raises:
+            as `search` does.
+        """
+        asked = self._read(request)
+        if asked.is_one_query or document_id not in self._fused_hits(asked).document_ids:
+            return []
+        return self._ranker(asked.recipe).shares(asked.topic, document_id, FUSED_DEPTH)
+
     def explain(self, request: SearchRequest, document_id: str) -> Explanation | None:
         """Why a document has its score; None where it does not match.
 
@@ -239,7 +282,7 @@ class Searcher:
         """
         asked = self._read(request)
         if asked.is_one_query:
-            found = self.index.find(_only(self._body(asked)["query"], document_id) | {"explain": True})
+            found = self.index.find(one_document(document_id, self._body(asked)["query"]) | {"explain": True})
             return found[0].explanation if found else None
         if document_id not in self._fused_hits(asked).document_ids:
             return None
@@ -264,37 +307,10 @@ class Searcher:
         """The search body of a request for a recipe of one query."""
         recipe, compiled = asked.recipe, asked.compiled
         body = recipe.body(asked.topic, asked.request.size)
-        body["query"] = compiled.query(matching_only(body["query"]) if compiled.words else None)
+        body["query"] = compiled.query(paging.matching_only(body["query"]) if compiled.words else None)
         if asked.request.explain:
             body["explain"] = True
         return body
-
-    def _placed(self, body: dict[str, Any], request: SearchRequest) -> dict[str, Any] | None:
-        """A body that begins behind the first hits of a request; None where there are no more."""
-        placed = body | {"size": request.size}
-        if request.first == 0 or request.first + request.size <= WINDOW:
-            return placed | {"from": request.first}
-        left = request.first
-        for hits in self._windows(body, request.first):
-            left -= len(hits)
-            if left == 0:
-                last = hits[len(hits) - 1]
-                return placed | {"search_after": [last.score, last.document_id]}
-        return None
-
-    def _windows(self, body: Mapping[str, Any], most: int | None = None) -> Iterator[Hits]:
-        """The first `most` hits of a body, or all, in pieces as large as an engine gives them."""
-        asked = {key: value for key, value in body.items() if key != "explain"} | {"_source": False}
-        while most is None or most > 0:
-            size = WINDOW if most is None else min(WINDOW, most)
-            (hits,) = self.index.search([asked | {"size": size}])
-            if hits:
-                yield hits
-            if len(hits) < size:
-                return
-            last = hits[len(hits) - 1]
-            asked["search_after"] = [last.score, last.document_id]
-            most = None if most is None else most - size
 
     def _fused_hits(self, asked: _Asked) -> Hits:
         """The hits of a recipe of several signals, without those that the rest of the query leaves out."""
@@ -323,8 +339,7 @@ class Searcher:
         if not hits:
             return []
         query = asked.recipe.body(asked.topic, 1)["query"]
-        marks = marking.highlight(self.index, self._mapping, query)
-        seen = search.seen_by(self.index, hits.document_ids, query, marks)
+        seen = search.seen_by(self.index, hits.document_ids, query, self._marks(query))
         explained = {
             hit.document_id: self._ranker(asked.recipe).explain(asked.topic, hit.document_id, FUSED_DEPTH)
             for hit in (hits if asked.request.explain else ())
@@ -342,44 +357,34 @@ class Searcher:
             if hit.document_id in seen
         ]
 
+    def _marks(self, query: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What marks a query in the documents; it is the same one for all pages of a ranking."""
+        if self._marked is None or self._marked[0] != query:
+            self._marked = query, marking.highlight(self.index, self._mapping, query)
+        return self._marked[1]
+
     def _ranker(self, recipe: Recipe) -> Ranker:
         if recipe.name not in self._rankers:
-            self._rankers[recipe.name] = Ranker(recipe, self._inputs())
+            with at_leisure():  # prepared once for all that is typed
+                self._rankers[recipe.name] = Ranker(recipe, self._inputs())
         return self._rankers[recipe.name]
 
     def _inputs(self) -> Inputs:
         """What signals may ask for: the solved topics are those that the task's last split is ranked by."""
-
         if self._collection is None:
             raise DataError(
                 f"the recipe learns from the files of {self.task.reference}, which are not at hand"
             )
-        collection = cache(self._collection)
+        opened = self._collection
 
-        def documents() -> Iterable[Document]:
-            return collection().documents.read(Problems(lenient=True))
+        @cache
+        def split_of() -> tuple[Collection, str]:
+            collection = opened()
+            return collection, _split(self.task, collection)
 
-        def examples() -> Solved:
-            problems = Problems(lenient=True)
-            index, found = index_examples(
-                self.task,
-                self._engine,
-                collection(),
-                _split(self.task, collection()),
-                self._progress,
-                (),
-                problems,
-            )
-            return Solved(index, gold_of(found))
-
-        def labels() -> Labels:
-            problems = Problems(lenient=True)
-            found = read_examples(
-                self.task, collection(), _split(self.task, collection()), self._progress, (), problems
-            )
-            return Labels({document.id: document for document in documents()}, gold_of(found))
-
-        return Inputs(self.index, self.task.info.topics_are_documents, examples, labels, documents)
+        return signal_inputs(
+            self.task, self._engine, self.index, split_of, self._progress, Problems(lenient=True)
+        )
 
 
 def _split(task: Task, collection: Collection) -> str:
@@ -389,26 +394,3 @@ def _split(task: Task, collection: Collection) -> str:
         if files and all(file.exists() for file in files):
             return split
     raise DataError(f"{collection.folder} has no solved topics for {task.reference}: choose another recipe")
-
-
-def _only(query: Mapping[str, Any], document_id: str) -> dict[str, Any]:
-    """The search body that finds one document, if a query matches it."""
-    only = {"bool": {"must": [query], "filter": [{"ids": {"values": [document_id]}}]}}
-    return {"query": only, "size": 1, "sort": BEST_FIRST, "_source": False}
-
-
-def matching_only(query: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A template's query without the clause that fills its ranking up with documents that match nothing.
-
-    >>> matching_only({"bool": {"must": [{"match_all": {"boost": 0}}], "should": [{"match": {"text": "a"}}]}})
-    {'bool': {'should': [{'match': {'text': 'a'}}], 'minimum_should_match': 1}}
-    """
-    described = query.get("bool")
-    if not isinstance(described, Mapping) or not described.get("should"):
-        return query
-    filling = {"match_all": {"boost": 0}}
-    if described.get("must") not in (filling, [filling]):
-        return query
-    rest = {name: value for name, value in described.items() if name != "must"}
-    minimum = described.get("minimum_should_match", 0)
-    return {"bool": rest | {"minimum_should_match": 1 if minimum in (0, "0") else minimum}}

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import zip_longest
 
 from searchapp.app.search import Searcher, SearchRequest
 from searchapp.engines.base import Explanation
-from searchapp.ranking import search
+from searchapp.model import Hit
+from searchapp.ranking import explanations, search
+from searchapp.ranking.explanations import Line
+from searchapp.ranking.rank import Share
+from searchapp.ranking.signals.base import Vote
 
 
 class Standing(StrEnum):
@@ -29,6 +34,9 @@ class Standing(StrEnum):
     no_match = "no match"
     """It does not match what is looked for."""
 
+    not_in_run = "not in the run"
+    """It is not in a run of which nobody knows how it was made."""
+
 
 @dataclass(frozen=True, slots=True)
 class Why:
@@ -39,6 +47,51 @@ class Why:
     rank: int | None = None
     score: float | None = None
     explanation: Explanation | None = None
+    shares: tuple[Share, ...] = ()
+    """What each signal gave, for a recipe of several."""
+
+    @property
+    def votes(self) -> list[Vote]:
+        """Who voted for it, the greatest votes of each signal first."""
+        return [vote for share in self.shares for vote in share.votes]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What gives something to one or both of two scores: a term of a field, a signal, or another part.
+
+    `upper` and `lower` are None where a score has no such part; `figures` are those that it was computed from, which
+    differ from document to document.
+    """
+
+    what: str
+    upper: float | None
+    lower: float | None
+    upper_figures: tuple[tuple[str, str], ...] = ()
+    lower_figures: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def gain(self) -> float:
+        """By how much it puts the upper one above the other; less than 0 where it speaks for the lower one."""
+        return (self.upper or 0.0) - (self.lower or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Why one hit is above another: what decides most comes first, whichever of the two it speaks for."""
+
+    upper: Why
+    lower: Why
+    signals: tuple[Difference, ...]
+    terms: tuple[Difference, ...]
+
+    @property
+    def decides(self) -> Difference | None:
+        """What speaks most for the upper one; None where the scores are equal, and the ids decide."""
+        if self.upper.score == self.lower.score:
+            return None
+        most = max(self.signals or self.terms, key=lambda one: one.gain, default=None)
+        return most if most is not None and most.gain > 0 else None
 
 
 def why(searcher: Searcher, request: SearchRequest, document_id: str) -> Why:
@@ -51,11 +104,68 @@ def why(searcher: Searcher, request: SearchRequest, document_id: str) -> Why:
         return Why(document_id, Standing.unknown)
     for rank, hit in enumerate(searcher.ranking(request), start=1):
         if hit.document_id == document_id:
-            explanation = searcher.explain(request, document_id)
-            return Why(document_id, Standing.ranked, rank, hit.score, explanation)
+            return ranked(searcher, request, rank, hit)
     unfiltered = replace(request, filters=())
     if request.filters and searcher.matches(unfiltered, document_id):
         return Why(document_id, Standing.filtered)
     if searcher.matches(unfiltered, document_id, signs=False):
         return Why(document_id, Standing.left_out)
     return Why(document_id, Standing.behind if searcher.is_cut(request) else Standing.no_match)
+
+
+def ranked(searcher: Searcher, request: SearchRequest, rank: int, hit: Hit) -> Why:
+    """Why a hit of a request is where it is.
+
+    Raises:
+        as `Searcher.search` does.
+    """
+    document, score = hit
+    explanation = searcher.explain(request, document)
+    return Why(document, Standing.ranked, rank, score, explanation, tuple(searcher.shares(request, document)))
+
+
+def compare(
+    searcher: Searcher, request: SearchRequest, first: tuple[int, Hit], second: tuple[int, Hit]
+) -> Comparison:
+    """Why one of two hits, each with its rank, is above the other in the ranking of a request.
+
+    Raises:
+        as `Searcher.search` does.
+    """
+    upper, lower = (ranked(searcher, request, *one) for one in sorted((first, second)))
+    return Comparison(upper, lower, _signals(upper, lower), _terms(upper, lower))
+
+
+def _signals(upper: Why, lower: Why) -> tuple[Difference, ...]:
+    of_lower = {share.signal: share.value for share in lower.shares}
+    found = [Difference(one.signal, one.value, of_lower.get(one.signal)) for one in upper.shares]
+    return tuple(sorted(found, key=lambda one: -abs(one.gain)))
+
+
+def _terms(upper: Why, lower: Why) -> tuple[Difference, ...]:
+    of_upper, of_lower = _by_term(upper.explanation), _by_term(lower.explanation)
+    found = []
+    for what in dict.fromkeys([*of_upper, *of_lower]):
+        one, other = of_upper.get(what), of_lower.get(what)
+        found.append(
+            Difference(
+                what,
+                None if one is None else one.value,
+                None if other is None else other.value,
+                () if one is None else one.figures,
+                () if other is None else other.figures,
+            )
+        )
+    return tuple(sorted(found, key=lambda each: -abs(each.gain)))
+
+
+def _by_term(explanation: Explanation | None) -> dict[str, Line]:
+    """The parts of a score that have no parts themselves, by what they are; equal ones are added."""
+    lines = [] if explanation is None else explanations.shortened(explanation)
+    found: dict[str, Line] = {}
+    for line, following in zip_longest(lines, lines[1:]):
+        if following is not None and following.depth > line.depth:
+            continue
+        before = found.get(line.what)
+        found[line.what] = line if before is None else replace(line, value=line.value + before.value)
+    return found

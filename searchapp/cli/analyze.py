@@ -10,8 +10,6 @@ import typer
 from searchapp.cli import complete
 from searchapp.cli.common import JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, stdout_console
-from searchapp.errors import UsageError
-from searchapp.names import refused
 from searchapp.settings import Settings
 from searchapp.visible import visible
 
@@ -48,41 +46,31 @@ def register(app: typer.Typer) -> None:
         """Show each step from a text to the terms that are indexed."""
         from dataclasses import asdict
 
+        from searchapp.app import analyze as use_case
         from searchapp.app.index import open_index
         from searchapp.engines import open_engine
-        from searchapp.ranking.search import text_fields
         from searchapp.tasks import load
 
-        if field and analyzer:
-            raise UsageError("--field and --analyzer exclude each other: give one of them")
         loaded = load(task)
-        mapping = loaded.index_mapping()
-        fields = text_fields(mapping["mappings"]["properties"])
-        analyzers = sorted(mapping.get("settings", {}).get("analysis", {}).get("analyzer", {}))
-        if field and field not in fields:
-            raise UsageError(f"{loaded.name} has no text field {refused(field, fields)}")
-        if analyzer and analyzer not in analyzers:
-            choice = refused(analyzer, analyzers) if analyzers else f"{analyzer!r}: choose a field instead"
-            raise UsageError(f"{loaded.name} has no analyzer {choice}")
-        wanted = [("analyzer", analyzer)] if analyzer else [("field", name) for name in [field] if name]
-        wanted = wanted or [("field", name) for name in fields]
+        use_case.require(loaded, field, analyzer)
         with closing(open_engine(settings)) as engine:
-            index = open_index(loaded, engine)
-            analyses = [(kind, name, index.analyze(text, **{kind: name})) for kind, name in wanted]
+            analyses = use_case.analyze(
+                loaded, open_index(loaded, engine), text, field=field, analyzer=analyzer
+            )
         if as_json:
             described = [
-                {kind: name, "steps": [asdict(step) for step in steps]} for kind, name, steps in analyses
+                {one.kind: one.name, "steps": [asdict(step) for step in one.steps]} for one in analyses
             ]
             print_json({"task": loaded.name, "text": text, "analyses": described})
             return
         from rich.table import Table
 
         console = stdout_console()
-        for kind, name, steps in analyses:
-            table = Table(title=f"{kind} {name}", title_justify="left", box=None, pad_edge=False)
+        for one in analyses:
+            table = Table(title=f"{one.kind} {one.name}", title_justify="left", box=None, pad_edge=False)
             table.add_column("step", style="cyan", no_wrap=True)
             table.add_column("gives", overflow="fold")
-            for step in steps:
+            for step in one.steps:
                 shown = (
                     step.text if step.text is not None else " · ".join(token.term for token in step.tokens)
                 )

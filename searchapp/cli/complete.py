@@ -179,6 +179,14 @@ def recipes(typed: Typed) -> Iterable[str]:
 
 
 @_completer
+def saved(typed: Typed) -> Iterable[str]:
+    """The names of the saved searches of the task."""
+    from searchapp.app.kept_searches import Saved
+
+    return Saved(typed.settings().home, typed.task().name).searches()
+
+
+@_completer
 def fields(typed: Typed) -> Iterable[str]:
     """The text fields of the task's mapping."""
     from searchapp.ranking.search import text_fields

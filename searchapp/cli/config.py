@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from searchapp.cli.common import JsonOption, command
 from searchapp.cli.output import print_json, show
+from searchapp.cli.terminal import has_screen
 from searchapp.config.sources import Found, Resolution
 from searchapp.errors import UsageError
 from searchapp.visible import visible_line
@@ -74,7 +74,7 @@ def _files(resolution: Resolution) -> dict[str, object]:
 
 
 def _go_through(resolution: Resolution) -> None:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not has_screen():
         raise UsageError("the screen for the settings needs a terminal: leave --screen out")
     from searchapp.tui.config.app import ConfigApp
 

@@ -15,11 +15,8 @@ from searchapp.errors import SearchappError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from searchapp.app.index import IndexOutcome
     from searchapp.engines.base import IndexInfo
-    from searchapp.tasks.base import Collection, Task
+    from searchapp.tasks.base import Task
 
 
 def register(app: typer.Typer) -> None:
@@ -52,6 +49,7 @@ def register(app: typer.Typer) -> None:
         new version is built beside the one that serves, which is replaced only when the new one is complete.
         """
         from searchapp.app.index import index_task
+        from searchapp.app.index_report import sentences
         from searchapp.cli.progress import for_person
         from searchapp.engines import open_engine
         from searchapp.tasks import load
@@ -71,7 +69,7 @@ def register(app: typer.Typer) -> None:
         info, skipped = outcome.info, outcome.problems.skipped
         warn_of_skipped(skipped)
         warn_of_notes(outcome.problems.notes)
-        for line in _lines(loaded, collection, outcome):
+        for line in sentences(loaded, collection, outcome):
             say(settings, line)
         if data is not None:
             _remember(settings, loaded, data)
@@ -91,34 +89,6 @@ def register(app: typer.Typer) -> None:
                     "missing": [data_name(collection.folder, file) for file in outcome.missing],
                 }
             )
-
-
-def _lines(task: Task, collection: Collection, outcome: IndexOutcome) -> Iterator[str]:
-    """What indexing came to, for people."""
-    data = collection.folder
-    for index in outcome.indexes:
-        info = index.info
-        if index.built:
-            yield f"{task.name}: {info.documents:,} documents are indexed and serve as {info.version}"
-        else:
-            yield (
-                f"{task.name}: nothing has changed, {info.version} with {info.documents:,} documents still serves"
-            )
-    for name in outcome.removed:
-        yield f"{task.name}: the index {name} is removed, because {data} has no files of its splits"
-    if outcome.missing:
-        names = ", ".join(data_name(data, file) for file in outcome.missing)
-        lost = [
-            split
-            for split in task.info.splits
-            if any(file in outcome.missing for file in collection.split_files(split))
-        ]
-        can_not = f"the {'split' if len(lost) == 1 else 'splits'} {', '.join(lost)} can't be ranked"
-        if any(
-            file in outcome.missing for split in task.info.splits for file in collection.example_files(split)
-        ):
-            can_not += ", nor any other by a recipe that learns from solved topics"
-        yield f"note: {data} has no {names}: {can_not}"
 
 
 def _described(info: IndexInfo) -> dict[str, object]:

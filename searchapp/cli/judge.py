@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +11,11 @@ import typer
 
 from searchapp.cli import complete
 from searchapp.cli.common import TaskArgument, command
-from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption
+from searchapp.cli.judgments.options import AnnotatorOption, LogOption, RankNowOption
 from searchapp.cli.judgments.team import SharedOption, team
 from searchapp.cli.output import say, warn
 from searchapp.cli.progress import for_person
+from searchapp.cli.terminal import has_screen
 from searchapp.errors import UsageError
 from searchapp.judging.events import Kind
 from searchapp.settings import Settings
@@ -29,21 +29,15 @@ def register(app: typer.Typer) -> None:
         settings: Settings,
         task: TaskArgument,
         run: Annotated[
-            Path,
+            Path | None,
             typer.Option(
-                help="Run directory, or TREC run, whose rankings are judged.",
+                help="Run directory, or TREC run, whose rankings are judged; without one, what a recipe ranks now.",
                 show_default=False,
                 autocompletion=complete.runs,
             ),
-        ],
-        annotator: Annotated[
-            str | None,
-            typer.Option(
-                help="Name of the annotator; by default SEARCHAPP_ANNOTATOR, or that of the account.",
-                show_default=False,
-                autocompletion=complete.annotators,
-            ),
         ] = None,
+        recipe: RankNowOption = None,
+        annotator: AnnotatorOption = None,
         kind: Annotated[
             Kind, typer.Option(help="Whether the annotator is a person or a model.")
         ] = Kind.person,
@@ -94,7 +88,11 @@ def register(app: typer.Typer) -> None:
         ] = None,
         split: Annotated[
             str | None,
-            typer.Option(help="Split of a TREC run's topics; any by default.", show_default=False),
+            typer.Option(
+                help="Split of a TREC run's topics, any by default; without a run the one that is ranked.",
+                show_default="without a run dev, or the first that is there",
+                autocompletion=complete.splits,
+            ),
         ] = None,
         log_file: LogOption = None,
         plain: Annotated[
@@ -102,12 +100,17 @@ def register(app: typer.Typer) -> None:
         ] = False,
         shared: SharedOption = None,
     ) -> None:
-        """Judge the documents of a run, topic by topic; every key that is pressed is saved at once."""
+        """Judge the documents of a run, topic by topic; every key that is pressed is saved at once.
+
+        Without --run a recipe ranks the topics of a split now, each when it is opened.
+        """
         from searchapp.app.index_sources import LocalFirst
+        from searchapp.app.open_topics import TopicsRequest, open_now
         from searchapp.app.run_pages import RunPages, require_topic
+        from searchapp.app.sessions import PATIENCE_SECONDS, annotator_name, judging_session, usual_depth
         from searchapp.judging import assignment as assignments
         from searchapp.judging.events import Author, Channel
-        from searchapp.judging.judging_session import JudgingSession, own_seed
+        from searchapp.judging.judging_session import own_seed
         from searchapp.judging.log import JudgmentLog
         from searchapp.judging.presence import Presence
         from searchapp.judging.session import Session
@@ -120,9 +123,11 @@ def register(app: typer.Typer) -> None:
             raise UsageError("--seed is for the order with --blind only: add --blind, or leave it out")
         if see_others and blind:
             raise UsageError("--see-others shows what --blind hides: choose one of them")
+        if recipe is not None and run is not None:
+            raise UsageError("--recipe ranks now, and --run names what was ranked: leave one of them out")
         most, unscored = _depth(depth)
         simple = plain or os.environ.get("TERM") == "dumb"
-        if not simple and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if not simple and not has_screen():
             raise UsageError("the screen for judging needs a terminal: use --plain for ordinary prompts")
         loaded = load(task)
         name = annotator_name(annotator or settings.annotator)
@@ -131,14 +136,21 @@ def register(app: typer.Typer) -> None:
         author = Author(name, kind, Channel.plain if simple else Channel.interface)
         together = settings.shared if shared is None else shared
         with (
+            ExitStack() as opened,
             closing(LocalFirst(settings, for_person(settings), warn, copy=together)) as documents,
             JudgmentLog(log_file or settings.judgments, PATIENCE_SECONDS, warn) as log,
             team(settings, log, loaded.name, together) as synchronizer,
             Presence(log.path, loaded.name, name) as presence,
         ):
             # An assignment says which split it is of, a TREC run does not.
-            of_split = split or (assigned.split if assigned is not None and run.is_file() else None)
-            run_pages = RunPages.open(loaded, documents, run, data, home=settings.home, split=of_split)
+            of_split = split
+            if assigned is not None and (run is None or run.is_file()):
+                of_split = split or assigned.split
+            if run is None:
+                request = TopicsRequest(recipe=recipe, split=of_split, data=data, depth=most)
+                run_pages, _ = open_now(opened, loaded, request, settings, for_person(settings), documents)
+            else:
+                run_pages = RunPages.open(loaded, documents, run, data, home=settings.home, split=of_split)
             topics = run_pages.topics
             if assigned is not None:
                 topics = assigned.topics_in(loaded.name, run_pages.split or "", topics, name)
@@ -146,20 +158,19 @@ def register(app: typer.Typer) -> None:
             for note in run_pages.notes:
                 warn(note)
             if depth is None:
-                most = None if run_pages.is_pool else loaded.info.judging_depth
-            judging = JudgingSession(
+                most = usual_depth(run_pages)
+            judging = judging_session(
                 Session(log, loaded.name, author),
+                run_pages,
                 topics,
-                run_pages.ranking,
-                run_pages.rankings.length if unscored else lambda topic: run_pages.scored(topic, most),
-                run_pages.name,
                 most,
                 (own_seed(name) if seed is None else seed) if blind else None,
+                unscored=unscored,
                 see_others=see_others,
             )
             judging.session.synchronizer = synchronizer
             log.damage.report = judging.session.news.append
-            of_what = f"{loaded.name} {run_pages.split or run.name}"
+            of_what = f"{loaded.name} {run_pages.split or run_pages.name}"
             title = f"{of_what} · {name}{' · blind' if blind else ''}"
             if assigned is not None:
                 title += f" · {len(topics):,} assigned"
@@ -201,20 +212,3 @@ def _depth(given: str | None) -> tuple[int | None, bool]:
     if not given.isdecimal() or int(given) < 1:
         raise UsageError(f"--depth {given}: give a number from 1 on, or all")
     return int(given), False
-
-
-def annotator_name(given: str | None) -> str:
-    """Who judges: the name that was given, or that of the account.
-
-    Raises:
-        UsageError: there is neither.
-    """
-    import getpass
-
-    try:
-        name = (given or getpass.getuser()).strip()
-    except (OSError, KeyError):
-        name = ""
-    if not name:
-        raise UsageError("who judges? Name the annotator with --annotator NAME")
-    return name

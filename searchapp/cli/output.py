@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 def say(settings: Settings, message: str) -> None:
     """Tell the person something on stderr, unless they asked for quiet."""
     if not settings.quiet:
-        _to_person(_one_line(message))
+        remark(message)
+
+
+def remark(message: str) -> None:
+    """Tell the person something on stderr, also if they asked for quiet."""
+    _to_person(_one_line(message))
 
 
 def warn(*lines: str) -> None:

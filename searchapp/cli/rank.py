@@ -82,6 +82,7 @@ def register(app: typer.Typer) -> None:
         as_json: JsonOption = False,
     ) -> None:
         """Rank the documents for every topic of a split and write a run directory."""
+        from searchapp.app import known_runs
         from searchapp.app.rank import RunRequest, make_run
         from searchapp.cli.progress import for_person
         from searchapp.engines import open_engine
@@ -109,6 +110,7 @@ def register(app: typer.Typer) -> None:
         )
         with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
             made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
+        known_runs.remember(settings.home, out)
         warn_of_skipped(made.problems.skipped)
         warn_of_skipped(made.solved_problems.skipped)
         for warning in made.warnings:

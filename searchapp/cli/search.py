@@ -12,6 +12,7 @@ import typer
 from searchapp.cli import complete
 from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, say, stdout_console, warn
+from searchapp.cli.terminal import has_screen
 from searchapp.errors import DataError, UsageError
 from searchapp.settings import Settings
 from searchapp.visible import visible, visible_line, visible_spans
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from searchapp.engines.base import Engine
     from searchapp.ranking.language import Filter
     from searchapp.ranking.search import SearchResult, Span
+    from searchapp.tui.home.elsewhere import Elsewhere
 
 SNIPPET_CHARACTERS = 320
 
@@ -73,6 +75,18 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option("--open", metavar="DOC", help="Show one document whole.", show_default=False),
         ] = None,
+        saved: Annotated[
+            str | None,
+            typer.Option(
+                metavar="NAME",
+                help="Search for what the search screen has saved under a name.",
+                show_default=False,
+                autocompletion=complete.saved,
+            ),
+        ] = None,
+        list_saved: Annotated[
+            bool, typer.Option("--list-saved", help="List the searches that are saved.")
+        ] = False,
         annotator: Annotated[
             str | None,
             typer.Option(
@@ -95,9 +109,10 @@ def register(app: typer.Typer) -> None:
         backslash before it is a part of the word; what begins with a minus stands behind `--`, after all options.
 
         With --recipe the words are ranked exactly as the text of a topic is with that recipe, those that learn from
-        solved topics included.
+        solved topics included. --recipe and --filter take the place of those that a saved search has.
         """
         from searchapp.app.search import Searcher, SearchRequest
+        from searchapp.cli import saved as saved_searches
         from searchapp.cli.progress import for_person
         from searchapp.engines import open_engine
         from searchapp.ranking import recipes
@@ -105,15 +120,21 @@ def register(app: typer.Typer) -> None:
 
         if open_ is not None and why is not None:
             raise UsageError("--open and --why ask for different things: name one of them")
+        if words is not None and saved is not None:
+            raise UsageError("both words and a saved search are named: leave one of them out")
+        loaded = load(task)
+        if list_saved:
+            saved_searches.list_saved(settings, loaded, as_json=as_json)
+            return
         filters = tuple(_filter(one) for one in filter_ or ())
         request = SearchRequest(words or "", recipe, filters, size, from_ - 1, explain)
-        on_screen = (
-            words is None and why is None and not as_json and sys.stdin.isatty() and sys.stdout.isatty()
-        )
+        if saved is not None:
+            request = saved_searches.request_for(settings, loaded, saved, request)
+            words, recipe = request.text, request.recipe
+        on_screen = words is None and why is None and not as_json and has_screen()
         is_one_search = not on_screen and (words is not None or why is not None or sys.stdin.isatty())
-        if is_one_search and open_ is None and not request.text.strip():
+        if is_one_search and open_ is None and not request.text.strip() and saved is None:
             raise UsageError("there are no words to search for: put them in quotes after the task")
-        loaded = load(task)
         book = loaded.recipe_book()
         recipes.require_words(book, recipes.load(book, recipe or loaded.info.search_recipe))
         with closing(open_engine(settings)) as engine:
@@ -149,34 +170,29 @@ def _screen(
 ) -> None:
     """Open the screen, on what the request asks for."""
     from contextlib import ExitStack
+    from functools import cache
+    from pathlib import Path
 
-    from searchapp.app.search import Searcher
-    from searchapp.cli.judge import annotator_name
-    from searchapp.cli.judgments.options import PATIENCE_SECONDS
-    from searchapp.judging.events import Author
-    from searchapp.judging.log import JudgmentLog
-    from searchapp.judging.session import Session
     from searchapp.tui.search import actions
     from searchapp.tui.search.app import SearchApp
-    from searchapp.tui.search.screen import Opened
+    from searchapp.tui.search.opening import opened_search
     from searchapp.tui.search.searching import Sought
 
     own = actions.load(settings.of_user, searcher.task.info.grades)
     with ExitStack() as stack:
 
-        def session() -> Session:
-            log = stack.enter_context(JudgmentLog(settings.judgments, PATIENCE_SECONDS))
-            return Session(log, searcher.task.name, Author(annotator_name(annotator or settings.annotator)))
+        @cache
+        def elsewhere() -> Elsewhere:
+            from searchapp.tui.home.elsewhere import Elsewhere  # when somebody asks, for so much is behind it
 
-        opened = Opened(
-            searcher,
-            lambda progress: Searcher.open(searcher.task, engine, progress, settings.home, data),
-            settings.home,
-            ("searchapp", "search", *(("--data", str(data)) if data else ())),
-            Sought(request.text, request.recipe, request.filters),
-            session,
-        )
-        app = SearchApp(opened, own)
+            found = Elsewhere(settings, Path.cwd())
+            stack.callback(found.close)
+            return found
+
+        sought = Sought(request.text, request.recipe, request.filters)
+        name = annotator or settings.annotator
+        opened = opened_search(searcher, engine, sought, settings, own, stack, data, name)
+        app = SearchApp(replace(opened, elsewhere=lambda screen: elsewhere().offers(screen)), own)
         app.run()
     if app.return_code:
         raise typer.Exit(app.return_code)

@@ -8,8 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from searchapp.names import meant, refused
-from searchapp.settings import DEFAULT_INDEX_PREFIX, DEFAULT_URL, ENGINES, THEMES, without_credentials
+from searchapp.names import meant, one_of, refused
+from searchapp.settings import (
+    DEFAULT_INDEX_PREFIX,
+    DEFAULT_URL,
+    ENGINES,
+    SPACINGS,
+    THEMES,
+    without_credentials,
+)
 
 Value: TypeAlias = str | bool | Path | tuple[Path, ...]
 
@@ -137,12 +144,15 @@ class Folders(Kind):
         return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-class Theme(Kind):
-    """The name of a look."""
+class OneOf(Kind):
+    """One of several names."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
 
     def from_text(self, text: str, named: str) -> Value:
-        if text not in THEMES:
-            raise ValueError(f"{named} must be {' or '.join(THEMES)}, not {text!r}{meant(text, THEMES)}")
+        if text not in self._names:
+            raise ValueError(f"{named} must be {one_of(self._names)}, not {text!r}{meant(text, self._names)}")
         return text
 
 
@@ -190,6 +200,16 @@ class Declared:
         files = [str(user_file)] * self.by_user + [project_file] * self.by_project
         *others, last = [*filter(None, (self.flag, self.variable)), *files]
         return f"{', '.join(others)} or {last}" if others else last
+
+
+def _theme(section: str, screen: str) -> Declared:
+    about = f"The look of the {screen}: {one_of(THEMES)}."
+    return Declared(f"{section}.theme", about, OneOf(*THEMES), default=THEMES[0])
+
+
+def _spacing(section: str, screen: str) -> Declared:
+    about = f"Compact leaves out borders and blank cells of the {screen}."
+    return Declared(f"{section}.spacing", about, OneOf(*SPACINGS), default=SPACINGS[0])
 
 
 DECLARED: Sequence[Declared] = (
@@ -263,14 +283,30 @@ DECLARED: Sequence[Declared] = (
         variable="SEARCHAPP_ANNOTATOR",
         told="the name of the account",
     ),
-    Declared("judge.theme", "The look of the judging screens: dark or light.", Theme(), default=THEMES[0]),
+    _theme("judge", "judging screens"),
+    _spacing("judge", "judging screens"),
     Declared(
         "judge.keys", "Other keys for the actions of the judging screen.", Keys(), told="as in its help"
     ),
-    Declared("search.theme", "The look of the search screen: dark or light.", Theme(), default=THEMES[0]),
+    _theme("search", "search screen"),
+    _spacing("search", "search screen"),
+    Declared(
+        "search.restore",
+        "Whether the search screen opens where it was left.",
+        Switch(),
+        default=True,
+    ),
     Declared(
         "search.keys", "Other keys for the actions of the search screen.", Keys(), told="as in its help"
     ),
+    _theme("topics", "screen of topics"),
+    _spacing("topics", "screen of topics"),
+    Declared(
+        "topics.keys", "Other keys for the actions of the screen of topics.", Keys(), told="as in its help"
+    ),
+    _theme("browse", "home screen"),
+    _spacing("browse", "home screen"),
+    Declared("browse.keys", "Other keys for the actions of the home screen.", Keys(), told="as in its help"),
     Declared(
         "home",
         "searchapp's own folder: indexes, judgments, fetched files.",

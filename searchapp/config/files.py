@@ -1,6 +1,6 @@
 """The two files that settings may stand in: the user's in the home folder, and a project's.
 
-    ~/.local/share/searchapp/settings.toml     a user's own; it also has the keys of the screens in [judge] and [search]
+    ~/.local/share/searchapp/settings.toml     a user's own; with the keys of [judge], [search], [topics] and [browse]
     .../project/searchapp.toml                 a project's, found upwards from the working directory
 
 Both are TOML with the names of `declared` as keys. A project file comes with a folder that somebody else may have made:
@@ -27,7 +27,7 @@ USER_FILE = "settings.toml"
 PROJECT_FILE = "searchapp.toml"
 
 TABLES = frozenset(name for name, _, key in (one.name.partition(".") for one in DECLARED) if key)
-"""The tables that settings are in; what `[judge.keys]` and `[search.keys]` may hold is the affair of `tui.keys`."""
+"""The tables that settings are in; what the `keys` of a screen may hold is the affair of `tui.keys`."""
 
 KeyPath: TypeAlias = tuple[str, ...]
 """A key behind the tables that it is in."""

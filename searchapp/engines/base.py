@@ -195,6 +195,16 @@ class Index(Protocol):
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
         """In how many documents each of some terms stands, by field and term; 0 where no field has such terms."""
 
+    def twin(self) -> Index:
+        """Another handle on the same version, for another thread: one handle is asked from one thread at a time.
+
+        Raises:
+            Replaced: the version is gone.
+        """
+
+    def close(self) -> None:
+        """Give back files; the handle is asked for nothing any more."""
+
 
 class Engine(Protocol):
     """A place that holds indexes."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from searchapp.judging.agreement import Level, Weights, cohen_kappa, krippendorff_alpha, pairs_of
 from searchapp.judging.compact import Compact
 from searchapp.judging.events import Action, Kind
-from searchapp.judging.fold import Key, View
+from searchapp.judging.fold import Key, View, standing
 from searchapp.judging.pace import seconds_each
 
 
@@ -150,3 +153,29 @@ def agreement(view: View, annotators: Collection[str] | None = None) -> Agreemen
         InSight.of(sum(seen.values(), Counter())),
         {name: InSight.of(seen[name]) for name in sorted(seen)},
     )
+
+
+def judged_in(path: Path) -> dict[str, int]:
+    """How many documents were graded for each task: once for each annotator and topic, without what was undone.
+
+    The file is neither made nor written to.
+
+    Raises:
+        sqlite3.Error: it is no judgment log, or can't be read.
+    """
+    if not path.exists():
+        return {}
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0)) as database:
+        retractions: dict[str, list[str]] = {}
+        for own, refers in database.execute("SELECT id, refers FROM events WHERE action = 'retract'"):
+            retractions.setdefault(refers, []).append(own)
+        undone = [
+            (event,) for event in retractions if not standing(event, lambda one: retractions.get(one, ()))
+        ]
+        database.execute("CREATE TEMP TABLE undone (id TEXT PRIMARY KEY)")
+        database.executemany("INSERT INTO undone VALUES (?)", undone)
+        rows = database.execute(
+            "SELECT task, count(*) FROM (SELECT DISTINCT task, annotator, topic_id, document_id FROM events "
+            "WHERE action = 'grade' AND id NOT IN (SELECT id FROM undone)) GROUP BY task"
+        )
+        return {str(task): int(count) for task, count in rows}

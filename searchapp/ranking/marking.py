@@ -31,7 +31,7 @@ from typing import Any
 
 from searchapp.analysis.term_filters import ENGLISH_STOPWORDS
 from searchapp.engines.base import Index
-from searchapp.errors import EngineRefused
+from searchapp.errors import EngineBusy, EngineRefused, Replaced
 from searchapp.model import Token
 
 TEXT = "text"
@@ -67,6 +67,8 @@ def highlight(index: Index, mapping: Mapping[str, Any], query: Query) -> dict[st
     }
     try:
         return {**described, "highlight_query": _weighty(index, fields, query)}
+    except (EngineBusy, Replaced):
+        raise
     except (EngineRefused, AttributeError, KeyError, TypeError, ValueError):
         # More words than the server analyzes at once; or a query that makes no sense, which the search will refuse.
         return described

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
 from searchapp.model import Hits, Ranking, Run, Topic
 from searchapp.progress import Advance, no_progress
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, ranked
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Vote, ranked
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a signal gives to a document's score; `value` is None where it does not speak for the document."""
+
+    signal: str
+    weight: float
+    value: float | None
+    votes: tuple[Vote, ...] = ()
 
 
 class Ranker:
@@ -62,6 +73,24 @@ class Ranker:
             if part is not None
         )
         return Explanation(score, f"fused by {self.recipe.fusion.by}", details)
+
+    def shares(self, topic: Topic, document_id: str, depth: int) -> list[Share]:
+        """What each signal gives to a document's score, with who voted where votes count.
+
+        Every fusion adds what the signals give, so that the shares add up to the score.
+        """
+        asked = Asked([topic], depth, self.recipe.fusion.scale)
+        shares = []
+        every = zip(
+            self.recipe.signals, self._scorers, self._answers([topic], depth, no_progress), strict=True
+        )
+        for signal, scorer, answers in every:
+            (answer,) = answers
+            is_alone = len(self._scorers) == 1
+            given = dict(answer) if is_alone else self.recipe.fusion.fused([(signal.weight, answer)])
+            votes = tuple(scorer.votes(asked, document_id))
+            shares.append(Share(signal.name, signal.weight, given.get(document_id), votes))
+        return shares
 
     def _hits(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[Hits]:
         if len(self._scorers) == 1:

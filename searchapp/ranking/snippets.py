@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from searchapp.ranking.search import Span
 
 ELLIPSIS = "…"
+
+_TO_SQUEEZE = re.compile(r"\A\s|\s\s|[^\S ]|\s\Z")
+"""White space that is no single blank between words."""
 
 
 def squeezed(text: str, matches: Sequence[Span]) -> tuple[str, list[Span]]:
@@ -15,6 +19,8 @@ def squeezed(text: str, matches: Sequence[Span]) -> tuple[str, list[Span]]:
     >>> squeezed("Let  $G$\nbe a group.", [(14, 19)])
     ('Let $G$ be a group.', [(13, 18)])
     """
+    if not _TO_SQUEEZE.search(text):
+        return text, list(matches)
     kept: list[str] = []
     places = []  # of each character of the text, and of its end, in the squeezed text
     for character in text:

@@ -10,6 +10,7 @@ import mmap
 from bisect import bisect_left
 from io import BytesIO
 from pathlib import Path
+from typing import Protocol
 
 from searchapp.errors import DataError
 from searchapp.files import unreadable
@@ -19,6 +20,27 @@ from searchapp.model import Hits, Ranking, Run, float32
 from searchapp.runs.directory import RANKINGS
 
 _CELLS = 6
+
+
+class Rankings(Protocol):
+    """The rankings of some topics, each read, or made, when it is asked for; `topics` are their ids in order."""
+
+    @property
+    def path(self) -> Path:
+        """Where they come from, for messages."""
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The ids of the topics."""
+
+    def ranking(self, topic_id: str) -> Ranking:
+        """A topic's ranking."""
+
+    def length(self, topic_id: str) -> int:
+        """How many documents a topic's ranking has."""
+
+    def scored(self, topic_id: str, at_most: int | None = None) -> int:
+        """How many documents of a topic's ranking have a score other than 0, or `at_most`: the first ones."""
 
 
 class RunRankings:

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import BreakdownScorer, Scorer, ScorerOptions
 from searchapp.formats.problems import Problems
-from searchapp.model import Example, Run, Topic
+from searchapp.model import Example, Markup, Run, Topic
 from searchapp.names import refused
 from searchapp.resources import RecipeBook
 from searchapp.tasks.documents import DocumentSource
@@ -48,9 +48,9 @@ class TaskInfo:
     `official_file` describes the organisers' file to people. `measures` are the names, in ir-measures'
     notation, of what is reported beside the official figures, `breakdowns` what these can be broken down by. `grades`
     are what the grades 0, 1, ... of a judgment mean. `context` names the fields that say in which text a document
-    stands and as which of its parts, where its neighbours there help to understand it. `file` is the TOML file of a
-    user's own task, None for a task that ships with searchapp. `indexes` are the names of its indexes where these are
-    not one of the task's name.
+    stands and as which of its parts, where its neighbours there help to understand it. `markup` is what the texts are
+    written in. `file` is the TOML file of a user's own task, None for a task that ships with searchapp. `indexes` are
+    the names of its indexes where these are not one of the task's name.
     """
 
     name: str
@@ -70,6 +70,7 @@ class TaskInfo:
     judging_depth: int = JUDGING_DEPTH
     topics_are_documents: bool = False
     context: tuple[str, str] | None = None
+    markup: Markup = Markup.plain
     file: Path | None = None
     indexes: tuple[str, ...] = ()
 

@@ -14,7 +14,7 @@ from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.evaluation.nlps import NEAREST, NlpsScorer
 from searchapp.formats import json_stream, proofwiki, two_column
 from searchapp.formats.problems import Problems, shown
-from searchapp.model import Example, Topic
+from searchapp.model import Example, Markup, Topic
 from searchapp.tasks.base import Grades, NoOfficialFile, OfficialFile, Part, Submission, TaskInfo, Writer
 from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.shipped import json_writer, shipped
@@ -33,6 +33,7 @@ INFO = TaskInfo(
     default_depth=NEAREST,
     official_measure=f"MAP@{NEAREST}",
     official_file="predict.txt",
+    markup=Markup.wiki,
     measures=("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100", f"R@{NEAREST}"),
 )
 

@@ -68,6 +68,7 @@ def _info(described: OwnFile) -> TaskInfo:
         measures=described.measures,
         grades=described.grades,
         context=described.context,
+        markup=described.markup,
         file=described.path,
         indexes=(f"{OWN}{described.name}",),
     )

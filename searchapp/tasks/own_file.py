@@ -24,6 +24,7 @@ from searchapp.formats import graded, records
 from searchapp.formats.graded import GradeLayout
 from searchapp.formats.problems import Problems
 from searchapp.formats.texts import TextLayout
+from searchapp.model import Markup
 from searchapp.names import refused
 from searchapp.tasks import catalogue
 from searchapp.tasks.base import JUDGING_DEPTH
@@ -79,6 +80,7 @@ class OwnFile:
     documents: tuple[str, ...]
     layout: TextLayout
     context: tuple[str, str] | None
+    markup: Markup
     topics: Mapping[str, Topics]
     recipes: Mapping[str, Mapping[str, Any]]
 
@@ -155,11 +157,20 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
         documents=documents,
         layout=layout,
         context=context,
+        markup=_markup(root),
         topics=topics,
         recipes=recipes,
     )
     root.finish()
     return described
+
+
+def _markup(root: TomlTable) -> Markup:
+    written = root.text("markup", Markup.latex) or ""
+    if written in list(Markup):
+        return Markup(written)
+    root.wrong("wrong value", f"markup is {refused(written, list(Markup))}", "markup")
+    return Markup.latex
 
 
 def _documents(root: TomlTable) -> tuple[tuple[str, ...], TextLayout, tuple[str, str] | None]:

@@ -195,6 +195,9 @@ measure = "nDCG@10"
 # How text is indexed: "text" is made for English. A mapping of your own is a .json file.
 # mapping = "text"
 
+# What texts are written in, for reading them on a screen: "plain", "latex" or "wiki".
+# markup = "latex"
+
 # The split whose topics are solved examples, from whose gold the recipe `neighbours` ranks the others.
 # examples = "train"
 """

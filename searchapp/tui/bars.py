@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -71,6 +71,14 @@ class KeyLine(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         return len(self._laid_out(width)) or 1
+
+    def places(self) -> Iterator[tuple[tuple[int, int], str]]:
+        """The column and the line at which each entry that is in sight has its key, and its name."""
+        for y, line in enumerate(self._laid_out(self.size.width)):
+            left = 0
+            for entry in line:
+                yield (left + 1, y), entry.name
+                left += entry.cells + 1
 
     def on_click(self, event: events.Click) -> None:
         line = self._laid_out(self.size.width)

@@ -11,6 +11,8 @@ from searchapp.errors import SearchappError
 from searchapp.judging.session import Outcome, Session
 from searchapp.judging.shared import waiting_words
 from searchapp.judging.words import graded
+from searchapp.model import Markup
+from searchapp.tui.notation import Form, Notation
 from searchapp.visible import visible
 
 Ask = Callable[[str], str]
@@ -18,17 +20,26 @@ Ask = Callable[[str], str]
 
 
 class Conversation(ABC):
-    """A conversation with an annotator or adjudicator; `labels` are the names of the grades."""
+    """A conversation with an annotator or adjudicator; `labels` are the names of the grades.
+
+    `markup` is that of the texts.
+    """
 
     def __init__(
-        self, session: Session, labels: Sequence[str], title: str, ask: Ask, out: TextIO | None
+        self,
+        session: Session,
+        labels: Sequence[str],
+        markup: Markup,
+        title: str,
+        ask: Ask,
+        out: TextIO | None,
     ) -> None:
         self.labels = labels
         self._session = session
         self._title = title
         self._ask: Ask = lambda prompt: ask(visible(prompt))
         self._out = out or sys.stdout
-        self._maths = False
+        self._notation = Notation(markup, Form.written)
         self._is_troubled = False
 
     def converse(self) -> None:
@@ -87,8 +98,8 @@ class Conversation(ABC):
             return False
 
     def _toggle_maths(self) -> None:
-        self._maths = not self._maths
-        self._say(f"mathematics as {'Unicode' if self._maths else 'it is written'}")
+        self._notation = self._notation.next
+        self._say(f"shown: {self._notation.about}")
 
     def _grades(self) -> str:
         return f"The grades are {', '.join(graded(grade, self.labels) for grade in range(len(self.labels)))}"

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 
+from searchapp.tui.about import About
 from searchapp.tui.content import Content, Plain
 from searchapp.tui.keys import KeyMap, shown_key
 from searchapp.tui.line import Line
@@ -78,24 +79,31 @@ class Words(ModalScreen[str | None]):
 
 
 class Help(ModalScreen[None]):
-    """All keys; `before` are groups of further things that can be typed, each with what it means."""
+    """All keys; `about` is the pane with the focus, `before` are groups of things to type, with what they mean."""
 
-    def __init__(self, keys: KeyMap, before: Mapping[str, Sequence[Option]] | None = None) -> None:
+    def __init__(
+        self,
+        keys: KeyMap,
+        before: Mapping[str, Sequence[Option]] | None = None,
+        about: About | None = None,
+    ) -> None:
         super().__init__()
         self._keys = keys
         self._before = before or {}
+        self._about = about
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog help"):
+            if self._about is not None:
+                yield from self._of_pane(self._about)
             for group, things in self._before.items():
-                yield Plain(Content.styled(group, "bold $accent"), classes="group")
+                yield _group(group)
                 for typed, about in things:
-                    yield Plain(Content.assemble((f"{typed:<18}", "bold $primary"), about))
+                    yield _typed(typed, about)
             for group, actions in groupby(self._keys.actions, key=lambda action: action.group):
-                yield Plain(Content.styled(group, "bold $accent"), classes="group")
+                yield _group(group)
                 for action in actions:
-                    keys = self._keys.all_shown(action.name)
-                    yield Plain(Content.assemble((f"{keys:<12}", "bold $primary"), action.about))
+                    yield _keys(self._keys.all_shown(action.name), action.about)
             yield Plain(
                 Content.styled(
                     f"Other keys: [{self._keys.section}.keys] in the file settings.toml of the home folder.",
@@ -103,6 +111,17 @@ class Help(ModalScreen[None]):
                 ),
                 classes="group",
             )
+
+    def _of_pane(self, about: About) -> ComposeResult:
+        yield Plain(Content.styled(about.title, "bold $accent"))
+        yield Plain(about.words)
+        for typed, meaning in about.typed:
+            yield _typed(typed, meaning)
+        meanings = {one.name: one.about for one in self._keys.actions}
+        for name in about.actions:
+            shown = self._keys.shown_in_line(name) if about.line else self._keys.all_shown(name)
+            if shown:
+                yield _keys(shown, meanings[name])
 
     def take(self, event: events.Key) -> bool:
         scroll = self.query_one(VerticalScroll)
@@ -124,3 +143,15 @@ class Help(ModalScreen[None]):
         else:
             self.dismiss(None)
         return True
+
+
+def _group(name: str) -> Plain:
+    return Plain(Content.styled(name, "bold $accent"), classes="group")
+
+
+def _typed(typed: str, about: str) -> Plain:
+    return Plain(Content.assemble((f"{typed:<18}", "bold $primary"), about))
+
+
+def _keys(keys: str, about: str) -> Plain:
+    return Plain(Content.assemble((f"{keys:<12}", "bold $primary"), about))

@@ -7,6 +7,7 @@ from searchapp.judging.session import Outcome, Session
 from searchapp.judging.shared import waiting_words
 from searchapp.tui.content import Content, Plain
 from searchapp.tui.rows import shortened
+from searchapp.tui.status import unsaved
 
 TITLE_CELLS = 60
 """A longer title is cut: what is saved, and what is not, must be visible after it."""
@@ -19,11 +20,19 @@ class Banner(Plain):
         super().__init__(id="head")
         self._title = shortened(title, TITLE_CELLS)
         self._status = Content("")
+        self.lasts = False
+        """Whether an answer that arrives leaves what is said: it came of what somebody did since they asked."""
 
-    def tell(self, words: str, look: str = "$faint", *, add: bool = False) -> None:
+    def tell(self, words: str, look: str = "$faint", *, add: bool = False, lasts: bool = False) -> None:
         """Say something, in the place of what was said before or behind it."""
+        self.lasts = lasts or (add and self.lasts)
         said = Content.styled(words, look)
         self._status = Content("   ").join([self._status, said]) if add else said
+        self.draw()
+
+    def retitle(self, title: str) -> None:
+        """Say that one is somewhere else."""
+        self._title = shortened(title, TITLE_CELLS)
         self.draw()
 
     def draw(self) -> None:
@@ -54,9 +63,7 @@ class Head(Banner):
         self._told = self._around()
         self.set_class(bool(waiting), "-waiting")
         if waiting:
-            things = "1 judgment is" if waiting == 1 else f"{waiting} judgments are"
-            why = self._session.not_saved or ""
-            words = Content.styled(f"▲ {things} NOT SAVED yet, tried again all the time: {why}", "bold")
+            words = Content.styled(unsaved(waiting, self._session.not_saved), "bold")
         else:
             count, trouble = self._of_team()
             title = (f"{self._title}  ", "bold")

@@ -4,8 +4,8 @@
     undo = "z"
     next_unjudged = ["g", "ctrl+g"]
 
-in the file `settings.toml` of the home folder; those of the search screen are in `[search.keys]`. Keys have the names
-that Textual gives them: `a`, `A`, `ctrl+a`, `space`, `f3`, `left_square_bracket` or simply `[`.
+in the file `settings.toml` of the home folder; those of other screens are in `[search.keys]` and `[topics.keys]`.
+Keys have the names that Textual gives them: `a`, `A`, `ctrl+a`, `space`, `f3`, `left_square_bracket` or simply `[`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from searchapp.config.declared import BY_NAME
 from searchapp.errors import DataError
 from searchapp.files import unreadable
 from searchapp.inputs import parse_toml, read_text
-from searchapp.names import meant
-from searchapp.settings import THEMES
+from searchapp.names import meant, one_of
+from searchapp.settings import SPACINGS, THEMES
 
 FILE = "settings.toml"
+
+SETTINGS = ("keys", "theme", "spacing", "restore")
+"""What there is to set of a screen; what can be set of which one is in `config.declared`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,40 @@ class KeyAction:
 
 _JUDGE, _MOVE, _LOOK, _ALL = "Judge", "Move", "Look", "All else"
 
+SHARED = {
+    one.name: one
+    for one in (
+        KeyAction("up", _MOVE, "Previous line", ("up", "k")),
+        KeyAction("page_up", _MOVE, "A page up", ("pageup",)),
+        KeyAction("previous_pane", _MOVE, "Previous pane", ("shift+tab",)),
+        KeyAction(
+            "jump",
+            _MOVE,
+            "Label all that is in sight, and jump to what the label is typed of",
+            ("apostrophe", "ctrl+o"),
+            "jump",
+        ),
+        KeyAction("zoom", _LOOK, "Only the pane with the focus, and all of them again", ("z", "f4"), "zoom"),
+        KeyAction("wider", _LOOK, "Make the list wider", ("greater_than_sign", "f8")),
+        KeyAction("narrower", _LOOK, "Make the list narrower", ("less_than_sign", "f7")),
+        KeyAction("scroll_down", _LOOK, "Scroll the document down", ("ctrl+d", "right")),
+        KeyAction(
+            "theme", _LOOK, "The next theme: dark, light, in the terminal's own colours", ("d",), "theme"
+        ),
+        KeyAction("copy", _ALL, "Copy the text that is selected with the mouse", ("ctrl+c", "super+c")),
+        KeyAction("help", _ALL, "What the pane is for, and all keys", ("question_mark", "f1"), "keys"),
+        KeyAction("page_down", _MOVE, "A page down", ("pagedown", "space")),
+        KeyAction("quit", _ALL, "Leave", ("q", "ctrl+q"), "quit"),
+    )
+}
+"""What the same keys do on most screens."""
+
+
+def shared(*names: str) -> tuple[KeyAction, ...]:
+    """Some of these, for the table of a screen."""
+    return tuple(SHARED[name] for name in names)
+
+
 KEY_ACTIONS = (
     KeyAction("undo", _JUDGE, "Undo the last action, any number of times", ("u", "ctrl+z"), "undo"),
     KeyAction("redo", _JUDGE, "Redo what was undone", ("U", "ctrl+y"), "redo"),
@@ -53,9 +91,9 @@ KEY_ACTIONS = (
     KeyAction("select_up", _JUDGE, "Extend the selection up", ("shift+up", "K")),
     KeyAction("clear", _JUDGE, "Drop the selection, the search or the filter", ("escape",)),
     KeyAction("down", _MOVE, "Next line", ("down", "j")),
-    KeyAction("up", _MOVE, "Previous line", ("up", "k")),
+    *shared("up"),
     KeyAction("page_down", _MOVE, "A page down", ("pagedown",)),
-    KeyAction("page_up", _MOVE, "A page up", ("pageup",)),
+    *shared("page_up"),
     KeyAction("first", _MOVE, "First line", ("home",)),
     KeyAction("last", _MOVE, "Last line", ("end",)),
     KeyAction("next_unjudged", _MOVE, "Next document that is not judged", ("g",), "next unjudged"),
@@ -70,7 +108,7 @@ KEY_ACTIONS = (
     KeyAction("previous_match", _MOVE, "Previous document with the words", ("comma", "shift+f3")),
     KeyAction("document", _MOVE, "Jump to a document by its id", ("i",), "id"),
     KeyAction("next_pane", _MOVE, "Next pane: topics, ranking, topic, document", ("tab",)),
-    KeyAction("previous_pane", _MOVE, "Previous pane", ("shift+tab",)),
+    *shared("previous_pane"),
     KeyAction(
         "judged",
         _MOVE,
@@ -78,16 +116,20 @@ KEY_ACTIONS = (
         ("l", "f6"),
         "list",
     ),
-    KeyAction("zoom", _LOOK, "Only the pane with the focus, and all of them again", ("z", "f4"), "zoom"),
+    *shared("jump", "zoom"),
     KeyAction("reading", _LOOK, "Hide the lists, and show them again", ("b", "f5")),
-    KeyAction("wider", _LOOK, "Make the list wider", ("greater_than_sign", "f8")),
-    KeyAction("narrower", _LOOK, "Make the list narrower", ("less_than_sign", "f7")),
-    KeyAction("scroll_down", _LOOK, "Scroll the document down", ("ctrl+d", "right")),
+    *shared("wider", "narrower", "scroll_down"),
     KeyAction("scroll_up", _LOOK, "Scroll the document up", ("ctrl+u", "left")),
-    KeyAction("maths", _LOOK, "LaTeX as Unicode mathematics, or as it is written", ("m",), "maths"),
-    KeyAction("theme", _LOOK, "Dark or light", ("d",), "dark/light"),
-    KeyAction("copy", _ALL, "Copy the text that is selected with the mouse", ("ctrl+c", "super+c")),
-    KeyAction("help", _ALL, "All keys", ("question_mark", "f1"), "keys"),
+    KeyAction(
+        "maths",
+        _LOOK,
+        "Markup as what it means, the text as it stands, LaTeX as written",
+        ("m",),
+        "maths",
+    ),
+    *shared("theme", "copy"),
+    KeyAction("palette", _ALL, "Find an action by its words, and do it", ("ctrl+p",), "palette"),
+    *shared("help"),
     KeyAction("quit", _ALL, "Leave; everything is saved", ("q", "ctrl+q"), "quit"),
 )
 
@@ -194,6 +236,9 @@ class ScreenSettings:
 
     keys: KeyMap
     theme: str = THEMES[0]
+    spacing: str = SPACINGS[0]
+    restore: bool = True
+    """Whether it opens where it was left, if it can."""
 
 
 def load(home: Path, labels: Sequence[str]) -> ScreenSettings:
@@ -221,14 +266,18 @@ def load_section(home: Path, section: str, actions: Sequence[KeyAction]) -> Scre
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{path}: not TOML: {error}") from error
     own = _table(path, described, section)
-    unknown = sorted(own.keys() - {"keys", "theme"})
+    known = [name for name in SETTINGS if f"{section}.{name}" in BY_NAME]
+    unknown = sorted(own.keys() - set(known))
     if unknown:
-        named = f"{unknown[0]!r}{meant(unknown[0], ('keys', 'theme'))}"
-        raise DataError(f"{path}: [{section}] has no setting {named}: it has keys and theme")
-    theme = own.get("theme", THEMES[0])
-    if theme not in THEMES:
-        raise DataError(f"{path}: the theme of [{section}] must be {' or '.join(THEMES)}, not {theme!r}")
-    return ScreenSettings(_key_map(path, _table(path, own, "keys"), section, actions), theme)
+        named = f"{unknown[0]!r}{meant(unknown[0], known)}"
+        raise DataError(f"{path}: [{section}] has no setting {named}: it has {', '.join(known)}")
+    for name, names in (("theme", THEMES), ("spacing", SPACINGS)):
+        if name in own and own[name] not in names:
+            raise DataError(f"{path}: the {name} of [{section}] must be {one_of(names)}, not {own[name]!r}")
+    if not isinstance(own.get("restore", True), bool):
+        raise DataError(f"{path}: restore in [{section}] must be true or false, without quotes")
+    keys = _key_map(path, _table(path, own, "keys"), section, actions)
+    return ScreenSettings(keys, **{name: held for name, held in own.items() if name != "keys"})
 
 
 def _table(path: Path, described: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from textual.app import App
 
@@ -12,18 +13,27 @@ from searchapp.tui.dialogs import Choose
 from searchapp.tui.saving import rescue
 
 
-class Leaving:
-    """The way out of a session; `stayed` is called when somebody stays after all."""
+class Leavable(Protocol):
+    """A screen that can be left."""
 
-    def __init__(self, app: Callable[[], App[None]], session: Session, stayed: Callable[[], None]) -> None:
-        self._app = app
+    @property
+    def app(self) -> App[None]: ...
+    def go_back(self, message: str | None = None) -> None:
+        """Back to the screen below, or out of the program; the message is said there."""
+
+
+class Leaving:
+    """The way out of a session on a screen; `stayed` is called when somebody stays after all."""
+
+    def __init__(self, screen: Leavable, session: Session, stayed: Callable[[], None]) -> None:
+        self._screen = screen
         self._session = session
         self._stayed = stayed
 
     def leave(self) -> None:
         """Leave, after a question if judgments are not saved."""
         if self._is_saved():
-            self._app().exit()
+            self._screen.go_back()
         else:
             self._ask(self._session.not_saved or "")
 
@@ -45,7 +55,7 @@ class Leaving:
         except SearchappError as error:
             self._ask(str(error))
         else:
-            self._app().exit(message=where)
+            self._screen.go_back(where)
 
     def _ask(self, why: str) -> None:
         options = [
@@ -60,8 +70,8 @@ class Leaving:
             elif key == "w":
                 self._write()
             elif key == "l":
-                self._app().exit()
+                self._screen.go_back()
             self._stayed()
 
         question = f"{self._session.waiting} judgments are not saved: {why}"
-        self._app().push_screen(Choose(question, options), answer)
+        self._screen.app.push_screen(Choose(question, options), answer)

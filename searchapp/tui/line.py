@@ -36,6 +36,8 @@ class OrderedApp(App[None]):
     """An app whose screens get keys in their order."""
 
     async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.AppBlur) and self.is_web:
+            return  # Textual begins with it in a browser, and no widget would have the focus
         if isinstance(event, events.Key) and not event.is_forwarded:
             screen = self.screen
             copies = isinstance(screen, ModalScreen) and event.key in COPY_KEYS
@@ -91,7 +93,7 @@ class Line(Input):
             edits[event.key]()
             self._changed(self.value)
         elif event.is_printable and event.character:
-            self.insert_text_at_cursor(event.character)
+            self.replace(event.character, *self.selection)  # what is selected gives way
             self._changed(self.value)
         else:
             return False

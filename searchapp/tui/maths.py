@@ -1,7 +1,7 @@
 r"""LaTeX as Unicode mathematics, so that `\forall x \in \R` reads as ∀ x ∈ ℝ in a terminal.
 
-pylatexenc does the conversion. What is here are the commands that ProofWiki defines for itself, powers and indexes,
-and where in a text there are formulas. Nothing outside of formulas is touched: a per cent sign there is no comment.
+pylatexenc does the conversion. What is here are the commands that ProofWiki defines for itself, powers and indexes;
+`formats.latex` finds where formulas stand. Nothing outside of them is touched: a per cent sign there is no comment.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-Span = tuple[int, int]
+from searchapp.formats.latex import formulas
+from searchapp.formats.rewriting import Rewriter, Rewritten
 
-_FORMULA = re.compile(
-    r"\$\$.+?\$\$|(?<!\\)\$(?:\\.|[^$\\])+\$|\\\(.+?\\\)|\\\[.+?\\\]|\\begin\{(\w+\*?)\}.*?\\end\{\1\}",
-    re.DOTALL,
-)
+LONGEST_FORMULA = 3_000
+"""Characters of a formula that is converted."""
+
 _DELIMITERS = re.compile(r"^(?:\$\$?|\\\(|\\\[)|(?:\$\$?|\\\)|\\\])$")
 
 # Commands of one argument by what is put around it; of two as a pattern.
@@ -39,6 +39,7 @@ _AROUND = {
     "ceiling": "⌈⌉",
     "order": "||",
     "index": "[]",
+    "gen": "⟨⟩",
     "operatorname": "",
     "mathrm": "",
     "text": "",
@@ -90,8 +91,19 @@ _SYMBOLS |= {
     "ne": "≠",
     "neq": "≠",
     "nmid": "∤",
+    "degrees": "°",
+    "lhd": "⊲",
+    "neg": "¬",
+    "gets": "←",
+    "bot": "⊥",
+    "gt": ">",
+    "triangle": "△",
+    "bmod": " mod ",
 }
-_NAMES = "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log exp lim sup inf max min gcd lcm"
+_NAMES = (
+    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log exp lim sup inf max min gcd lcm "
+    "ker coth csch sech det dim deg arg sgn Img Dom Aut Stab Card"
+)
 # \AA to \ZZ are script letters; those that Unicode had before the others have other names.
 _SYMBOLS |= {
     2 * letter: unicodedata.lookup(
@@ -111,38 +123,30 @@ _SCRIPT = re.compile(r"\s*([\^_])\s*(?:\{([^{}]*)\}|([^\s{}]))")
 _SEEN = str.maketrans({"\ue010": "{", "\ue011": "}"})
 
 
-def unicode_maths(text: str, spans: Sequence[Span] = ()) -> tuple[str, list[Span]]:
-    r"""A text with its formulas as Unicode, and where the given ranges of characters are in it.
+def with_formulas(text: str) -> Rewritten:
+    r"""A text with its formulas as Unicode; one that can't be read stays as it is.
 
-    Ranges inside of a formula become the whole formula. A formula that can't be read stays as it is.
+    What is moved from inside a formula becomes the whole formula.
 
-    >>> unicode_maths(r"Let $x_{n+1}^2 \le \frac{a}{b}$ be 100% sure.", [(0, 3), (5, 6)])
+    >>> found = with_formulas(r"Let $x_{n+1}^2 \le \frac{a}{b}$ be 100% sure.")
+    >>> found.text, found.moved([(0, 3), (5, 6)])
     ('Let xₙ₊₁² ≤ a/b be 100% sure.', [(0, 3), (4, 15)])
     """
-    parts: list[str] = []
-    moved: list[Span] = []
-    length = last = 0
-    for match in [*_FORMULA.finditer(text), None]:
-        begin, end = match.span() if match else (len(text), len(text))
-        moved += [
-            (max(start, last) - last + length, min(stop, begin) - last + length)
-            for start, stop in spans
-            if start < begin and stop > last
-        ]
-        parts.append(text[last:begin])
-        length += begin - last
-        if match:
-            shown = _formula(match.group())
-            if any(start < end and stop > begin for start, stop in spans):
-                moved.append((length, length + len(shown)))
-            parts.append(shown)
-            length += len(shown)
+    writer = Rewriter(text)
+    last = 0
+    for start, end in formulas(text):
+        writer.keep(last, start)
+        writer.replace(start, end, formula(text[start:end]))
         last = end
-    return "".join(parts), moved
+    writer.keep(last, len(text))
+    return writer.done()
 
 
 @lru_cache(maxsize=4096)
-def _formula(latex: str) -> str:
+def formula(latex: str) -> str:
+    """A formula as Unicode, with its delimiters or without; as it is, if it can't be read or is very long."""
+    if len(latex) > LONGEST_FORMULA:
+        return latex
     inside = _DELIMITERS.sub("", latex)
     inside = inside.replace(r"\{", "\ue010").replace(r"\}", "\ue011")
     inside = re.sub(

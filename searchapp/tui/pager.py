@@ -21,6 +21,8 @@ def show_in_pager(app: App[None], text: str, environment: Mapping[str, str] = os
     Raises:
         SearchappError: there is no such program, or no terminal that could be given to it.
     """
+    if app.is_web:
+        raise SearchappError("a browser has no terminal for $PAGER: the document can be read in its pane")
     named = environment.get("PAGER") or DEFAULT
     try:
         command = shlex.split(named)

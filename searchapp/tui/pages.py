@@ -14,8 +14,7 @@ from searchapp.judging.words import said_of
 from searchapp.model import Topic
 from searchapp.ranking.search import Span
 from searchapp.tui.content import Content
-from searchapp.tui.maths import unicode_maths
-from searchapp.visible import visible_spans
+from searchapp.tui.notation import Form, Notation, readable
 
 LONGEST_FIELD = 400
 """Longer texts in a topic's fields are made for queries, not for people."""
@@ -25,27 +24,26 @@ RIGHT = "✓"
 """What marks the right option of a question."""
 
 
-def readable(text: str, spans: Sequence[Span], maths: bool) -> tuple[str, list[Span]]:
-    """A text for reading: without needless blank lines, with Unicode mathematics if wanted."""
-    shown, moved = unicode_maths(text, spans) if maths else (text, list(spans))
-    return _without_gaps(*visible_spans(shown, moved))
+def topic_text(topic: Topic, notation: Notation) -> str:
+    """A topic's text without blank lines, so that more of it is visible."""
+    text = readable(topic.text, (), notation).text
+    return text if notation.form is Form.stored else re.sub(r"\n{2,}", "\n", text)
 
 
-def topic_page(topic: Topic, maths: bool) -> Content:
+def topic_page(topic: Topic, notation: Notation) -> Content:
     """A topic with its further fields, and with the options of a question, of which the right one is marked."""
-    text, _spans = readable(topic.text, (), maths)
-    text = re.sub(r"\n{2,}", "\n", text)  # so that more of it is visible
+    text = topic_text(topic, notation)
     parts = [Content(text or "The data no longer has this topic's words.")]
-    for name, value in fields_of(topic, maths):
+    for name, value in fields_of(topic, notation):
         parts.append(Content.assemble((f"{_title(name)}  ", FAINT), value))
     for option in topic.options:
-        shown, _spans = readable(option.text, (), maths)
+        shown = readable(option.text, (), notation).text
         look, mark = ("bold $success", RIGHT) if option.is_right else ("", " ")
         parts.append(Content.assemble((f"({option.label}) ", FAINT), (f"{mark} {shown}", look)))
     return Content("\n").join(parts)
 
 
-def fields_of(topic: Topic, maths: bool) -> list[tuple[str, str]]:
+def fields_of(topic: Topic, notation: Notation) -> list[tuple[str, str]]:
     """The names of a topic's further fields and what they say, as far as people need them beside its text."""
     right = {option.text for option in topic.options if option.is_right}
     found = []
@@ -53,17 +51,17 @@ def fields_of(topic: Topic, maths: bool) -> list[tuple[str, str]]:
         shown = field_text(value)
         needless = shown == topic.id or topic.text.startswith(shown) or shown in right
         if shown and len(shown) <= LONGEST_FIELD and not needless:
-            found.append((name, readable(shown, (), maths)[0]))
+            found.append((name, readable(shown, (), notation).text))
     return found
 
 
-def topic_lines(topic: Topic, maths: bool) -> list[str]:
+def topic_lines(topic: Topic, notation: Notation) -> list[str]:
     """The same for prompts, a line each; the text first."""
-    lines = [readable(topic.text, (), maths)[0]]
-    lines += [f"{name}: {value}" for name, value in fields_of(topic, maths)]
+    lines = [readable(topic.text, (), notation).text]
+    lines += [f"{name}: {value}" for name, value in fields_of(topic, notation)]
     for option in topic.options:
         right = ", the right one" if option.is_right else ""
-        lines.append(f"option {option.label}{right}: {readable(option.text, (), maths)[0]}")
+        lines.append(f"option {option.label}{right}: {readable(option.text, (), notation).text}")
     return lines
 
 
@@ -72,7 +70,7 @@ def document_page(
     others: Sequence[Opinion],
     words: str,
     labels: Sequence[str],
-    maths: bool,
+    notation: Notation,
     match: str,
     sought: Sequence[str],
 ) -> Content:
@@ -81,27 +79,39 @@ def document_page(
         return Content.styled(
             "The index does not have this document any more: index and rank again.", "$error"
         )
-    parts: list[Content] = [Content.styled(_line(one, maths), FAINT) for one in page.before]
-    text, spans = readable(page.text, page.matches, maths)
-    body = Content(text)
-    for start, end in spans:
-        body = body.stylize(match, start, end)
-    for start, end in _found(text, sought):
-        body = body.stylize("reverse", start, end)
-    parts.append(Content.assemble(("▎", "$accent"), body) if page.before or page.behind else body)
-    parts += [Content.styled(_line(one, maths), FAINT) for one in page.behind]
-    fields = [(_title(name), field_text(value)) for name, value in page.fields]
-    fields = [(name, value) for name, value in fields if value and value != page.text]
-    if fields:
-        width = max(len(name) for name, _value in fields)
-        parts.append(Content(""))
-        parts += [Content.assemble((f"{name:<{width}}  ", FAINT), value) for name, value in fields]
+    parts = text_lines(page, notation, match, sought)
+    if fields := field_lines(page):
+        parts += [Content(""), *fields]
     if words:
         parts += [Content(""), Content.assemble(("✎ ", "$accent"), (words, "italic"))]
     if others:
         parts += [Content("")]
         parts += [Content.assemble((f"{one.annotator}  ", FAINT), said(one, labels)) for one in others]
     return Content("\n").join(parts)
+
+
+def text_lines(page: Page, notation: Notation, match: str, sought: Sequence[str] = ()) -> list[Content]:
+    """A document's text with what matches in it, between its neighbours."""
+    shown = readable(page.text, page.matches, notation)
+    body = shown.content(match)
+    for start, end in _found(shown.text, sought):
+        body = body.stylize("reverse", start, end)
+    return [
+        *(Content.styled(_line(one, notation), FAINT) for one in page.before),
+        Content.assemble(("▎", "$accent"), body) if page.before or page.behind else body,
+        *(Content.styled(_line(one, notation), FAINT) for one in page.behind),
+    ]
+
+
+def field_lines(page: Page, *, stored: bool = False) -> list[Content]:
+    """A document's fields besides its text, those that say something, a line each; all, as they are `stored`."""
+    if stored:
+        fields = [(name, repr(value)) for name, value in page.fields]
+    else:
+        fields = [(_title(name), field_text(value)) for name, value in page.fields]
+        fields = [(name, value) for name, value in fields if value and value != page.text]
+    width = max((len(name) for name, _value in fields), default=0)
+    return [Content.assemble((f"{name:<{width}}  ", FAINT), value) for name, value in fields]
 
 
 def said(opinion: Opinion, labels: Sequence[str], *, with_kind: bool = True) -> str:
@@ -133,8 +143,8 @@ def field_text(value: Any) -> str:
     return str(value)
 
 
-def _line(document: Mapping[str, Any], maths: bool) -> str:
-    text, _spans = readable(str(document.get("text", "")), (), maths)
+def _line(document: Mapping[str, Any], notation: Notation) -> str:
+    text = readable(str(document.get("text", "")), (), notation).text
     speaker = document.get("speaker")
     return f"{speaker}: {text}" if speaker else text
 
@@ -154,23 +164,3 @@ def _found(text: str, words: Sequence[str]) -> list[Span]:
             spans.append((start, start + len(word)))
             start = folded.find(word, start + len(word))
     return spans
-
-
-def _without_gaps(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
-    """At most one blank line between paragraphs, none at the beginning and the end."""
-    kept: list[str] = []
-    places = []
-    breaks = 2  # as if there were some before the text
-    for character in text:
-        places.append(len(kept))
-        if character == "\n":
-            breaks += 1
-            if breaks > 2:
-                continue
-        elif not character.isspace():
-            breaks = 0
-        kept.append(character)
-    places.append(len(kept))
-    shown = "".join(kept).rstrip()
-    moved = [(places[start], min(places[end], len(shown))) for start, end in spans]
-    return shown, [(start, end) for start, end in moved if start < end]

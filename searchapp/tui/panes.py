@@ -40,7 +40,10 @@ class Panes:
     def next(self, step: int) -> None:
         """Go to the next pane, or to one before."""
         every = [self._screen.query_one(f"#{name}") for name in self._columns]
-        seen = every if self._zoomed else [pane for pane in every if pane.region.area]
+        if not self._zoomed:
+            # A key may come before what the key before it changed is drawn.
+            self._screen.app.stylesheet.update(self._screen)
+        seen = every if self._zoomed else [pane for pane in every if _is_displayed(pane)]
         if seen:
             focused = self._screen.focused
             here = seen.index(focused) if focused in seen else -1 if step > 0 else 0
@@ -79,6 +82,20 @@ class Panes:
         self._widths[column] = max(LEAST_CELLS, min(width, most))
         self._set_widths()
 
+    @property
+    def widths(self) -> Mapping[str, int]:
+        """The widths that were chosen, by the ids of the columns."""
+        return dict(self._widths)
+
+    @widths.setter
+    def widths(self, chosen: Mapping[str, int]) -> None:
+        every = {self._columns[name] for name in self._lists}
+        most = max(LEAST_CELLS, self._screen.size.width - LEAST_CELLS)
+        self._widths = {
+            column: max(LEAST_CELLS, min(width, most)) for column, width in chosen.items() if column in every
+        }
+        self._set_widths()
+
     def forget_widths(self) -> None:
         """Let the looks of the screen decide again: the terminal has another size, where chosen widths may not fit."""
         for column in self._widths:
@@ -101,3 +118,7 @@ class Panes:
             self._screen.query_one(f"#{column}").styles.width = (
                 None if self._zoomed or self.is_reading else width
             )
+
+
+def _is_displayed(widget: Widget) -> bool:
+    return widget.display and all(one.display for one in widget.ancestors if isinstance(one, Widget))

@@ -117,6 +117,25 @@ class Picking(ModalScreen[int | None]):
         """Do with the choice at a place what is to be done."""
         self.dismiss(place)
 
+    def fitting(self, words: str) -> Sequence[int]:
+        """The places of the choices that typed words leave, the best first."""
+        sought = words.lower().split()
+        return [
+            place
+            for place, one in enumerate(self._every)
+            if all(word in f"{one.name} {one.about}".lower() for word in sought)
+        ]
+
+    @property
+    def choices(self) -> Sequence[Choice]:
+        """All that there are."""
+        return self._every
+
+    @property
+    def place(self) -> int | None:
+        """The place of the choice that the cursor is on; None if none is left."""
+        return self._places[self.rows.cursor] if self.rows.count else None
+
     def replace(self, choices: Sequence[Choice]) -> None:
         """Offer other choices, the cursor where it was."""
         self._every = choices
@@ -128,15 +147,11 @@ class Picking(ModalScreen[int | None]):
         self._choose()
 
     def _choose(self) -> None:
-        if self.rows.count:
-            self.chosen(self._places[self.rows.cursor])
+        place = self.place
+        if place is not None:
+            self.chosen(place)
 
     def _narrow(self, cursor: int | None = 0) -> None:
-        sought = self._words.value.lower().split()
-        self._places = [
-            place
-            for place, one in enumerate(self._every)
-            if all(word in f"{one.name} {one.about}".lower() for word in sought)
-        ]
+        self._places = self.fitting(self._words.value)
         choices = [self._every[place] for place in self._places]
         self.rows.offer(choices, self.rows.cursor if cursor is None else cursor)

@@ -17,7 +17,8 @@ from searchapp.judging.scores import CUT_OFF, TopicScores
 from searchapp.judging.session import Outcome
 from searchapp.judging.words import graded
 from searchapp.tui.conversation import Ask, Conversation
-from searchapp.tui.pages import field_text, readable, said, topic_lines
+from searchapp.tui.notation import AS_WRITTEN, readable
+from searchapp.tui.pages import field_text, said, topic_lines
 from searchapp.tui.saving import leave_by_prompts
 from searchapp.tui.status import beginning, came_in, instead_of, judged_already, standing
 
@@ -34,7 +35,7 @@ bulk 3-7 0       give the documents 3 to 7 of this topic the grade 0, after a qu
 t [words]        list the topics, those with the words if there are any; t 5 opens the fifth
 ] and [          next and previous topic; G the next one with something to judge
 d, topic         read the document, the topic again
-m                LaTeX as Unicode mathematics, or as it is written
+m                Markup as what it means, the text as it stands, LaTeX as written
 score            the scores of this topic and of all
 ?                this help
 q                leave; everything is saved"""
@@ -56,7 +57,9 @@ class JudgePrompts(Conversation):
         ask: Ask = input,
         out: TextIO | None = None,
     ) -> None:
-        super().__init__(judging.session, run_pages.task.info.grades, title, ask, out)
+        super().__init__(
+            judging.session, run_pages.task.info.grades, run_pages.task.info.markup, title, ask, out
+        )
         self.judging = judging
         self.run_pages = run_pages
         self._sought: list[str] = []
@@ -187,7 +190,7 @@ class JudgePrompts(Conversation):
             self._report(self.judging.grade(self.topic, documents, grade), what)
 
     def _name(self, document: str) -> str:
-        return beginning(document, self.run_pages.known_text(document), self._maths)
+        return beginning(document, self.run_pages.known_text(document), self._notation)
 
     def _note(self, words: str) -> None:
         if not words:
@@ -302,7 +305,7 @@ class JudgePrompts(Conversation):
         order = self.judging.order(self.topic)
         progress = f"{self.judging.judged(self.topic)} of {len(order.documents)} documents judged"
         self._say(f"\nTopic {self._number + 1} of {len(self.judging.topics)}, {self.topic}, {progress}:")
-        for line in topic_lines(topic, self._maths):
+        for line in topic_lines(topic, self._notation):
             self._say(line)
 
     def _read_document(self) -> None:
@@ -317,12 +320,12 @@ class JudgePrompts(Conversation):
             self._say("The index does not have it any more: index and rank again.")
         for one in page.before:
             self._say(f"before: {one.get('text', '')}")
-        self._say(readable(page.text, (), self._maths)[0])
+        self._say(readable(page.text, (), self._notation).text)
         for one in page.behind:
             self._say(f"after: {one.get('text', '')}")
         for name, value in page.fields:
             if shown := field_text(value):
-                self._say(f"{name}: {readable(shown, (), False)[0]}")
+                self._say(f"{name}: {readable(shown, (), AS_WRITTEN).text}")
         mine = self.judging.opinion(self.topic, document)
         if mine is not None:
             self._say(f"you: {said(mine, self.labels)}")

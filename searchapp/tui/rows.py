@@ -15,19 +15,20 @@ from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from searchapp.tui.maths import unicode_maths
+from searchapp.tui.notation import Notation
 from searchapp.visible import visible_line
+
+READ, SHOWN = 1_500, 600
+"""Characters at the beginning of a text: what is looked at for a line, and what is shown at most of that."""
 
 Part = tuple[str, str]
 """Text, and the component class that says what it looks like."""
 
 
-def one_line(text: str, maths: bool) -> str:
+def one_line(text: str, notation: Notation) -> str:
     """The beginning of a text on one line."""
-    begin = text[:600]
-    if maths:
-        begin, _spans = unicode_maths(begin)
-    return visible_line(" ".join(begin.split()))
+    begin = notation.rewritten(text[:READ]).text
+    return visible_line(" ".join(begin[:SHOWN].split()))
 
 
 def fitted(text: str, cells: int) -> str:
@@ -174,10 +175,13 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         row = self.row_class(place)
         if row:
             base += self._look(row)
+        is_chosen = place == self.cursor and self.has_focus
         if place == self.cursor:
-            base += self._look("rows--cursor" if self.has_focus else "rows--here")
+            base += self._look("rows--cursor" if is_chosen else "rows--here")
+        # Where text and background of the line are exchanged, all of its text is in one colour.
+        look = self._attributes if is_chosen and self.app.native_ansi_color else self._look
         segments = [
-            Segment(visible_line(text), base + self._look(component))
+            Segment(visible_line(text), base + look(component))
             for text, component in self.parts(place, width)
         ]
         return Strip(segments).adjust_cell_length(width, base)
@@ -188,6 +192,11 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
             style = self.get_component_rich_style(component, partial=True) if component else self.rich_style
             self._looks[component] = style
         return self._looks[component]
+
+    def _attributes(self, component: str) -> Style:
+        """The style of a component class without its colours; what is bold then is underlined, as all is bold."""
+        look = self._look(component)
+        return Style(underline=True) if look.bold else Style.null()
 
     def watch_virtual_size(self, size: Size) -> None:
         self._scroll_update(size)

@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from textual import events, on
+from textual.app import App
 from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widget import Widget
@@ -21,18 +24,26 @@ from textual.worker import Worker, WorkerState
 
 from searchapp.console import HarmlessConsole
 from searchapp.errors import SearchappError
+from searchapp.settings import SPACINGS
+from searchapp.tui.about import About
 from searchapp.tui.bars import Entry, KeyLine
 from searchapp.tui.clipboard import copy_with_program
 from searchapp.tui.dialogs import Choose, Help
 from searchapp.tui.head import Banner
-from searchapp.tui.keys import KeyMap, shown_key
+from searchapp.tui.jumping import Jumping, targets
+from searchapp.tui.keys import KeyMap, shown_key, types_nothing
 from searchapp.tui.line import Line, OrderedApp
+from searchapp.tui.palette import Offer, Palette
 from searchapp.tui.panes import Panes
 from searchapp.tui.rows import Rows
-from searchapp.tui.themes import DARK, LIGHT
+from searchapp.tui.status import said_by
+from searchapp.tui.themes import dress, next_theme
 
 LOOKS = Path(__file__).with_name("screen.tcss")
 """The looks of what screens have in common."""
+
+BESIDE_LINE = ("palette", "help", "jump")
+"""What can be done while somebody types into a line, by keys that type nothing."""
 
 
 class Pane(VerticalScroll, can_focus=True, inherit_bindings=False):
@@ -40,7 +51,10 @@ class Pane(VerticalScroll, can_focus=True, inherit_bindings=False):
 
 
 class KeyScreen(Screen[None]):
-    """A screen whose keys people choose.
+    """A screen whose keys people choose: the only one of an app, or one that stands on another.
+
+    A subclass names its own looks as CSS_PATH. They hold in the whole app from then on, so each rule of theirs begins
+    with the class of the screen.
 
     Args:
         keys: what keys do
@@ -48,6 +62,12 @@ class KeyScreen(Screen[None]):
         columns: the panes and their columns, see `Panes`
         lists: those of them that are lists, the main one first
     """
+
+    SCROLLED: ClassVar[str] = "#document"
+    """The pane that keys scroll, whichever has the focus."""
+
+    ABOUT: ClassVar[Mapping[str, About]] = {}
+    """What the panes are for, by their ids."""
 
     def __init__(self, keys: KeyMap, head: Banner, columns: Mapping[str, str], lists: Sequence[str]) -> None:
         super().__init__()
@@ -60,7 +80,12 @@ class KeyScreen(Screen[None]):
         self.begin()
         self.head.draw()
         self.begun()
+        if not self._is_lowest:
+            gc.collect()  # screens that stood here before
         gc.freeze()  # what is there by now stays: to look for garbage in it would keep keys waiting
+
+    def on_unmount(self) -> None:
+        gc.unfreeze()
 
     def on_resize(self) -> None:
         self.panes.forget_widths()
@@ -85,11 +110,32 @@ class KeyScreen(Screen[None]):
 
     def help(self) -> Help:
         """What the help says."""
-        return Help(self.keys)
+        return Help(self.keys, about=self.about_focused)
+
+    @property
+    def about_focused(self) -> About | None:
+        """The pane with the focus, or else the main one; None if nothing is said of it."""
+        focused = self.focused
+        name = None if focused is None else focused.id
+        return self.ABOUT.get(name or self._main_list)
 
     def leave(self) -> None:
-        """End the program, after a question if something would be lost."""
-        raise NotImplementedError
+        """Go back, after a question if something would be lost."""
+        self.go_back()
+
+    def go_back(self, message: str | None = None) -> None:
+        """Back to the screen below, or out of the program if there is none; the message is said there."""
+        if self._is_lowest:
+            self.app.exit(message=message)
+            return
+        self.dismiss(None)
+        below = front(self.app)
+        if message and below is not None:
+            below.head.tell(message, "$warning")
+
+    @property
+    def _is_lowest(self) -> bool:
+        return self.app.screen_stack[0] is self
 
     def last_words(self) -> str | None:
         """Save what can be saved when nobody can be asked; a sentence that says where, if there is something to say."""
@@ -99,6 +145,18 @@ class KeyScreen(Screen[None]):
         """A line for words was left with Escape."""
         raise NotImplementedError
 
+    def offers(self) -> Iterable[Offer]:
+        """What the palette has besides the actions."""
+        return ()
+
+    def offers_everywhere(self) -> Iterable[Offer]:
+        """What it has on every screen that stands on this one, too."""
+        return ()
+
+    def further_offers(self) -> Iterable[Offer]:
+        """What it has besides that takes longer to find; called in another thread."""
+        return ()
+
     # Keys
 
     def take(self, event: events.Key) -> bool:
@@ -107,13 +165,21 @@ class KeyScreen(Screen[None]):
             if event.key == "escape":
                 self.leave_line(line)
                 return True
-            return line.take(event)
+            return line.take(event) or self._take_beside_line(event)
         name = self.keys.action(event.key)
         if name is not None:
             self.do(name)
         else:
             self.refuse(event)
         return True
+
+    def _take_beside_line(self, event: events.Key) -> bool:
+        """Do what a key stands for that types nothing, while somebody types."""
+        name = self.keys.action(event.key)
+        if name in BESIDE_LINE and types_nothing(event.key):
+            self.do(name)
+            return True
+        return False
 
     def refuse(self, event: events.Key) -> None:
         """Say that a key does nothing."""
@@ -138,7 +204,7 @@ class KeyScreen(Screen[None]):
         (self._common() | dict(self.actions()))[name]()
 
     def _common(self) -> dict[str, Callable[[], object]]:
-        document = self.query_one("#document")
+        scrolled = self.query_one(self.SCROLLED)
         return {
             "down": lambda: self._move(1),
             "up": lambda: self._move(-1),
@@ -152,10 +218,12 @@ class KeyScreen(Screen[None]):
             "reading": self.panes.toggle_reading,
             "wider": lambda: self.panes.widen(1),
             "narrower": lambda: self.panes.widen(-1),
-            "scroll_down": lambda: document.scroll_relative(y=document.size.height // 2, animate=False),
-            "scroll_up": lambda: document.scroll_relative(y=-(document.size.height // 2), animate=False),
-            "theme": self._toggle_look,
+            "scroll_down": lambda: scrolled.scroll_relative(y=scrolled.size.height // 2, animate=False),
+            "scroll_up": lambda: scrolled.scroll_relative(y=-(scrolled.size.height // 2), animate=False),
+            "jump": lambda: self.app.push_screen(Jumping(self, targets(self, self.panes.focus))),
+            "theme": self._change_theme,
             "copy": self._copy,
+            "palette": self._open_palette,
             "help": lambda: self.app.push_screen(self.help()),
             "quit": self.leave,
         }
@@ -164,8 +232,28 @@ class KeyScreen(Screen[None]):
         words = {one.name: one.word for one in self.keys.actions}
         return [Entry(name, self.keys.shown(name), words[name]) for name in names]
 
-    def _toggle_look(self) -> None:
-        self.app.theme = DARK.name if self.app.theme == LIGHT.name else LIGHT.name
+    def _grade_entries(self, labels: Sequence[str], *others: str) -> list[Entry]:
+        """The grades for a line of keys, by their names, and what else is said of a document."""
+        grades = [
+            Entry(f"grade_{grade}", self.keys.shown(f"grade_{grade}"), label if label != str(grade) else "")
+            for grade, label in enumerate(labels)
+        ]
+        return [*grades, *self._entries(*others)]
+
+    def _open_palette(self) -> None:
+        actions = [
+            Offer(one.about, partial(self.do, one.name), key=self.keys.shown(one.name))
+            for one in self.keys.actions
+            if one.name != "palette"
+        ]
+        screens = [one for one in reversed(self.app.screen_stack) if isinstance(one, KeyScreen)]
+        everywhere = [offer for one in screens for offer in one.offers_everywhere()]
+        offers = [*actions, *everywhere, *self.offers()]
+        self.app.push_screen(Palette(offers, lambda: list(self.further_offers())))
+
+    def _change_theme(self) -> None:
+        name = next_theme(self.app)
+        self.head.tell(f'theme {name}: theme = "{name}" in settings.toml makes it the first one')
 
     def _copy(self) -> None:
         text = self.get_selected_text()
@@ -230,27 +318,29 @@ class KeyScreen(Screen[None]):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Say so when something in the background has failed."""
         if event.state is WorkerState.ERROR:
-            error = event.worker.error
-            reason = str(error) if isinstance(error, SearchappError) else f"{type(error).__name__}: {error}"
-            self.head.tell(f"{event.worker.name} failed: {reason}", "$error")
+            self.head.tell(f"{event.worker.name} failed: {said_by(event.worker.error)}", "$error")
+
+
+def front(app: App[None]) -> KeyScreen | None:
+    """The screen in front, whatever questions stand on it; None if there is none."""
+    return next((one for one in reversed(app.screen_stack) if isinstance(one, KeyScreen)), None)
 
 
 class KeyApp(OrderedApp):
-    """Shows a screen until whoever works there leaves it."""
+    """Shows a screen, and others that are opened from it, until whoever works there leaves it."""
 
     ENABLE_COMMAND_PALETTE = False
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012  # Textual declares it
     ESCAPE_TO_MINIMIZE = False
 
-    def __init__(self, main: KeyScreen, theme: str) -> None:
-        super().__init__()
+    def __init__(self, main: KeyScreen, theme: str, spacing: str = SPACINGS[0]) -> None:
+        # Textual reads the looks of a screen when it is put on another one, not those of the first.
+        super().__init__(css_path=[LOOKS, *main.css_path])
         self.animation_level = "none"
         self.error_console = HarmlessConsole(
             stderr=True
         )  # prints last words, and errors with the texts around them
-        self.register_theme(DARK)
-        self.register_theme(LIGHT)
-        self.theme = (LIGHT if theme == "light" else DARK).name
+        dress(self, theme, spacing)
         self.main = main
 
     def get_default_screen(self) -> Screen[None]:
@@ -265,6 +355,9 @@ class KeyApp(OrderedApp):
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text with the system's program for that, or else through the terminal, and say which."""
+        if self.is_web:  # the program's system may be another one than the browser's
+            self._copied(text, None)
+            return
 
         def copy() -> None:
             self.call_from_thread(self._copied, text, copy_with_program(text))
@@ -273,12 +366,20 @@ class KeyApp(OrderedApp):
 
     def _copied(self, text: str, program: str | None) -> None:
         size = "1 character" if len(text) == 1 else f"{len(text):,} characters"
+        head = (front(self) or self.main).head
         if program is not None:
-            self.main.head.tell(f"copied {size} with {program}", "$success")
+            head.tell(f"copied {size} with {program}", "$success")
         else:
             super().copy_to_clipboard(text)
-            self.main.head.tell(f"sent {size} to the terminal's clipboard (OSC 52), if it has one")
+            where = (
+                "browser's clipboard, if it allows that"
+                if self.is_web
+                else "terminal's clipboard (OSC 52), if it has one"
+            )
+            head.tell(f"sent {size} to the {where}")
 
     def _leave(self, number: int) -> None:
         """The system, or a terminal that was closed, ends the program: leave in order, and with all judgments."""
-        self.exit(return_code=128 + number, message=self.main.last_words())
+        screens = [one for one in reversed(self.screen_stack) if isinstance(one, KeyScreen)]
+        words = [said for said in (one.last_words() for one in screens) if said is not None]
+        self.exit(return_code=128 + number, message="\n".join(words) or None)

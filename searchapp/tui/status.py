@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from searchapp.errors import SearchappError
 from searchapp.judging.events import Action, Event
 from searchapp.judging.fold import Opinion
 from searchapp.judging.pace import duration
 from searchapp.judging.summary import Summary
 from searchapp.judging.words import graded, said_of
+from searchapp.tui.notation import AS_WRITTEN, Notation
 from searchapp.tui.rows import fitted, one_line
 
 BEGINNING_CELLS = 44
@@ -24,9 +26,24 @@ _NAMES = {
 }
 
 
-def beginning(document: str, text: str | None, maths: bool = False) -> str:
+def said_by(error: BaseException | None) -> str:
+    """What an error says; of one that was not foreseen also its kind.
+
+    >>> said_by(ZeroDivisionError("division by zero"))
+    'ZeroDivisionError: division by zero'
+    """
+    return str(error) if isinstance(error, SearchappError) else f"{type(error).__name__}: {error}"
+
+
+def unsaved(count: int, why: str | None) -> str:
+    """That judgments wait to be saved, and why."""
+    things = "1 judgment is" if count == 1 else f"{count} judgments are"
+    return f"▲ {things} NOT SAVED yet, tried again all the time: {why or ''}"
+
+
+def beginning(document: str, text: str | None, notation: Notation = AS_WRITTEN) -> str:
     """How a document begins, by which people know it; its id where it says nothing."""
-    line = one_line(text or "", maths)
+    line = one_line(text or "", notation)
     return f"“{fitted(line, BEGINNING_CELLS).rstrip()}”" if line else document
 
 

@@ -14,7 +14,6 @@ from searchapp.errors import SearchappError
 from searchapp.judging.events import Event
 from searchapp.judging.presence import Presence
 from searchapp.judging.session import Session
-from searchapp.tui.bars import Entry
 from searchapp.tui.dialogs import Choose, Words
 from searchapp.tui.head import Head
 from searchapp.tui.keys import KeyMap, ScreenSettings
@@ -58,7 +57,7 @@ class WorkScreen(KeyScreen):
         self.session = session
         self.pages = pages
         self.labels = labels
-        self.leaving = Leaving(lambda: self.app, session, self.head.draw)
+        self.leaving = Leaving(self, session, self.head.draw)
         self._presence = presence
         self._fetched = 0
 
@@ -103,14 +102,6 @@ class WorkScreen(KeyScreen):
             self.give(int(name.removeprefix("grade_")))
         else:
             super().act(name)
-
-    def _grade_entries(self, *others: str) -> list[Entry]:
-        """The grades for a line of keys, and what else is said of a document."""
-        grades = [
-            Entry(f"grade_{grade}", self.keys.shown(f"grade_{grade}"), label if label != str(grade) else "")
-            for grade, label in enumerate(self.labels)
-        ]
-        return [*grades, *self._entries(*others)]
 
     def ask_grade(self, question: str, others: Mapping[str, Callable[[str], None]]) -> None:
         """Ask for a grade, or for what else can be said with a reason, and then for the reason."""
@@ -183,5 +174,5 @@ class WorkApp(KeyApp):
     """Shows an annotator's screen until they leave it."""
 
     def __init__(self, work: WorkScreen, settings: ScreenSettings) -> None:
-        super().__init__(work, settings.theme)
+        super().__init__(work, settings.theme, settings.spacing)
         self.work = work

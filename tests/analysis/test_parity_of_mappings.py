@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,19 @@ import pytest
 from searchapp.formats.problems import Problems
 from searchapp.formats.proofwiki import read_knowledge_base, read_statements
 from tests.analysis.parity import AnalysisOracle
+from tests.profile import FULL
 from tests.server.rest import Server
 
-FULL = os.environ.get("SEARCHAPP_TEST_PROFILE") == "full"
-
 OWN_TEXTS = "premises"
-"""The mapping that these texts are for: its analyzers see all of them, the others', in the short profile, some."""
+"""The mapping that these texts are for."""
 
-SOME = 12
-"""Every SOME-th text."""
+
+def every(mapping: str) -> int:
+    """Every how many texts the analyzers of a mapping see one."""
+    if FULL:
+        return 1
+    return 4 if mapping == OWN_TEXTS else 12
+
 
 MAPPINGS = sorted((Path(__file__).parents[2] / "index_mappings").glob("*.json"))
 
@@ -42,7 +45,7 @@ def test_every_analyzer_gives_what_the_server_gives(
 ) -> None:
     analysis = json.loads(mapping.read_text(encoding="utf-8"))["settings"]["analysis"]
     oracle = AnalysisOracle(Server(elasticsearch_url), index_prefix, analysis)
-    texts = real_texts if FULL or mapping.stem == OWN_TEXTS else real_texts[::SOME]
+    texts = real_texts[:: every(mapping.stem)]
     for analyzer in analysis["analyzer"]:
         assert oracle.difference(analyzer, texts) is None
         for text in real_texts[:20]:

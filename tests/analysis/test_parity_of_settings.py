@@ -10,11 +10,11 @@ import pytest
 from searchapp.analysis import AnalysisRegistry
 from searchapp.analysis.registry import TOKEN_FILTERS, TOKENIZERS
 from tests.analysis.parity import InlineOracle
-from tests.conftest import PROFILE, SEED
+from tests.profile import FULL, SEED
 from tests.search import analyzers
 from tests.server.rest import Server
 
-ANALYZERS = 300 if PROFILE == "short" else 20_000
+ANALYZERS = 20_000 if FULL else 300
 
 
 @pytest.fixture(scope="module")

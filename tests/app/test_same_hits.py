@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from searchapp.app.search import SearchRequest
-from tests.conftest import PROFILE, SEED
+from tests.profile import FULL, SEED
 from tests.search import typed
 from tests.search.typed import Both
 from tests.server.rest import Server
 
-REQUESTS = 60 if PROFILE == "short" else 500
+REQUESTS = 500 if FULL else 60
 """Of each task."""
 
 
@@ -33,7 +33,7 @@ def test_what_is_typed_at_random_finds_the_same(both: Both, task: str) -> None:
         outcomes[both.kind(task, request)] += 1
     assert not different, "\n".join(different)
     assert outcomes["hits"] >= REQUESTS / 4, outcomes
-    assert outcomes["broken"] >= REQUESTS / 30, outcomes
+    assert outcomes["broken"] + outcomes["refused"] >= REQUESTS / 30, outcomes
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from searchapp.app import search
-from searchapp.app.search import Searcher, SearchRequest, matching_only
+from searchapp.app import paging, search
+from searchapp.app.paging import matching_only
+from searchapp.app.search import Searcher, SearchRequest
 from searchapp.errors import DataError, EngineRefused, UsageError
 from searchapp.model import float32
 from searchapp.ranking.language import BrokenQuery, Filter
@@ -120,7 +121,7 @@ def test_pages_behind_what_an_engine_gives_at_once_are_parts_of_one_list(
 ) -> None:
     request = SearchRequest(text, size=100)
     whole = [(one.rank, one.hit) for one in nlps.search(request)]
-    monkeypatch.setattr(search, "WINDOW", window)
+    monkeypatch.setattr(paging, "WINDOW", window)
     for first in (1, 5, 7, 13, 14, len(whole) - 1, len(whole), 200):
         page = nlps.search(replace(request, first=first, size=6))
         assert [(one.rank, one.hit) for one in page] == whole[first : first + 6]

@@ -6,7 +6,7 @@ import pytest
 
 from searchapp.app import search
 from searchapp.app.search import Searcher, SearchRequest
-from searchapp.app.why import Standing, Why, why
+from searchapp.app.why import Standing, Why, compare, why
 from searchapp.ranking.language import Filter
 from tests.app.conftest import MakeSearcher
 
@@ -25,7 +25,12 @@ def test_each_hit_has_its_rank_score_and_explanation(nlps: Searcher, request_: S
         found = why(nlps, replace(request_, size=1), result.hit.document_id)
         assert found.explanation is not None
         assert found == Why(
-            result.hit.document_id, Standing.ranked, result.rank, result.hit.score, found.explanation
+            result.hit.document_id,
+            Standing.ranked,
+            result.rank,
+            result.hit.score,
+            found.explanation,
+            found.shares,
         )
 
 
@@ -68,3 +73,38 @@ def test_what_is_behind_the_depth_of_a_recipe_is_told_from_what_does_not_match(
     monkeypatch.setattr(search, "FUSED_DEPTH", 3)
     fresh = Searcher(nlps.task, nlps._engine, nlps.index, nlps._progress, nlps._collection)
     assert why(fresh, LEARNED, last.hit.document_id) == Why(last.hit.document_id, Standing.behind)
+
+
+@pytest.mark.parametrize("text", ["every ring is a group", "normal subgroup", "a field"])
+def test_shares_of_signals_add_up_to_the_score(nlps: Searcher, text: str) -> None:
+    request = SearchRequest(text, recipe="neighbours", size=100)
+    for result in nlps.search(request)[::7]:
+        shares = nlps.shares(request, result.hit.document_id)
+        assert sum(one.value or 0.0 for one in shares) == pytest.approx(result.hit.score, rel=1e-6)
+        assert [one.signal for one in shares] == ["direct", "neighbours"]
+        votes = shares[1].votes
+        assert bool(votes) == (shares[1].value is not None)
+        assert [one.value for one in votes] == sorted((one.value for one in votes), reverse=True)
+        assert all(one.document_id == result.hit.document_id and one.grade == 1.0 for one in votes)
+    assert nlps.shares(SearchRequest(text), result.hit.document_id) == []
+    assert nlps.shares(request, "nowhere") == []
+
+
+@pytest.mark.parametrize("recipe", ["words", "neighbours"])
+def test_the_parts_of_two_scores_stand_side_by_side(nlps: Searcher, recipe: str) -> None:
+    request = SearchRequest("normal subgroup of a group", recipe, size=20)
+    hits = nlps.search(request)
+    first, second = ((one.rank, one.hit) for one in (hits[5], hits[1]))
+    found = compare(nlps, request, first, second)
+    assert found == compare(nlps, request, second, first)
+    assert (found.upper.rank, found.lower.rank) == (2, 6)
+    gains = [abs(one.gain) for one in found.terms]
+    assert gains == sorted(gains, reverse=True)
+    parts = found.signals or found.terms
+    between = hits[1].hit.score - hits[5].hit.score
+    assert sum(one.gain for one in parts) == pytest.approx(between, abs=1e-4)
+    assert found.decides is not None and found.decides.gain == max(one.gain for one in parts)
+    figured = [one for one in found.terms if one.upper_figures and one.lower_figures]
+    for one in figured:
+        upper, lower = dict(one.upper_figures), dict(one.lower_figures)
+        assert {"tf", "df", "idf", "length"} <= upper.keys() and upper["df"] == lower["df"]

@@ -20,10 +20,10 @@ from searchapp.progress import Silent
 from searchapp.settings import Settings
 from searchapp.tasks import load
 from tests.cli.conftest import SAMPLE, Cli
-from tests.conftest import PROFILE
+from tests.profile import FULL
 from tests.server.rest import Server
 
-ROUNDS = 20 if PROFILE == "full" else 1
+ROUNDS = 20 if FULL else 1
 AT_ONCE = 4
 
 

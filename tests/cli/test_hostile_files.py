@@ -15,10 +15,10 @@ import searchapp
 from searchapp import resources
 from tests.cli.conftest import SAMPLE, Cli, Result
 from tests.cli.hostile import damaged
+from tests.profile import FULL
 
 OWN = Path(searchapp.__file__).parent / "samples" / "own"
 SEED = 20260101
-FULL = os.environ.get("SEARCHAPP_TEST_PROFILE") == "full"
 DAMAGES = 300 if FULL else 10
 CODES = {0, 1, 2, 3, 4}
 

@@ -237,6 +237,53 @@ def test_requests_that_make_no_sense_are_refused(run: Path, options: list[object
     assert result.exit_code == 2 and told in result.stderr
 
 
+def test_without_a_run_a_recipe_ranks_now(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
+    topics = list(dict.fromkeys(row[0] for row in rows))
+    command = ["judge", "nlps", "--data", str(SAMPLE), "--annotator", "ann", "--plain"]
+    result = CliRunner().invoke(app, [*command, "--depth", "2"], input="1\n0\nG\n1\nq\n")
+    assert result.exit_code == 0, result.stderr
+    expected = [
+        (topic, row[2], int(row[3]))
+        for topic in topics
+        for row in rows
+        if row[0] == topic and int(row[3]) < 3
+    ]
+    assert [(one.topic_id, one.document_id, one.rank) for one in events(tmp_path)] == expected[:3]
+    assert {one.run for one in events(tmp_path)} == {"search bm25"}
+    result = CliRunner().invoke(
+        app, [*command, "--recipe", "neighbours", "--split", "train", "--topic", "601"], input="1\nq\n"
+    )
+    assert result.exit_code == 0, result.stderr
+    last = events(tmp_path)[-1]
+    assert (last.run, last.topic_id, last.rank) == ("search neighbours", "601", 1)
+    exported = indexed("judgments", "export", "nlps", "--format", "qrels", "--out", tmp_path / "judged.qrels")
+    assert exported.code == 0
+    judged = {tuple(line.split()) for line in (tmp_path / "judged.qrels").read_text().splitlines()}
+    assert {(row[0], row[2], row[3]) for row in judged} == {
+        (one.topic_id, one.document_id, str(one.grade)) for one in events(tmp_path)
+    }
+
+
+def test_an_assignment_is_judged_without_a_run_too(indexed: Cli, tmp_path: Path) -> None:
+    file = assignment(tmp_path / "a.json", topics={"ann": ["608", "602"]})
+    command = ["judge", "nlps", "--data", SAMPLE, "--annotator", "ann", "--plain", "--assignment", file]
+    result = CliRunner().invoke(app, [str(word) for word in command], input="1\nq\n")
+    assert result.exit_code == 0 and "2 assigned" in result.stdout, result.stderr
+    assert [one.topic_id for one in events(tmp_path)] == ["608"]
+
+
+def test_what_can_not_be_ranked_now_is_refused(indexed: Cli, run: Path) -> None:
+    assert judge(run, "--recipe", "bm25", typed="").exit_code == 2
+    for options, told in (
+        (["--recipe", "bm26"], "bm25"),
+        (["--split", "devv"], "dev"),
+        (["--topic", "x"], "has no topic 'x'"),
+    ):
+        refused = indexed("judge", "nlps", "--data", SAMPLE, "--plain", *options)
+        assert refused.code == 2 and told in refused.stderr, refused.stderr
+
+
 def test_a_run_of_another_task_is_refused(indexed: Cli, run: Path) -> None:
     result = judge(run, typed="", task="checkthat")
     assert result.exit_code == 2 and "is a run of the task nlps, not of checkthat" in result.stderr

@@ -6,7 +6,6 @@ traceback. What passes is listed here with the reason why it is harmless.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import zlib
@@ -21,6 +20,7 @@ from searchapp import tasks
 from searchapp.runs import directory
 from tests.cli.conftest import Cli, Result
 from tests.cli.mutations import mutations
+from tests.profile import FULL
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 
@@ -41,7 +41,7 @@ ALIKE = {
     "smart-types-wikidata/task1_wikidata_predictions.json",
     "smart-relations-wikidata/smart-2021-rl-wikidata-predictions.json",
 }
-"""Files that nearly the same code reads as others: the short profile tries every third damage of them."""
+"""Files that nearly the same code reads as others: the short profile tries fewer damages of them."""
 
 NOT_INDEXED = {"explanation-2021/WorldTree-V2.1-TableKnowledgeTypes.tsv"}
 """Files that only a breakdown reads."""
@@ -182,9 +182,9 @@ def sampled(mutation: str, of: int) -> bool:
 
 def tried(task: str, path: Path) -> Iterator[tuple[str, bytes]]:
     """The mutations of a file that the profile has time for."""
-    whole = f"{task}/{path.name}" not in ALIKE or os.environ.get("SEARCHAPP_TEST_PROFILE") == "full"
+    alike = f"{task}/{path.name}" in ALIKE
     for mutation, damaged in mutations(path, path.read_bytes()):
-        if whole or sampled(mutation, 3):
+        if FULL or sampled(f"{path.name} {mutation}", 6 if alike else 2):
             yield mutation, damaged
 
 

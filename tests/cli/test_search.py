@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from searchapp.app.kept_searches import KeptSearch, Saved
 from searchapp.cli import app
+from searchapp.config.sources import resolve
+from searchapp.ranking.language import Filter
 from tests.cli.conftest import SAMPLE, Cli, Result
 
 CHECKTHAT = SAMPLE.parent / "checkthat"
@@ -145,6 +149,7 @@ def test_it_is_told_why_a_document_is_missing(
         "rank": None,
         "score": None,
         "explanation": None,
+        "shares": [],
     }
 
 
@@ -222,3 +227,29 @@ def test_a_hit_is_described_for_programs(nlps: Cli) -> None:
     assert set(hit) == {"rank", "id", "score", "text", "matches", "explanation"}
     assert hit["explanation"]["value"] == pytest.approx(hit["score"], rel=1e-6)
     assert [hit["text"][start:end] for start, end in hit["matches"]] == ["kernel", "normal", "subgroup"]
+
+
+def test_a_saved_search_is_printed_and_listed(checkthat: Cli, tmp_path: Path) -> None:
+    assert checkthat("--list-saved").stderr.startswith("no search of checkthat is saved")
+    assert checkthat("--list-saved", "--json").json == {"task": "checkthat", "saved": []}
+    settings = resolve({}, os.environ)
+    saved = Saved(settings.home, "checkthat")
+    filters = (Filter("speaker", "CASTELL"),)
+    saved.save("jobs", KeptSearch("jobs", None, filters))
+    saved.save("alike\x1b[2J", KeptSearch("-signs (are words", None, (), "a:1", literal=True))
+    found = ids(checkthat("--saved", "jobs", "--json"))
+    assert found == ids(checkthat("jobs", "--filter", "speaker=CASTELL", "--json")) != []
+    other = ids(checkthat("--saved", "jobs", "--filter", "speaker=BRANDT", "--json"))
+    assert other == ids(checkthat("jobs", "--filter", "speaker=BRANDT", "--json")) != found
+    assert ids(checkthat("--saved", "alike\x1b[2J", "--json"))
+    listed = checkthat("--list-saved").stdout
+    assert listed.splitlines()[0] == "alike␛[2J  like a:1"
+    assert listed.splitlines()[1] == "jobs  jobs  speaker=CASTELL"
+    assert [one["name"] for one in checkthat("--list-saved", "--json").json["saved"]] == [
+        "alike\x1b[2J",
+        "jobs",
+    ]
+    refused = checkthat("--saved", "job")
+    assert refused.code == 2 and "no saved search of checkthat 'job' (did you mean jobs?)" in refused.stderr
+    both = checkthat("words", "--saved", "jobs")
+    assert both.code == 2 and "both words and a saved search" in both.stderr

@@ -184,7 +184,7 @@ WRONG = [
     ("quiet = true", "misplaced setting: quiet must not be set in the user's file: use --quiet"),
     (
         'judge.theme = "lihgt"',
-        "wrong value: judge.theme must be dark or light, not 'lihgt' (did you mean light?)",
+        "wrong value: judge.theme must be dark, light, ansi-dark or ansi-light, not 'lihgt' (did you mean light?)",
     ),
     ("judge.keys = 1", "wrong value: judge.keys must be a table"),
     ("[judge.keys]\nundo = 1", "wrong value: judge.keys.undo must be a text in quotes"),

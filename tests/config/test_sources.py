@@ -27,10 +27,12 @@ def value_of(setting: Declared, origin: Origin) -> str:
             return ENGINE_OF[place % 2]
         case "url" | "data_mirror":
             return f"http://{origin.name}:9200"
-        case "shared" | "project":
+        case "shared" | "project" | "search.restore":
             return str(place % 2)
-        case "judge.theme" | "search.theme":
-            return "light"
+        case "judge.theme" | "search.theme" | "topics.theme" | "browse.theme":
+            return "ansi-light"
+        case "judge.spacing" | "search.spacing" | "topics.spacing" | "browse.spacing":
+            return "compact"
         case "quiet" | "verbose":
             return "1"
         case _:
@@ -39,7 +41,7 @@ def value_of(setting: Declared, origin: Origin) -> str:
 
 def in_toml(setting: Declared, text: str) -> str:
     table, _, key = setting.name.rpartition(".")
-    if setting.name in ("shared", "project"):
+    if setting.name in ("shared", "project", "search.restore"):
         text = "true" if text == "1" else "false"
     elif setting.name == "trusted":
         text = f'["/{text}"]'
@@ -106,7 +108,7 @@ def test_the_nearest_source_that_sets_a_setting_has_its_value(
     if expected is Origin.default:
         default = folders.home if case.setting.name == "home" else case.setting.default
         assert found.value == default and found.where == "" and found.line is None
-    elif case.setting.name not in ("shared", "project", "quiet", "verbose"):
+    elif case.setting.name not in ("shared", "project", "search.restore", "quiet", "verbose"):
         assert value_of(case.setting, expected) in found.shown
     if expected in (Origin.project, Origin.user):
         path = folders.project_file if expected is Origin.project else folders.user_file

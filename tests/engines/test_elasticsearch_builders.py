@@ -27,11 +27,11 @@ from searchapp.engines.elasticsearch.versions import Split
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
 from searchapp.settings import Settings
-from tests.conftest import PROFILE
 from tests.engines.conftest import GROUPS, match, spec_of, spoil
+from tests.profile import FULL
 from tests.server.rest import Server
 
-ROUNDS = 100 if PROFILE == "full" else 3
+ROUNDS = 100 if FULL else 3
 BUILDERS = 4
 
 BUILDER = textwrap.dedent(

@@ -19,15 +19,16 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, cop
 from searchapp.errors import EngineRefused, EngineUnreachable
 from searchapp.model import Document, Hits
 from searchapp.settings import Settings
-from tests.conftest import JAVA, PROFILE, no_server
+from tests.conftest import JAVA, no_server
 from tests.engines.conftest import match, spec_of, spoil
+from tests.profile import FULL
 from tests.server.cluster import QUICK_DETECTION, Cluster
 from tests.server.errors import ServerUnavailable
 from tests.server.node import Node
 
-pytestmark = [pytest.mark.elasticsearch, pytest.mark.timeout(3600 if PROFILE == "full" else 600)]
+pytestmark = [pytest.mark.elasticsearch, pytest.mark.timeout(3600 if FULL else 600)]
 
-TIMES = 20 if PROFILE == "full" else 1
+TIMES = 20 if FULL else 1
 WORDS = [f"word{number}" for number in range(60)]
 SHARDS = 3
 
@@ -101,11 +102,11 @@ def other_than_first(cluster: Cluster, index: str) -> Node:
 
 
 FAULTS: dict[str, Callable[[Node], None]] = {"killed": Node.kill, "frozen": Node.pause}
-OFTEN_ENOUGH = list(FAULTS) if PROFILE == "full" else ["killed"]
-"""A build is disturbed by a frozen node in the full profile only: ranking is by both in each."""
+OFTEN_ENOUGH = list(FAULTS) if FULL else ["killed"]
+"""A frozen node disturbs in the full profile only; that one is waited for longest."""
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", OFTEN_ENOUGH)
 @pytest.mark.parametrize("_time", range(TIMES))
 def test_a_node_lost_while_topics_are_ranked_changes_nothing(
     cluster: Cluster,
@@ -191,7 +192,7 @@ def test_shards_that_are_gone_are_waited_for_and_never_left_out(
     index = engine.open("words")
     other_than_first(cluster, "test-cluster-words").kill()
 
-    engine._connection.patience = 3
+    engine._connection.own_patience = 3
     begun = time.monotonic()
     sentence = (
         r"for a part of test-cluster-words-000001 only, even after 3 s .*: look at the cluster's health"
@@ -204,7 +205,7 @@ def test_shards_that_are_gone_are_waited_for_and_never_left_out(
 
     said: list[str] = []
     engine._connection.notify = said.append
-    engine._connection.patience = connection.PATIENCE_SECONDS
+    engine._connection.own_patience = connection.PATIENCE_SECONDS
     with meanwhile(cluster.recover, after=1):
         assert list(index.search(bodies)) == undisturbed
     (told,) = said

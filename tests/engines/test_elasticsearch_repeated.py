@@ -21,15 +21,15 @@ from searchapp.ranking.rank import Ranker
 from searchapp.ranking.signals.base import Inputs
 from searchapp.settings import Settings
 from searchapp.tasks import load
-from tests.conftest import PROFILE
 from tests.engines.conftest import GROUPS, deleted, match, spec_of, spoil
+from tests.profile import FULL
 from tests.server.faults import FaultProxy
 from tests.server.rest import Server
 
 BULK = r"/_bulk$"
 SAMPLE = Path(searchapp.__file__).parent / "samples" / "nlps"
-REAL_TOPICS = None if PROFILE == "full" else 100
-DISTURBED_RUNS = 200 if PROFILE == "full" else 6
+REAL_TOPICS = None if FULL else 100
+DISTURBED_RUNS = 200 if FULL else 6
 
 
 @pytest.fixture(autouse=True)

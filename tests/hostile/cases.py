@@ -28,8 +28,11 @@ class Case:
         return [*self.command.split(), *map(str, self.arguments)]
 
 
-ON_A_SCREEN = {"judge", "judgments adjudicate"}
+ON_A_SCREEN = {"judge", "judgments adjudicate", "topics"}
 """Commands that open a screen: `test_screens` drives them; here are their prompts."""
+
+SCREEN_ALONE = {"browse"}
+"""Commands that are nothing but a screen, which `test_screens` drives."""
 
 
 def commands() -> Iterator[tuple[str, frozenset[str]]]:
@@ -59,6 +62,8 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("analyze", [task, "word", "--analyzer", world.analyzer])
     yield Case("search", [task, WORD])
     yield Case("search", [task, WORD, "--full", "--explain"])
+    yield Case("serve", [task, "--run", world.hostile.name("run to serve")], code=2)
+    yield Case("serve", [task, "--host", world.hostile.id("host to listen at")], code=2)
     yield Case("rank", [task, "--split", "dev", "--out", run, "--overwrite"])
     yield Case("rank", [task, "--split", "dev", "--recipe", world.recipe, "--out", f"{run}2", "--overwrite"])
     yield Case("runs verify", [run])
@@ -67,6 +72,8 @@ def cases(world: World) -> Iterator[Case]:
         [run, "--out", world.folder / world.hostile.name("exported file"), "--format", "csv", "--overwrite"],
     )
     yield Case("evaluate", [run, f"{run}2", "--per-topic"])
+    yield Case("topics", [task, "--run", run, "--order", "worst", "--plain"])
+    yield Case("topics", [task, "--run", run, "--depth", 1, "--topic", world.topics[0], "--plain"])
     trec = worlds.trec_run(world)
     yield Case("validate", [trec, "--task", task, "--split", "dev"])
     yield Case("evaluate", [trec, run, "--task", task, "--gold", world.gold, "--per-topic"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
+
+from tests.profile import FULL
 
 KINDS = {
     "sets the clipboard": "\x1b]52;c;cHduZWQ=\x07",
@@ -87,7 +88,7 @@ class Hostile:
 
 def turns() -> range:
     """How often all is done: once, or with each kind first in each field."""
-    return range(len(KINDS) if os.environ.get("SEARCHAPP_TEST_PROFILE") == "full" else 1)
+    return range(len(KINDS) if FULL else 1)
 
 
 SEQUENCES = tuple(

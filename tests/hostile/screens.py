@@ -30,7 +30,17 @@ SCREENS = {
     "SearchScreen": r"documents? · ",
     "Filtering": r"again: drop",
     "Explained": r"scroll    esc back",
+    "Compared": r"Why .* is above",
+    "Analyzed": r"another field",
+    "SolvedPage": r"of its gold",
+    "Folding": r"again: unfold",
     "ConfigScreen": r"Settings  .*",
+    "TopicsScreen": r"Missed gold · ",
+    "HomeScreen": r"smart-relations-wikidata",
+    "Report": r"│  ↑↓ scroll    esc back",
+    "Palette": "what to do, in a few letters",
+    "SavedSearches": r"\^x delete",
+    "Jumping": r"\n[a-z] +1 ",
 }
 """What each screen shows that no other does; every screen of the program must be here and be driven below."""
 
@@ -57,7 +67,8 @@ class Driven:
     def back(self) -> None:
         """Leave a question."""
         self.terminal.press("escape")
-        questions = ("Choose", "Words", "Help", "JudgmentList", "Filtering", "Explained")
+        questions = ("Choose", "Words", "Help", "JudgmentList", "Filtering", "Explained", "Report", "Compared",
+                     "Analyzed", "SolvedPage", "Folding", "SavedSearches", "Jumping")  # fmt: skip
         for shown in (*(SCREENS[screen] for screen in questions), PICKING, SEARCH_HELP):
             self.terminal.wait_for(rf"(?s)\A(?!.*(?:{shown}))")
 
@@ -177,7 +188,7 @@ def adjudicate(world: World) -> Result:
         one.do("enter", "0 shown")
         one.do("escape", "2 of 2 decided")
         one.do("home", ".")
-        one.do("?", "Drop the filter")
+        one.do("?", SCREENS["Help"])
         one.back()
         return leave(one)
 
@@ -188,6 +199,8 @@ def search(world: World) -> Result:
     with driven(world, "search", world.task) as one:
         one.see("SearchScreen")
         one.paste(hostile.id("what is searched for"))
+        one.do("\x13", "Save this search as")
+        one.do("x enter", "saved as x")
         one.terminal.press("\x15", '"')
         one.terminal.wait_for("this quotation mark is not closed")
         one.terminal.press("\x15", *WORD, "enter")
@@ -198,6 +211,26 @@ def search(world: World) -> Result:
         one.do("home m m m", "LaTeX as Unicode")
         one.do("w", SCREENS["Explained"])
         one.see("Explained")
+        one.back()
+        one.do("/ enter home v", "is marked")
+        one.do("down v", SCREENS["Compared"])
+        one.see("Compared")
+        one.back()
+        one.do("a", r"(?s)tokenizer.*another field")
+        one.see("Analyzed")
+        one.back()
+        one.do("o", SCREENS["SavedSearches"])
+        one.see("SavedSearches")
+        one.back()
+        one.do("home '", SCREENS["Jumping"])
+        one.see("Jumping")
+        one.back()
+        one.do("h", SCREENS["Folding"])
+        one.see("Folding")
+        one.back()
+        one.do("end e", PICKING)
+        one.do("enter", SCREENS["SolvedPage"])
+        one.see("SolvedPage")
         one.back()
         one.do("i", "Go to the document with the id")
         one.paste(hostile.id("which document"))
@@ -220,6 +253,42 @@ def search(world: World) -> Result:
         one.do("u", "undone")
         one.do("?", SEARCH_HELP)
         one.back()
+        one.do("y", r"sent [\d,]+ characters? to the terminal's clipboard")
+        return leave(one)
+
+
+def topics(world: World) -> Result:
+    """Somebody walks the topics of a run, reads, asks why, and judges."""
+    hostile = world.hostile
+    name = hostile.text("who judges topics")
+    arguments = ["topics", world.task, "--run", world.run, "--annotator", name, "--depth", "1"]
+    with driven(world, *arguments) as one:
+        one.see("TopicsScreen")
+        one.do("", r"Topic .* missed")
+        for topic in (1, 2):
+            one.do("]", f"Topic {world.topics[topic][:4]}")
+        for topic in (1, 0):
+            one.do("[", f"Topic {world.topics[topic][:4]}")
+        for _line in range(4):
+            one.do("down", "Document .* rank")
+        one.do("o", "topics worst first")
+        one.do("o o", "topics as in the run")
+        one.do("w", SCREENS["Explained"])
+        one.back()
+        one.do("i", "Go to the document with the id")
+        one.paste(hostile.id("which document of a topic"))
+        one.do("enter", rf"(?s)(has this id|is at rank|is not indexed).*{SCREENS['Explained']}")
+        one.back()
+        one.do("j", "judging: a grade key")
+        one.do("1", "saved")
+        one.do("n", SCREENS["Words"])
+        one.paste(hostile.id("note on a topic's document"))
+        one.do("enter", "saved")
+        one.do("u", "undone")
+        one.do("f", "words or id")
+        one.paste(hostile.id("which topics"))
+        one.do("enter", r" · 0 of 3")
+        one.do("escape z tab end z", "Ranking")
         one.do("y", r"sent [\d,]+ characters? to the terminal's clipboard")
         return leave(one)
 
@@ -264,6 +333,34 @@ def config(world: World) -> Result:
         for _line in range(12):
             one.do("up", ".")
         one.terminal.wait_for("annotator")
+        return leave(one)
+
+
+def browse(world: World) -> Result:
+    """The home: a task and a run with hostile names, notes on files that can't be read, and the palette."""
+    hostile = world.hostile
+    with driven(world, "browse") as one:
+        one.see("HomeScreen")
+        one.do("end", "task file")
+        one.do("i", SCREENS["Choose"])
+        one.do("f", "The folder with the official files")
+        one.paste(hostile.id("folder to index"))
+        one.do("enter", "there is no folder")
+        one.do("n", "The TOML file of a task")
+        one.paste(hostile.id("task file to index"))
+        one.do("enter", "is not the file|━Tasks")
+        one.do("tab", "Run ")
+        one.do("z tab z", "Run ")
+        one.do("tab tab e", SCREENS["Report"])
+        one.see("Report")
+        one.back()
+        one.terminal.press("\x10")
+        one.see("Palette")
+        one.paste(hostile.id("what is looked for in the palette"))
+        one.terminal.press("\x15", *"search hostile")
+        one.terminal.wait_for("task: search hostile")
+        one.do("enter", SCREENS["SearchScreen"])
+        one.do("\x11", "─Tasks|━Tasks")
         return leave(one)
 
 

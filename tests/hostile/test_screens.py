@@ -21,9 +21,11 @@ DRIVES = (
     screens.judge,
     screens.adjudicate,
     screens.search,
+    screens.topics,
     screens.leave_unsaved,
     screens.crash,
     screens.config,
+    screens.browse,
 )
 UNSEEN_ON_SCREENS = {
     "folder of the task", "task file", "gold file", "mapping file", "name of a column", "name of an analyzer",
@@ -69,9 +71,11 @@ def test_they_end_as_they_should(results: dict[str, Result]) -> None:
         "judge": 0,
         "adjudicate": 0,
         "search": 0,
+        "topics": 0,
         "leave_unsaved": 0,
         "crash": 1,
         "config": 0,
+        "browse": 0,
     }
 
 
@@ -89,8 +93,9 @@ def test_only_what_was_copied_goes_to_the_clipboard(results: dict[str, Result]) 
     assert {name: len(one.written.copied) for name, one in results.items() if one.written.copied} == {
         "judge": 1,
         "search": 1,
+        "topics": 1,
     }
-    for name in ("judge", "search"):
+    for name in ("judge", "search", "topics"):
         (copied,) = results[name].written.copied
         assert copied.strip() and visible(copied) == copied
 

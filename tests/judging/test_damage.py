@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import sqlite3
@@ -18,8 +17,8 @@ from searchapp.judging.fold import View, judged
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.verification import verify
 from tests.judging.test_log import FIRST, SECOND, old_log, write_as_before
+from tests.profile import FULL
 
-FULL = os.environ.get("SEARCHAPP_TEST_PROFILE") == "full"
 FLIPS = 340 if FULL else 40
 """Of each of the three states in which a log's files may be left."""
 

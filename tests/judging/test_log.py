@@ -20,8 +20,8 @@ from searchapp.errors import DataError
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.log import JudgmentLog, NotSaved
 from searchapp.judging.verification import verify
+from tests.profile import FULL
 
-FULL = os.environ.get("SEARCHAPP_TEST_PROFILE") == "full"
 ANN = Author("ann")
 
 WRITER = """

@@ -189,6 +189,10 @@ def test_a_bad_recipe_is_refused(tmp_path: Path, recipe: str, message: str) -> N
             "line 1: unknown split: examples names 'train': none is named",
         ),
         (
+            'markup = "tex"\n' + LEAST,
+            "line 1: wrong value: markup is 'tex' (did you mean latex?): choose plain or latex or wiki",
+        ),
+        (
             "topics_are_documents = 1\n" + LEAST,
             "line 1: wrong value: topics_are_documents must be true or false",
         ),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -31,8 +32,12 @@ from searchapp.tui import keys
 from searchapp.tui.adjudicate.app import AdjudicateApp
 from searchapp.tui.content import Plain
 from searchapp.tui.judge.app import JudgeApp
+from searchapp.tui.notation import Form, Notation
 from searchapp.tui.screen import KeyApp, KeyScreen
 from searchapp.tui.status import beginning
+
+PATIENCE_SECONDS = 60
+"""How long a test waits for what comes from elsewhere."""
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 SPLITS = {"nlps": "dev", "explanation-2019": "dev", "explanation-2021": "dev", "checkthat": "training"}
@@ -150,7 +155,8 @@ class Judging:
 
     def begin(self, document: str) -> str:
         """How a document is called in what is said of it."""
-        return beginning(document, self.run_pages.texts([document])[0])
+        notation = Notation(self.run_pages.task.info.markup, Form.written)
+        return beginning(document, self.run_pages.texts([document])[0], notation)
 
     def close(self) -> None:
         self._opened.close()
@@ -210,6 +216,15 @@ def text_of(app: KeyApp) -> str:
     """What stands on the screen."""
     lines = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in line) for line in lines)
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < end, text_of(pilot.app)  # type: ignore[arg-type]
+        await asyncio.sleep(0.01)
+        await pilot.pause(0)
 
 
 def question(app: KeyApp) -> str:

@@ -17,6 +17,7 @@ from searchapp.judging.session import SeenDocument
 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import OTHER, SAME, AdjudicateScreen
 from searchapp.tui.keys import KEY_ACTIONS
+from searchapp.tui.notation import Form
 from tests.tui.conftest import Judging, drive, settled, text_of, typing
 
 P = Pilot[None]
@@ -146,7 +147,7 @@ def test_moving_filtering_and_looks(judging: Judging) -> None:
         await pilot.press("d")
         assert app.theme == "searchapp-light"
         await pilot.press("d", "m")
-        assert screen._maths and app.theme == "searchapp-dark"
+        assert screen._notation.form is Form.rendered and app.theme == "searchapp-ansi-dark"
         await pilot.press("m", "question_mark")
         assert "Next disagreement that is not decided" in text_of(app) and "Select" not in text_of(app)
         await pilot.press("escape", "q")

@@ -9,6 +9,7 @@ from textual.app import App, ComposeResult
 from searchapp.tui.bars import Entry, KeyLine
 from searchapp.tui.content import Content, Plain, entitle
 from searchapp.tui.line import Line
+from searchapp.tui.notation import AS_WRITTEN
 from searchapp.tui.rows import Rows, fitted, one_line
 from searchapp.tui.text import TextPane
 from searchapp.visible import visible, visible_line
@@ -39,7 +40,7 @@ def test_styles_stay_on_their_words() -> None:
 
 
 def test_lines_of_lists_are_harmless_and_fit() -> None:
-    assert one_line(HOSTILE, maths=False) == visible_line(" ".join(HOSTILE.split()))
+    assert one_line(HOSTILE, AS_WRITTEN) == visible_line(" ".join(HOSTILE.split()))
     assert len(fitted("\u202e" * 40, 20)) == 20
 
 

@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.tui.maths import unicode_maths
+from searchapp.formats.rewriting import Span
+from searchapp.tui.maths import with_formulas
+
+
+def unicode_maths(text: str, spans: Sequence[Span] = ()) -> tuple[str, list[Span]]:
+    """A text with its formulas as Unicode, and where ranges of its characters are then."""
+    found = with_formulas(text)
+    return found.text, found.moved(spans)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from searchapp.tui.adjudicate.app import AdjudicateApp
 from searchapp.tui.adjudicate.prompts import AdjudicatePrompts
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.notation import AS_WRITTEN
 from searchapp.tui.pages import topic_page
 from tests.tui.conftest import Judging, drive, text_of
 from tests.tui.test_plain import talk
@@ -67,5 +68,5 @@ def test_who_decides_sees_them_too(judging: Judging, task: str) -> None:
 
 
 def test_hostile_options_are_harmless() -> None:
-    page = topic_page(Topic("t", "What?", options=(Option("A\x1b", "a\x1b[2J[bold]b", True),)), maths=False)
+    page = topic_page(Topic("t", "What?", options=(Option("A\x1b", "a\x1b[2J[bold]b", True),)), AS_WRITTEN)
     assert page.plain == "What?\n(A␛) ✓ a␛[2J[bold]b"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -21,10 +20,10 @@ from searchapp.tui.line import Line
 from searchapp.tui.rows import Rows
 from searchapp.tui.text import TextPane
 from searchapp.tui.work import WorkScreen
+from tests.profile import FULL
 from tests.tui.conftest import Judging, drive, settled
 
-FULL = os.environ.get("SEARCHAPP_TEST_PROFILE") == "full"
-SEEDS = range(30 if FULL else 4)
+SEEDS = range(30 if FULL else 2)
 SIZES = [(160, 45), (80, 24)]
 ACTIONS = 60 if FULL else 20
 
@@ -139,7 +138,7 @@ def test_the_judging_screen_shows_what_a_fresh_one_does(judging: Judging, seed: 
         fresh.query_one("#filter", Line).value = words
         fresh._topic_list.filter(words)
         fresh.topics.put(worn.topics.cursor)
-        if worn._reading.maths:
+        while fresh._reading.notation != worn._reading.notation:
             fresh._toggle_maths()
         fresh.ranking.selected |= worn.ranking.selected
         fresh._finder.words, fresh.ranking.matching = worn._finder.words, worn.ranking.matching
@@ -196,7 +195,7 @@ def test_the_adjudicating_screen_shows_what_a_fresh_one_does(judging: Judging, s
         words = worn.query_one("#filter", Line).value
         fresh.query_one("#filter", Line).value = words
         fresh.filtered(words)
-        if worn._maths:
+        while fresh._notation != worn._notation:
             fresh._toggle_maths()
         fresh._go(worn.disputes.cursor)
 

@@ -194,7 +194,9 @@ def test_latex_is_shown_as_unicode_mathematics_and_back(judging: Judging) -> Non
         before = screen.query_one("#document").text.plain  # type: ignore[attr-defined]
         await pilot.press("m")
         after = screen.query_one("#document").text.plain  # type: ignore[attr-defined]
-        assert "$" in before and "$" not in after
+        assert "$" in before and "$" not in after and "'''" not in before
+        await pilot.press("m")
+        assert "'''normal''' {{iff}} $g N g^{-1} = N$" in screen.query_one("#document").text.plain  # type: ignore[attr-defined]
         await pilot.press("m")
         assert screen.query_one("#document").text.plain == before  # type: ignore[attr-defined]
 
@@ -361,7 +363,7 @@ def test_keys_of_the_settings_file_are_those_that_work(judging: Judging) -> None
         assert said(judging) == [("grade", 1), ("skip", None)]
         assert app.theme == "searchapp-light"
         await pilot.press("d")
-        assert app.theme == "searchapp-dark"
+        assert app.theme == "searchapp-ansi-dark"
 
     app = judging.app()
     drive(app, steps)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,9 +12,10 @@ import typer
 
 from searchapp.cli import complete
 from searchapp.cli.common import DataOption, TaskArgument, command
-from searchapp.cli.judgments.options import PATIENCE_SECONDS, LogOption, of_task, open_log, require_known
+from searchapp.cli.judgments.options import LogOption, of_task, open_log, require_known
 from searchapp.cli.output import say, warn
 from searchapp.cli.progress import for_person
+from searchapp.cli.terminal import has_screen
 from searchapp.errors import DataError, EngineError, UsageError
 from searchapp.settings import Settings
 
@@ -82,6 +82,7 @@ def register(group: typer.Typer) -> None:
         One key decides, saves and moves on. With --topic, --document and --grade one decision is written without a
         question. Without a terminal there are prompts.
         """
+        from searchapp.app.sessions import PATIENCE_SECONDS
         from searchapp.judging.disputes import Adjudication
         from searchapp.judging.events import Action, Author, Channel
         from searchapp.judging.presence import Presence
@@ -94,7 +95,7 @@ def register(group: typer.Typer) -> None:
         if reason and grade is None:
             raise UsageError("--reason is that of --grade: on the screen and in prompts write it there")
         simple = plain or os.environ.get("TERM") == "dumb"
-        simple = simple or grade is not None or not (sys.stdin.isatty() and sys.stdout.isatty())
+        simple = simple or grade is not None or not has_screen()
         with open_log(
             settings, log, loaded.name, patience=PATIENCE_SECONDS if grade is None else None
         ) as opened:

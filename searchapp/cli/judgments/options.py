@@ -28,9 +28,23 @@ LogOption = Annotated[
         "--log", help="File with the judgments.", show_default="judgments.sqlite in searchapp's folder"
     ),
 ]
-PATIENCE_SECONDS = 2.0
-"""How long a key waits for another process that writes the log, before its judgment waits instead."""
-
+AnnotatorOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Name of the annotator; by default SEARCHAPP_ANNOTATOR, or that of the account.",
+        show_default=False,
+        autocompletion=complete.annotators,
+    ),
+]
+RankNowOption = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe",
+        help="Recipe to rank with, without a run: see `searchapp tasks show TASK`.",
+        show_default="the task's own",
+        autocompletion=complete.recipes,
+    ),
+]
 AnnotatorsOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import tenacity
 from elastic_transport import ConnectionError as NoConnection
 from elastic_transport import SerializationError, TransportError, Urllib3HttpNode
+from elastic_transport.client_utils import DEFAULT
 from elasticsearch import ApiError, AuthorizationException, Elasticsearch
 
 from searchapp.engines.elasticsearch.failures import (
@@ -25,6 +26,7 @@ from searchapp.engines.elasticsearch.failures import (
     too_old,
     unreachable,
 )
+from searchapp.engines.waiting import require_wanted, who_waits
 from searchapp.errors import EngineError, EngineRefused, UsageError
 from searchapp.inputs import open_file
 from searchapp.progress import Notify, no_notice
@@ -57,7 +59,7 @@ class Connection:
 
     `call` is the only way a request is made: it waits and tries again where that can help, for `patience` seconds
     and at most `attempts` times, and turns whatever remains into an `EngineError`. `notify` is called when that
-    takes time.
+    takes time. Where somebody waits for the answer (`engines.waiting`), their patience holds if it is less.
     """
 
     def __init__(
@@ -71,10 +73,10 @@ class Connection:
         notify: Notify = no_notice,
     ) -> None:
         self.client = client
-        self.timeout = timeout
         self.url = url
         self.attempts = attempts
-        self.patience = PATIENCE_SECONDS if patience is None else patience
+        self.own_patience = PATIENCE_SECONDS if patience is None else patience
+        self._own_timeout = timeout
         self.notify = notify
         self.server_version = "unknown"
 
@@ -100,11 +102,27 @@ class Connection:
             raise
         return connection
 
+    @property
+    def patience(self) -> float:
+        """For how many seconds a request is repeated."""
+        waiting = who_waits()
+        return self.own_patience if waiting is None else min(self.own_patience, waiting.patience)
+
+    @property
+    def timeout(self) -> float:
+        """How many seconds the server is given for a request."""
+        return _shortened(self._own_timeout)
+
     def call(self, what: str, request: Callable[[], T], *, attempts: int | None = None) -> T:
         """The result of `request()`; `what` says in an error what was being done ("create the index x").
 
         A request that raises `NotYet` is repeated as one that the server puts off.
+
+        Raises:
+            EngineError: no answer that is of use came.
+            NoLongerWanted: whoever waited for it has left.
         """
+        waiting = who_waits()
         stop: tenacity.stop.stop_base = tenacity.stop_after_delay(self.patience)
         if limit := attempts or self.attempts:
             stop = tenacity.stop_any(stop, tenacity.stop_after_attempt(limit))
@@ -113,10 +131,16 @@ class Connection:
             wait=tenacity.wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=LONGEST_WAIT_SECONDS),
             retry=tenacity.retry_if_exception(is_passing),
             before_sleep=self._noticing(what),
+            sleep=time.sleep if waiting is None else waiting.pause,
             reraise=True,
         )
+
+        def wanted() -> T:
+            require_wanted()
+            return request()
+
         try:
-            return retrying(request)
+            return retrying(wanted)
         except NotYet as error:
             raise error.error from error
         except (ApiError, TransportError) as error:
@@ -186,11 +210,27 @@ def _is_busy_elasticsearch(error: BaseException | None) -> bool:
     return isinstance(error, ApiError) and is_passing(error) and "x-elastic-product" in error.meta.headers
 
 
+def _shortened(seconds: float) -> float:
+    """What a server is given for a request: no more than whoever waits for it gives it."""
+    waiting = who_waits()
+    return seconds if waiting is None else min(seconds, waiting.request_seconds)
+
+
 class _Node(Urllib3HttpNode):
     """The client's own way to a server, for which an answer of nothing is a connection that was lost."""
 
-    def perform_request(self, method: str, target: str, *args: Any, **options: Any) -> Any:
-        answer = super().perform_request(method, target, *args, **options)
+    def perform_request(
+        self,
+        method: str,
+        target: str,
+        body: bytes | None = None,
+        headers: Any = None,
+        request_timeout: Any = DEFAULT,
+    ) -> Any:
+        if who_waits() is not None:
+            given = self.config.request_timeout if request_timeout is DEFAULT else request_timeout
+            request_timeout = _shortened(REQUEST_TIMEOUT_SECONDS if given is None else given)
+        answer = super().perform_request(method, target, body, headers, request_timeout)
         if method != "HEAD" and 200 <= answer.meta.status < 300 and not answer.body:
             raise NoConnection("the answer is empty")
         return answer

@@ -14,7 +14,7 @@ from elasticsearch import (
     UnsupportedProductError,
 )
 
-from searchapp.errors import EngineError, EngineRefused, EngineUnreachable
+from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable
 
 OLDEST_SERVER = (9, 0)
 RETRIED_STATUS = (429, 502, 503, 504)
@@ -99,6 +99,11 @@ def unreadable(error: BaseException | None) -> str | None:
     return _detail(error)
 
 
+def is_of_client(error: EngineError) -> bool:
+    """Whether a request was refused for who made it, whatever it asked for."""
+    return isinstance(error.__cause__, AuthenticationException | AuthorizationException)
+
+
 def is_there_already(error: EngineError) -> bool:
     """Whether an index could not be made because there is one of its name."""
     cause = error.__cause__
@@ -176,9 +181,7 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
             f"{url} does not allow this user to {what} ({detail}): ask for a role or key that may"
         )
     if status == 429:
-        return EngineRefused(
-            f"{url} is too busy to {what}{tried} ({detail}): try again when it has less to do"
-        )
+        return EngineBusy(f"{url} is too busy to {what}{tried} ({detail}): try again when it has less to do")
     if may_pass(status, body):
         return EngineUnreachable(
             f"{url} could not {what}{tried} (status {status}: {detail}): "

@@ -16,8 +16,15 @@ from searchapp.engines.base import (
     Terms,
 )
 from searchapp.engines.elasticsearch.connection import Connection
-from searchapp.engines.elasticsearch.failures import NotYet, may_pass, reason, unreadable
-from searchapp.errors import EngineError, EngineRefused, EngineUnreachable, QueryRefused, Replaced
+from searchapp.engines.elasticsearch.failures import NotYet, is_of_client, may_pass, reason, unreadable
+from searchapp.errors import (
+    EngineBusy,
+    EngineError,
+    EngineRefused,
+    EngineUnreachable,
+    QueryRefused,
+    Replaced,
+)
 from searchapp.model import AnalysisStep, Hit, Hits, Token, float32
 from searchapp.progress import Advance, no_progress
 
@@ -126,6 +133,12 @@ class ElasticsearchIndex:
         )["detail"]
         return _analysis_steps(detail)
 
+    def twin(self) -> ElasticsearchIndex:
+        return ElasticsearchIndex(self._connection, self._info)
+
+    def close(self) -> None:
+        """Nothing is open: the connection is the engine's."""
+
     def _responses(self, bodies: Sequence[Body]) -> list[Mapping[str, Any]]:
         """The responses to a batch.
 
@@ -178,7 +191,8 @@ class ElasticsearchIndex:
         try:
             return self._connection.call(f"{what} in {index}", lambda: request(index))
         except EngineRefused as error:
-            self._require_version(error)
+            if not isinstance(error, EngineBusy) and not is_of_client(error):
+                self._require_version(error)
             raise
 
     def _require_version(self, error: EngineRefused | None = None) -> None:
@@ -208,7 +222,7 @@ class ElasticsearchIndex:
             return None
         url, after = self._connection.url, f"even after {self._connection.patience:.0f} s ({reason(error)})"
         if response["status"] == 429:
-            return EngineRefused(f"{url} is too busy to search, {after}: try again when it has less to do")
+            return EngineBusy(f"{url} is too busy to search, {after}: try again when it has less to do")
         return EngineUnreachable(
             f"{url} could not search {self._info.version}, {after}: "
             "look at the cluster's health and run the command again"

@@ -8,7 +8,7 @@ marked from its first to its last such token. A term that only occurs in phrases
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +25,9 @@ from searchapp.model import Token
 
 LARGEST_GROUP = 50
 """Overlapping tokens that a group takes in; it ignores further ones."""
+
+KEPT_TOKENS = 100_000
+"""Tokens of texts that are kept: of some hundred documents, in some 20 MB."""
 
 HIGHLIGHT_QUERY = "highlight_query"
 """What says in `highlight` that another query than the body's is marked."""
@@ -50,19 +53,45 @@ else names.
 """
 
 
+class Emitted:
+    """What analyzers make of texts, kept for the texts that were asked for last.
+
+    Who types a query sees mostly the same documents after each key, and to analyze them is most of what a search takes.
+    """
+
+    def __init__(self, analyzers: Analyzers) -> None:
+        self._analyzers = analyzers
+        self._kept: OrderedDict[tuple[str, str], Sequence[Token]] = OrderedDict()
+        self._tokens = 0
+
+    def tokens(self, analyzer: str, text: str) -> Sequence[Token]:
+        """The tokens of a text, as `Analyzer.emitted` gives them."""
+        key = analyzer, text
+        tokens = self._kept.get(key)
+        if tokens is not None:
+            self._kept.move_to_end(key)
+            return tokens
+        tokens = self._analyzers.analyzer(analyzer).emitted(text)
+        if len(tokens) <= KEPT_TOKENS // 20:
+            self._kept[key] = tokens
+            self._tokens += len(tokens) + 1
+            while self._tokens > KEPT_TOKENS:
+                _key, dropped = self._kept.popitem(last=False)
+                self._tokens -= len(dropped) + 1
+        return tokens
+
+
 class Highlighter:
     """Marks the matches of one query in the values of fields."""
 
-    def __init__(
-        self, query: Query, marks: Mapping[str, Marks], schema: Schema, analyzers: Analyzers
-    ) -> None:
+    def __init__(self, query: Query, marks: Mapping[str, Marks], schema: Schema, emitted: Emitted) -> None:
         self._marks = marks
         self._schema = schema
-        self._analyzers = analyzers
+        self._emitted = emitted
         self._wanted = _wanted(query)
 
     @classmethod
-    def of(cls, described: Any, query: Query, schema: Schema, analyzers: Analyzers) -> Highlighter:
+    def of(cls, described: Any, query: Query, schema: Schema, emitted: Emitted) -> Highlighter:
         """Read the `highlight` of a search body, all but what it marks, which is `query`.
 
         Raises:
@@ -90,7 +119,7 @@ class Highlighter:
             if "*" in name:
                 raise unsupported(f"the pattern `{name}` for the fields of `highlight`")
             marks[name] = _marks({**described, **options})
-        return cls(query, marks, schema, analyzers)
+        return cls(query, marks, schema, emitted)
 
     def highlights(self, source: Mapping[str, Any]) -> dict[str, list[str]]:
         """The values of a document that have a match, with marks, by field."""
@@ -108,7 +137,7 @@ class Highlighter:
         return found
 
     def _marked(self, text: str, described: Field, wanted: Wanted, marks: Marks) -> str | None:
-        tokens = self._analyzers.analyzer(described.analyzer or "keyword").emitted(text)
+        tokens = self._emitted.tokens(described.analyzer or "keyword", text)
         matching = _matching(tokens, wanted)
         if not any(matching):
             return None

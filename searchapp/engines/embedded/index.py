@@ -15,7 +15,7 @@ from searchapp.engines.embedded import topk, workers
 from searchapp.engines.embedded.body import BodyReader, Request
 from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
-from searchapp.engines.embedded.highlight import Highlighter
+from searchapp.engines.embedded.highlight import Emitted, Highlighter
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.readers import READERS
 from searchapp.engines.embedded.queries.settle import settled
@@ -25,7 +25,8 @@ from searchapp.engines.embedded.scoring import Scorer, finite_scores
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage import verified
 from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
-from searchapp.errors import EngineRefused, QueryRefused
+from searchapp.engines.waiting import require_wanted
+from searchapp.errors import DataError, EngineRefused, QueryRefused, Replaced
 from searchapp.model import AnalysisStep, Hits
 from searchapp.progress import Advance, no_progress
 
@@ -44,6 +45,7 @@ class EmbeddedIndex:
         self._analyzers = analyzers
         self._bodies = BodyReader(Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader)))
         self._scorer = Scorer(reader)
+        self._emitted = Emitted(analyzers)
         self.is_closed = False
 
     @property
@@ -62,6 +64,7 @@ class EmbeddedIndex:
 
     def _answers(self, bodies: Sequence[Body]) -> list[Answer]:
         """The best documents of each body of a batch, whose topics are computed together."""
+        require_wanted()
         with self._damage_reported():
             requests = []
             for place, body in enumerate(bodies):
@@ -77,6 +80,7 @@ class EmbeddedIndex:
             return answers
 
     def find(self, body: Body) -> list[Found]:
+        require_wanted()
         with self._damage_reported(), finite_scores():
             request = self._bodies.read(body)
             frame = request.frame
@@ -84,7 +88,7 @@ class EmbeddedIndex:
             explainer = Explainer(self._reader, self._scorer) if frame.explain else None
             highlighter = None
             if frame.highlight is not None:
-                highlighter = Highlighter.of(frame.highlight, request.marked, schema, self._analyzers)
+                highlighter = Highlighter.of(frame.highlight, request.marked, schema, self._emitted)
             documents, scores = self._best(request)
             hits = self._hits(documents, scores)
             sources = self._reader.sources.sources(documents.tolist())
@@ -114,9 +118,18 @@ class EmbeddedIndex:
             }
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
+        require_wanted()
         with self._damage_reported(), finite_scores():
             matching = self._scorer.matching(self._bodies.read({"query": query, "sort": BEST_FIRST}).query)
             return counts(self._reader, matching, fields)
+
+    def twin(self) -> EmbeddedIndex:
+        try:
+            return EmbeddedIndex(IndexReader(self._reader.folder), self._analyzers)
+        except DataError:
+            if self._reader.folder.is_dir():
+                raise
+            raise Replaced(self.info.version) from None
 
     def close(self) -> None:
         self.is_closed = True

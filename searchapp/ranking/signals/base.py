@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from searchapp.engines.base import Explanation
+from searchapp.engines.base import BEST_FIRST, Explanation
 from searchapp.errors import QueryRefused
 from searchapp.model import Document, Example, Hits, Topic, float32
 
@@ -111,6 +111,20 @@ class Asked:
     candidates: Sequence[Hits] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What a solved topic, or a graded document, gives to a document: its grade there, and what that counts.
+
+    `topic_id` is empty where a graded document votes, whose id is `document_id` then.
+    """
+
+    topic_id: str
+    document_id: str
+    grade: float
+    score: float
+    value: float
+
+
 class Scorer(ABC):
     """A signal that is ready to answer topics."""
 
@@ -126,6 +140,10 @@ class Scorer(ABC):
     @abstractmethod
     def explain(self, asked: Asked, document_id: str) -> Explanation | None:
         """Why the only topic that is asked gives a document its score; None where the signal does not speak for it."""
+
+    def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:  # noqa: ARG002  # for those that let vote
+        """Who voted for a document, for the only topic that is asked, the greatest first; nobody for most signals."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +201,13 @@ def searched(
         yield from index.search(map(body, topics), advance)
     except QueryRefused as error:
         raise QueryRefused(f"topic {topics[error.place].id}: {error}", error.place) from error
+
+
+def one_document(document_id: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The search body that finds one document and its score, if a query matches it."""
+    only = {"ids": {"values": [document_id]}}
+    wanted = only if query is None else {"bool": {"must": [query], "filter": [only]}}
+    return {"query": wanted, "size": 1, "sort": BEST_FIRST, "_source": False}
 
 
 def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:

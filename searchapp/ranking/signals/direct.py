@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.engines.base import BEST_FIRST
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Scorer, Signal, searched
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Scorer, Signal, one_document, searched
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Explanation, Index
@@ -53,10 +52,6 @@ class _Searching(Scorer):
 
     def explain(self, asked: Asked, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
-        only = {"ids": {"values": [document_id]}}
-        body = self.query.body(topic, 1)
-        wanted = {"bool": {"must": [body["query"]], "filter": [only]}} if "query" in body else only
-        found = self.index.find(
-            {"query": wanted, "size": 1, "sort": BEST_FIRST, "_source": False, "explain": True}
-        )
+        query = self.query.body(topic, 1).get("query")
+        found = self.index.find(one_document(document_id, query) | {"explain": True})
         return found[0].explanation if found else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from searchapp.engines.base import Explanation
 from searchapp.errors import QueryRefused
 from searchapp.model import Document, Hits, Topic
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Need, Scorer
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Need, Scorer, Vote
 from searchapp.ranking.signals.voting import Voting
 
 if TYPE_CHECKING:
@@ -79,6 +79,21 @@ class _Asking(Scorer):
         return Explanation(
             value, f"mean grade of the {len(nearest)} documents most like it; {len(graded)} have one", details
         )
+
+    def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:
+        (topic,) = asked.topics
+        if document_id not in self.labels.documents:
+            return ()
+        (nearest,) = self._nearest([(topic, self.labels.documents[document_id])])
+        if not nearest or nearest.scores[0] <= 0:
+            return ()
+        grades = self.labels.without(topic)
+        best, power = nearest.scores[0], self.signal.power
+        return [
+            Vote("", document, grade, score, grade * (score / best) ** power)
+            for document, score in nearest
+            if (grade := grades.get(document, 0.0))
+        ]
 
 
 def share(nearest: Hits, grades: Mapping[str, float], power: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,6 +17,7 @@ from searchapp.ranking.signals.base import (
     Scale,
     Scorer,
     Solved,
+    Vote,
     searched,
 )
 from searchapp.ranking.signals.voting import Voting
@@ -63,17 +64,30 @@ class _Voting(Scorer):
         voting = weighing(nearest, power, without=topic.id)
         given = [
             Explanation(
-                grade * weight,
-                f"solved topic {example}: its grade {grade:g} * ({score:g} / {voting[0][1]:g})^{power:g}",
+                one.value,
+                f"solved topic {one.topic_id}: its grade {one.grade:g} * ({one.score:g} / {voting[0][1]:g})^{power:g}",
             )
-            for example, score, weight in voting
-            if (grade := gold.get(example, {}).get(document_id, 0.0))
+            for one in self._votes(voting, document_id)
         ]
         scale = (
             "as a share of the greatest" if asked.scale is Scale.shares else "times the score of the nearest"
         )
         said = f"votes of {len(given)} of the {len(voting)} nearest solved topics, {scale}"
         return Explanation(total, said, tuple(given))
+
+    def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:
+        (topic,) = asked.topics
+        (nearest,) = self._nearest(asked, no_progress)
+        voting = weighing(nearest, self.signal.power, without=topic.id)
+        return sorted(self._votes(voting, document_id), key=lambda one: -one.value)
+
+    def _votes(self, voting: Sequence[tuple[str, float, float]], document_id: str) -> list[Vote]:
+        """Those of the solved topics that voted for a document, in their order."""
+        return [
+            Vote(example, document_id, grade, score, grade * weight)
+            for example, score, weight in voting
+            if (grade := self.solved.gold.get(example, {}).get(document_id, 0.0))
+        ]
 
 
 def weighing(nearest: Hits, power: float, without: str | None = None) -> list[tuple[str, float, float]]:

@@ -12,6 +12,7 @@ from searchapp.judging.events import Action, Event, Kind
 from searchapp.judging.fold import Opinion
 from searchapp.judging.words import graded
 from searchapp.tui.content import Content
+from searchapp.tui.notation import Form, Notation
 from searchapp.tui.pages import FAINT
 from searchapp.tui.rows import Part, Rows, fitted, one_line
 
@@ -30,7 +31,7 @@ class DisputeRows(Rows):
         self._adjudication = adjudication
         self._run_pages = run_pages
         self._mark_cells = mark_cells
-        self.maths = False
+        self.notation = Notation(run_pages.task.info.markup, Form.written)
         self.places: Sequence[int] = range(len(adjudication.disputes))
         self._id_cells = 0
 
@@ -48,7 +49,7 @@ class DisputeRows(Rows):
         cells = self._mark_cells + 1
         left = width - 2 - cells - len(apart)
         ids = min(self._id_cells, left)
-        words = one_line(self._run_pages.topic(dispute.topic_id).text, self.maths)
+        words = one_line(self._run_pages.topic(dispute.topic_id).text, self.notation)
         return [
             (pointer, "rows--begun"),
             (f"{mark:<{cells}} ", look),

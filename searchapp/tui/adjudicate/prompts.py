@@ -14,7 +14,8 @@ from searchapp.judging.fold import Key
 from searchapp.judging.session import Outcome
 from searchapp.judging.words import graded
 from searchapp.tui.conversation import Ask, Conversation
-from searchapp.tui.pages import readable, said, topic_lines
+from searchapp.tui.notation import readable
+from searchapp.tui.pages import said, topic_lines
 from searchapp.tui.saving import leave_by_prompts
 from searchapp.tui.status import beginning, came_in
 
@@ -26,7 +27,7 @@ HELP = """\
 # 12             go to the twelfth disagreement
 n words          note
 u, redo          undo the last decision or note, redo it
-m                LaTeX as Unicode mathematics, or as it is written
+m                Markup as what it means, the text as it stands, LaTeX as written
 ?                this help
 q                leave; everything is saved"""
 
@@ -42,7 +43,9 @@ class AdjudicatePrompts(Conversation):
         ask: Ask = input,
         out: TextIO | None = None,
     ) -> None:
-        super().__init__(adjudication.session, run_pages.task.info.grades, title, ask, out)
+        super().__init__(
+            adjudication.session, run_pages.task.info.grades, run_pages.task.info.markup, title, ask, out
+        )
         self.adjudication = adjudication
         self.run_pages = run_pages
         self._place = -1
@@ -130,7 +133,7 @@ class AdjudicatePrompts(Conversation):
         return self._name_of(dispute.document_id)
 
     def _name_of(self, document: str) -> str:
-        return beginning(document, self.run_pages.known_text(document), self._maths)
+        return beginning(document, self.run_pages.known_text(document), self._notation)
 
     def _note(self, words: str) -> None:
         if not words:
@@ -175,11 +178,11 @@ class AdjudicatePrompts(Conversation):
         self._say_news(self.run_pages.news)
         self._say_news(self._session.news)
         where = f"{self._place + 1} of {len(self.adjudication.disputes)}"
-        text, *others = topic_lines(topic, self._maths)
+        text, *others = topic_lines(topic, self._notation)
         self._say(f"\n{where}. Topic {dispute.topic_id}: {text}")
         for line in others:
             self._say(line)
-        text = "" if page.is_missing else readable(page.text, (), self._maths)[0]
+        text = "" if page.is_missing else readable(page.text, (), self._notation).text
         self._say(f"Document {dispute.document_id}: {text or 'the index does not have it'}")
         for opinion in self.adjudication.opinions(dispute):
             who = "a model" if opinion.kind is Kind.model else "a person"

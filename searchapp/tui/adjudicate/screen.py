@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
@@ -18,11 +19,13 @@ from searchapp.judging.presence import Presence
 from searchapp.judging.session import Outcome
 from searchapp.judging.words import graded
 from searchapp.tui import pages
+from searchapp.tui.adjudicate import about
 from searchapp.tui.adjudicate.lists import DisputeRows, opinions_page
 from searchapp.tui.bars import KeyLine
 from searchapp.tui.content import Content, Plain, entitle
 from searchapp.tui.keys import KeyMap
 from searchapp.tui.line import Line
+from searchapp.tui.notation import Form, Notation
 from searchapp.tui.rows import Rows
 from searchapp.tui.screen import Pane
 from searchapp.tui.status import beginning
@@ -44,8 +47,8 @@ OTHER = {
 """What actions of the judging screen do here: what, and in a word."""
 
 SAME = ("undo", "redo", "note", "down", "up", "page_down", "page_up", "first", "last", "previous_pane",
-        "zoom", "reading", "wider", "narrower", "scroll_down", "scroll_up", "maths", "theme", "copy",
-        "help", "quit")  # fmt: skip
+        "jump", "zoom", "reading", "wider", "narrower", "scroll_down", "scroll_up", "maths", "theme", "copy",
+        "palette", "help", "quit")  # fmt: skip
 """Those that do the same."""
 
 COLUMNS = {"disputes": "left", "opinions": "middle", "topic": "right", "document": "right"}
@@ -54,7 +57,9 @@ COLUMNS = {"disputes": "left", "opinions": "middle", "topic": "right", "document
 class AdjudicateScreen(WorkScreen):
     """The adjudicator's screen."""
 
+    CSS_PATH = Path(__file__).with_name("adjudicate.tcss")
     AUTO_FOCUS = "#disputes"
+    ABOUT = about.ABOUT
 
     def __init__(
         self,
@@ -70,7 +75,7 @@ class AdjudicateScreen(WorkScreen):
         )
         self.adjudication = adjudication
         self.run_pages = run_pages
-        self._maths = False
+        self._notation = Notation(run_pages.task.info.markup, Form.written)
         self._shown: Key | None = None
         self._rests_since: int | None = None
         """The cursor has not moved since it stayed on a document that was just decided on, for want of another."""
@@ -89,7 +94,7 @@ class AdjudicateScreen(WorkScreen):
                     with Pane(id="topic"):
                         yield Plain(id="topic-text")
                     yield TextPane(id="document")
-        yield KeyLine(self._grade_entries("note", "reason"), 2, id="grades")
+        yield KeyLine(self._grade_entries(self.labels, "note", "reason"), 2, id="grades")
         shown = ("undo", "redo", "next_unjudged", "filter", "maths", "theme", "quit", "help")
         yield KeyLine(self._entries(*shown), 1, id="keys")
 
@@ -135,7 +140,7 @@ class AdjudicateScreen(WorkScreen):
         said = self.adjudication.opinions(dispute)
         note = self.adjudication.note_on(dispute)
         opinions.update(opinions_page(said, decision, note, self.labels))
-        topic.update(pages.topic_page(self.run_pages.topic(dispute.topic_id), self._maths))
+        topic.update(pages.topic_page(self.run_pages.topic(dispute.topic_id), self._notation))
         for name, id_ in (("topic", dispute.topic_id), ("document", dispute.document_id)):
             entitle(self.query_one(f"#{name}"), f"{name.capitalize()} {id_}")
         for name in ("#opinions", "#topic") if changed else ():
@@ -158,7 +163,7 @@ class AdjudicateScreen(WorkScreen):
         except SearchappError as error:
             return Content.styled(str(error), "$error")
         match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
-        return pages.document_page(page, (), "", self.labels, self._maths, match, ())
+        return pages.document_page(page, (), "", self.labels, self._notation, match, ())
 
     def _next_keys(self) -> list[tuple[str, str]]:
         rows = self.disputes
@@ -275,7 +280,7 @@ class AdjudicateScreen(WorkScreen):
         return self._begin_of(dispute.document_id)
 
     def _begin_of(self, document: str) -> str:
-        return beginning(document, self.run_pages.known_text(document), self._maths)
+        return beginning(document, self.run_pages.known_text(document), self._notation)
 
     def _reason(self) -> None:
         if self.dispute is not None:
@@ -324,6 +329,7 @@ class AdjudicateScreen(WorkScreen):
         }
 
     def _toggle_maths(self) -> None:
-        self._maths = self.disputes.maths = not self._maths
+        self._notation = self.disputes.notation = self._notation.next
+        self.head.tell(self._notation.about)
         self.disputes.refresh()
         self._show()

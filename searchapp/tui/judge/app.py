@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from searchapp.app.run_pages import RunPages
 from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.presence import Presence
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.keys import ScreenSettings
-from searchapp.tui.screen import LOOKS
 from searchapp.tui.work import WorkApp
 
 
 class JudgeApp(WorkApp):
     """Shows the judging screen until the annotator leaves it."""
-
-    CSS_PATH = [LOOKS, Path(__file__).with_name("judge.tcss")]  # noqa: RUF012  # Textual declares it
 
     def __init__(
         self,

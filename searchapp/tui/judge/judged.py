@@ -20,6 +20,7 @@ from searchapp.tui.content import Content, Plain
 from searchapp.tui.judge.lists import CANT_TELL, NOTED, SKIPPED
 from searchapp.tui.judge.snippets import Fetching, Snippets
 from searchapp.tui.line import Line
+from searchapp.tui.notation import AS_WRITTEN
 from searchapp.tui.rows import Part, Rows, fitted, one_line
 
 TOPIC_SHARE = 0.35
@@ -41,9 +42,9 @@ class JudgedRows(Rows):
     def parts(self, place: int, width: int) -> Sequence[Part]:
         said = self.said[place]
         sign, look = self._mark(said)
-        topic = one_line(self._run_pages.topic(said.topic_id).text, maths=False) or said.topic_id
+        topic = one_line(self._run_pages.topic(said.topic_id).text, AS_WRITTEN) or said.topic_id
         document = self._snippets.of(said.document_id)
-        words = f"  {NOTED} {one_line(said.words, maths=False)}" if said.words else ""
+        words = f"  {NOTED} {one_line(said.words, AS_WRITTEN)}" if said.words else ""
         left = width - 4
         topic_cells = int(left * TOPIC_SHARE)
         left -= topic_cells

@@ -10,6 +10,7 @@ from searchapp.errors import SearchappError
 from searchapp.judging.events import Action
 from searchapp.judging.fold import Opinion
 from searchapp.judging.judging_session import JudgingSession
+from searchapp.tui.notation import Form, Notation
 from searchapp.tui.rows import Part, Rows, fitted, one_line
 
 UNJUDGED, SKIPPED, CANT_TELL, NOTED = "·", "»", "?", "✎"
@@ -33,7 +34,7 @@ class TopicRows(Rows):
         super().__init__(id="topics")
         self._judging = judging
         self._run_pages = run_pages
-        self.maths = False
+        self.notation = Notation(run_pages.task.info.markup, Form.written)
         self.current = -1
         self.places: Sequence[int] = range(len(judging.topics))
 
@@ -41,7 +42,7 @@ class TopicRows(Rows):
         number = self.places[place]
         topic = self._judging.topics[number]
         mark, look, count = self._progress(topic)
-        words = one_line(self._run_pages.topic(topic).text, self.maths) or topic
+        words = one_line(self._run_pages.topic(topic).text, self.notation) or topic
         pointer = "▶" if number == self.current else " "
         return [
             (pointer, "rows--begun"),

@@ -13,6 +13,7 @@ from searchapp.judging.judging_session import JudgingSession
 from searchapp.tui import pages
 from searchapp.tui.content import Content, Plain, entitle
 from searchapp.tui.judge.finding import Finder
+from searchapp.tui.notation import Form, Notation
 from searchapp.tui.screen import Pane
 from searchapp.tui.text import TextPane
 
@@ -28,7 +29,7 @@ class Reading(Vertical):
         self._topic_text = Plain(id="topic-text")
         self._document = TextPane(id="document")
         self._shown: tuple[str, str] | None = None
-        self.maths = False
+        self.notation = Notation(run_pages.task.info.markup, Form.written)
 
     def compose(self) -> ComposeResult:
         with self._topic:
@@ -37,7 +38,7 @@ class Reading(Vertical):
 
     def show_topic(self, topic: str) -> None:
         """Show a topic from its beginning."""
-        self._topic_text.update(pages.topic_page(self._run_pages.topic(topic), self.maths))
+        self._topic_text.update(pages.topic_page(self._run_pages.topic(topic), self.notation))
         self._topic.scroll_home(animate=False)
         entitle(self._topic, f"Topic {topic}")
 
@@ -58,7 +59,7 @@ class Reading(Vertical):
         others, words = self._judging.others(topic, document), self._judging.said_in_words(topic, document)
         match = "bold $match underline" if os.environ.get("NO_COLOR") else "bold $match"
         labels = self._run_pages.task.info.grades
-        text = pages.document_page(page, others, words, labels, self.maths, match, finder.words)
+        text = pages.document_page(page, others, words, labels, self.notation, match, finder.words)
         pane.show(text, changed=changed)
 
     def _why_none(self, topic: str) -> str:

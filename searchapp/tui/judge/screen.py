@@ -7,6 +7,7 @@ the panes that are read, the figures.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
@@ -22,6 +23,7 @@ from searchapp.judging.presence import Presence
 from searchapp.tui.bars import KeyLine
 from searchapp.tui.content import entitle
 from searchapp.tui.dialogs import Words
+from searchapp.tui.judge import about
 from searchapp.tui.judge.figures import Figures
 from searchapp.tui.judge.finding import Finder
 from searchapp.tui.judge.grading import Grading
@@ -46,7 +48,9 @@ COLUMNS = {"topics": "left", "ranking": "middle", "topic": "right", "document": 
 class JudgeScreen(WorkScreen):
     """An annotator at work on a run."""
 
+    CSS_PATH = Path(__file__).with_name("judge.tcss")
     AUTO_FOCUS = "#ranking"
+    ABOUT = about.ABOUT
 
     def __init__(
         self,
@@ -87,7 +91,7 @@ class JudgeScreen(WorkScreen):
             yield self._reading
         yield Line(self._search, hint="search the documents of this topic: words, then ↵", id="search")
         yield self._figures
-        yield KeyLine(self._grade_entries("skip", "cant_tell", "note", "reason"), 2, id="grades")
+        yield KeyLine(self._grade_entries(self.labels, "skip", "cant_tell", "note", "reason"), 2, id="grades")
         yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
 
     def begin(self) -> None:
@@ -296,12 +300,13 @@ class JudgeScreen(WorkScreen):
 
     def begin_of(self, document: str) -> str:
         """How a document begins, for what is said of it."""
-        return beginning(document, self.run_pages.known_text(document), self._reading.maths)
+        return beginning(document, self.run_pages.known_text(document), self._reading.notation)
 
     def _toggle_maths(self) -> None:
-        maths = not self._reading.maths
-        self._reading.maths = self.topics.maths = maths
-        self._snippets.show_maths(maths)
+        notation = self._reading.notation.next
+        self._reading.notation = self.topics.notation = notation
+        self._snippets.show_in(notation)
+        self.head.tell(notation.about)
         self._reading.show_topic(self.topic_id)
         self.show_document()
         self.topics.refresh()

@@ -9,6 +9,7 @@ from textual.screen import Screen
 
 from searchapp.app.run_pages import RunPages
 from searchapp.tui.judge.lists import RankingRows
+from searchapp.tui.notation import Form, Notation
 from searchapp.tui.rows import one_line
 
 AHEAD = 3
@@ -24,7 +25,7 @@ class Snippets:
     def __init__(self, run_pages: RunPages) -> None:
         self._run_pages = run_pages
         self._known: dict[str, str] = {}
-        self._maths = False
+        self._notation = Notation(run_pages.task.info.markup, Form.written)
 
     def of(self, document: str) -> str | None:
         """How a document begins; None while that is not known."""
@@ -33,12 +34,12 @@ class Snippets:
             text = self._run_pages.known_text(document)
             if text is None:
                 return None
-            snippet = self._known[document] = one_line(text, self._maths)
+            snippet = self._known[document] = one_line(text, self._notation)
         return snippet
 
-    def show_maths(self, maths: bool) -> None:
-        """Show LaTeX as Unicode, or as it is written."""
-        self._maths = maths
+    def show_in(self, notation: Notation) -> None:
+        """Show texts in another form."""
+        self._notation = notation
         self._known.clear()
 
 

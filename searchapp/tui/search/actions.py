@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from searchapp.tui.keys import KeyAction, ScreenSettings, grade_actions, load_section
+from searchapp.tui.keys import KeyAction, ScreenSettings, grade_actions, load_section, shared
 
 SECTION = "search"
 
@@ -20,45 +20,57 @@ KEY_ACTIONS = (
         "words",
     ),
     KeyAction("history", _SEARCH, "What was searched for before", ("ctrl+r",), "history"),
+    KeyAction("save", _SEARCH, "Save the search under a name", ("ctrl+s",), "save"),
+    KeyAction("saved", _SEARCH, "Saved searches: open one, delete one", ("o", "ctrl+l"), "saved"),
     KeyAction("filter", _SEARCH, "Filter by the values of fields", ("f", "f2"), "filter"),
     KeyAction("recipe", _SEARCH, "Rank with another recipe", ("r", "f3"), "recipe"),
     KeyAction("like", _SEARCH, "More like this document", ("s",), "similar"),
     KeyAction("back", _SEARCH, "Back to the search before", ("backspace", "alt+left"), "back"),
     KeyAction("forward", _SEARCH, "And on again", ("alt+right",)),
     KeyAction("why", _SEARCH, "Why the document is at its rank", ("w", "f6"), "why"),
+    KeyAction(
+        "compare", _SEARCH, "Mark the hit; at another one: why the one is above the other", ("v",), "compare"
+    ),
+    KeyAction("citing", _SEARCH, "Topics that cite the document, and their gold", ("e",)),
+    KeyAction("analysis", _SEARCH, "Document and query through the analyzer of a field", ("a",), "analyze"),
     KeyAction("document", _SEARCH, "Go to a document by its id, or hear why it is not there", ("i",), "id"),
     KeyAction(
         "topic", _JUDGE, "Search for a topic of the task, whose documents can then be graded", ("t",), "topic"
     ),
+    KeyAction("judge", _JUDGE, "Judge for a topic: grade keys hold, and no longer", ("j", "J"), "judge"),
     KeyAction("undo", _JUDGE, "Take the last grade back", ("u", "ctrl+z"), "undo"),
-    KeyAction("down", _MOVE, "Next line", ("down", "j")),
-    KeyAction("up", _MOVE, "Previous line", ("up", "k")),
-    KeyAction("page_down", _MOVE, "A page down", ("pagedown", "space")),
-    KeyAction("page_up", _MOVE, "A page up", ("pageup",)),
+    KeyAction("down", _MOVE, "Next line", ("down",)),
+    *shared("up", "page_down", "page_up"),
     KeyAction("first", _MOVE, "First line", ("home", "g")),
     KeyAction("last", _MOVE, "Last line", ("end", "G")),
     KeyAction("next_pane", _MOVE, "Next pane: hits, document", ("tab",)),
-    KeyAction("previous_pane", _MOVE, "Previous pane", ("shift+tab",)),
-    KeyAction("zoom", _LOOK, "Only the pane with the focus, and all of them again", ("z", "f4"), "zoom"),
+    *shared("previous_pane", "jump", "zoom"),
     KeyAction("reading", _LOOK, "Hide the hits, and show them again", ("b", "f5")),
-    KeyAction("wider", _LOOK, "Make the list wider", ("greater_than_sign", "f8")),
-    KeyAction("narrower", _LOOK, "Make the list narrower", ("less_than_sign", "f7")),
-    KeyAction("scroll_down", _LOOK, "Scroll the document down", ("ctrl+d", "right")),
+    *shared("wider", "narrower", "scroll_down"),
     KeyAction("scroll_up", _LOOK, "Scroll the document up", ("ctrl+b", "left")),
-    KeyAction("maths", _LOOK, "LaTeX as Unicode mathematics, or as it is written", ("m", "f9"), "maths"),
-    KeyAction("theme", _LOOK, "Dark or light", ("d",), "dark/light"),
+    KeyAction(
+        "maths",
+        _LOOK,
+        "Markup as what it means, the text as it stands, LaTeX as written",
+        ("m", "f9"),
+        "markup",
+    ),
+    KeyAction("fold", _LOOK, "Fold what is shown below a document, and unfold it", ("h",)),
+    *shared("theme"),
     KeyAction("copy_id", _ALL, "Copy the document's id", ("y",), "copy id"),
     KeyAction("copy_text", _ALL, "Copy the document's text", ("Y",)),
     KeyAction("copy_command", _ALL, "Copy the command that prints what is seen", ("c",), "copy command"),
     KeyAction("pager", _ALL, "Open the document in $PAGER", ("p",), "pager"),
-    KeyAction("copy", _ALL, "Copy the text that is selected with the mouse", ("ctrl+c", "super+c")),
-    KeyAction("help", _ALL, "All keys", ("question_mark", "f1"), "keys"),
-    KeyAction("quit", _ALL, "Leave", ("q", "ctrl+q"), "quit"),
+    *shared("copy"),
+    KeyAction(
+        "palette", _ALL, "Find an action, a recipe, a topic or a search by words", ("ctrl+p",), "palette"
+    ),
+    *shared("help", "quit"),
 )
 
-IN_LINE = ("history", "filter", "recipe", "why", "maths", "zoom", "quit", "help")
-IN_HITS = ("words", "filter", "recipe", "why", "like", "back", "topic", "document", "maths", "zoom", "copy_id",
-           "copy_command", "pager", "history", "theme", "quit", "help")  # fmt: skip
+IN_LINE = ("history", "saved", "filter", "recipe", "why", "maths", "jump", "zoom", "quit", "help")
+IN_HITS = ("words", "filter", "recipe", "why", "compare", "like", "back", "judge", "topic", "document", "maths", "jump",
+           "zoom", "copy_id", "copy_command", "pager", "saved", "history", "theme", "quit", "help")  # fmt: skip
 """What the last line says while somebody types, and while they go through the hits."""
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from searchapp.tui.keys import ScreenSettings
-from searchapp.tui.screen import LOOKS, KeyApp
+from searchapp.tui.screen import KeyApp
 from searchapp.tui.search.screen import Opened, SearchScreen
 
 
 class SearchApp(KeyApp):
     """Shows the search screen until whoever searches leaves it."""
 
-    CSS_PATH = [LOOKS, Path(__file__).with_name("search.tcss")]  # noqa: RUF012  # Textual declares it
-
     def __init__(self, opened: Opened, settings: ScreenSettings) -> None:
         self.search = SearchScreen(opened, settings.keys)
-        super().__init__(self.search, settings.theme)
+        super().__init__(self.search, settings.theme, settings.spacing)

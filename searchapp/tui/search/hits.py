@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
 from textual.message import Message
 
 from searchapp.app.search import SearchRequest
+from searchapp.model import Hit, Markup
 from searchapp.ranking.search import SearchResult, Span
 from searchapp.ranking.snippets import ELLIPSIS, snippet
-from searchapp.tui.maths import unicode_maths
+from searchapp.tui.notation import Notation
 from searchapp.tui.rows import Part, Rows, fitted
 from searchapp.tui.search.listing import Listing
 from searchapp.visible import visible_line, visible_spans
 
-WINDOW = 480
-"""Of a longer text only about this many characters are looked at for a line: those with the most matches."""
-
-_FORMULA = 2_000
-"""Characters in which it is looked whether a formula is open."""
+READ, WINDOW = 2_000, 480
+"""Of a longer text only about this many characters are looked at for a line, those with the most matches: as it is
+written, and as it is shown."""
 
 _LEAD = 120
 """Characters before the first match that are among them."""
@@ -31,6 +31,15 @@ _SCORE_FROM = 52
 
 _IDS_FROM = 36
 _BLOCK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A hit that is to be compared with another one: of which ranking, at which rank."""
+
+    request: SearchRequest
+    place: tuple[int, Hit]
+
 
 Mark = Callable[[str], Part]
 """What was said of a document, in a sign."""
@@ -46,11 +55,12 @@ class HitRows(Rows):
     class Wanted(Message):
         """A line is in sight whose hit is not there."""
 
-    def __init__(self, mark: Mark) -> None:
+    def __init__(self, mark: Mark, markup: Markup) -> None:
         super().__init__(id="hits")
         self.listing = Listing(SearchRequest(""))
-        self.maths = True
+        self.notation = Notation(markup)
         self._mark = mark
+        self.marked: Marked | None = None
         self._mark_cells = 0
         self._lines: dict[int, Sequence[Part]] = {}
         self._width = 0
@@ -72,11 +82,21 @@ class HitRows(Rows):
             if place in places:
                 self.redraw(place)
 
-    def show_maths(self, maths: bool) -> None:
-        """Show LaTeX as Unicode, or as it is written."""
-        self.maths = maths
+    def show_in(self, notation: Notation) -> None:
+        """Show texts in another form."""
+        self.notation = notation
         self._forget()
         self.refresh()
+
+    def mark_place(self, result: SearchResult | None) -> None:
+        """Mark a hit to be compared, or none any more."""
+        self.marked = None if result is None else Marked(self.listing.request, (result.rank, result.hit))
+        self.refresh()
+
+    @property
+    def _marked_rank(self) -> int | None:
+        is_here = self.marked is not None and self.marked.request is self.listing.request
+        return self.marked.place[0] if self.marked is not None and is_here else None
 
     @property
     def result(self) -> SearchResult | None:
@@ -88,7 +108,8 @@ class HitRows(Rows):
             self._width = width
             self._lines.clear()
         result = self.listing.hit(place)
-        pointer = ("▶" if place == self.cursor else " ", "rows--begun")
+        sign = "◆" if place + 1 == self._marked_rank else "▶" if place == self.cursor else " "
+        pointer = (sign, "rows--begun")
         digits = max(3, len(f"{self.count:,}"))
         rank = (f"{place + 1:>{digits},} ", "rows--rank")
         if result is None:
@@ -115,7 +136,7 @@ class HitRows(Rows):
             width = self._id_width()
             parts.append((_id(result.hit.document_id, width) + "  ", "rows--faint"))
             left -= width + 2
-        parts += piece(result.text, result.matches, left, self.maths)
+        parts += piece(result.text, result.matches, left, self.notation)
         parts.append((score, "rows--rank"))
         return parts
 
@@ -136,6 +157,15 @@ class HitRows(Rows):
         self._is_wanted = False
 
 
+def prepare(results: Sequence[SearchResult], notation: Notation) -> None:
+    """Read the markup that lines of these hits will show, which takes most of the time to draw them, ahead of that.
+
+    Any thread may do so: what a text looks like is kept.
+    """
+    for one in results:
+        notation.rewritten(_window(one.text, one.matches, READ)[0])
+
+
 def _id(document_id: str, cells: int) -> str:
     """An id in exactly so many cells: of a long one the end, by which ids differ.
 
@@ -150,13 +180,13 @@ def _id(document_id: str, cells: int) -> str:
     return fitted(shown, cells)
 
 
-def piece(text: str, matches: Sequence[Span], cells: int, maths: bool) -> list[Part]:
+def piece(text: str, matches: Sequence[Span], cells: int, notation: Notation) -> list[Part]:
     """A piece of a text in exactly so many cells, with what matches in it."""
     if cells <= 0:
         return []
-    text, spans = _window(text, matches)
-    if maths:
-        text, spans = unicode_maths(text, spans)
+    text, spans = _window(text, matches, READ)
+    found = notation.rewritten(text)
+    text, spans = _window(found.text, found.moved(spans), WINDOW)
     shown, marked = visible_spans(*snippet(text, spans, cells))
     parts: list[Part] = []
     left, last = cells, 0
@@ -171,21 +201,19 @@ def piece(text: str, matches: Sequence[Span], cells: int, maths: bool) -> list[P
     return parts
 
 
-def _window(text: str, matches: Sequence[Span]) -> tuple[str, list[Span]]:
-    """The part of a long text that has the most matches, and those; no formula is cut at its beginning."""
-    if len(text) <= WINDOW:
+def _window(text: str, matches: Sequence[Span], length: int) -> tuple[str, list[Span]]:
+    """The part of a long text that has the most matches, about so many characters of it, and those."""
+    if len(text) <= length:
         return text, list(matches)
     begin, most, last = 0, 0, 0
     for first, (start, _end) in enumerate(matches):
-        while last < len(matches) and matches[last][1] <= start + WINDOW - _LEAD:
+        while last < len(matches) and matches[last][1] <= start + length - _LEAD:
             last += 1
-        if last - first > most and start > WINDOW - _LEAD:
+        if last - first > most and start > length - _LEAD:
             begin, most = start - _LEAD, last - first
         elif last - first > most:
             begin, most = 0, last - first
-    if begin and text.count("$", max(0, begin - _FORMULA), begin) % 2:
-        begin = text.find("$", begin) + 1
-    end = begin + WINDOW
+    end = begin + length
     inside = [(a - begin, min(b, end) - begin) for a, b in matches if a >= begin and a < end]
     return (ELLIPSIS if begin else "") + text[begin:end], [
         (a + (begin > 0), b + (begin > 0)) for a, b in inside

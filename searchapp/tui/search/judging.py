@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from searchapp.app.ranked_now import seen_in
 from searchapp.judging.fold import Opinion
 from searchapp.judging.others import OthersOpinions
 from searchapp.judging.session import Outcome, SeenDocument, Session
@@ -11,9 +12,7 @@ from searchapp.model import Topic
 from searchapp.ranking.search import SearchResult
 from searchapp.tui.judge.lists import mark
 from searchapp.tui.rows import Part
-
-RUN = "search"
-"""What the log calls a ranking of the search screen, before the name of its recipe."""
+from searchapp.tui.search.reading import Said
 
 
 class Judging:
@@ -75,12 +74,16 @@ class Judging:
             return ""
         return self._session.view.words(self._session.author.annotator, self.topic.id, document)
 
+    def said(self, document: str) -> Said:
+        """What is said of a document for the topic that was chosen."""
+        return Said(self.topic, self.opinion(document), self.others(document), self.words(document))
+
     def grade(self, result: SearchResult, recipe: str, grade: int) -> Outcome:
         """Give a hit of a recipe's ranking a grade."""
         assert self._session is not None and self._others_opinions is not None and self.topic is not None
         document = result.hit.document_id
         seen = self._others_opinions.saw_others(self.topic.id, document)
-        place = SeenDocument(self.topic.id, document, f"{RUN} {recipe}", result.rank, seen)
+        place = SeenDocument(self.topic.id, document, seen_in(recipe), result.rank, seen)
         self._given += 1
         return self._session.grade([place], grade)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -19,8 +19,9 @@ from searchapp.tui.search.listing import PAGE, Listing
 QUIET_SECONDS = 0.03
 """Keys that follow each other faster are waited for: only the text that they end in is searched for."""
 
-RETRY_SECONDS = 2.0
-"""After which an engine that failed is asked again."""
+RETRY_SECONDS = 1.0
+LONGEST_RETRY_SECONDS = 5.0
+"""After which an engine that failed is asked again: each time it is twice as long, until it is the longer one."""
 
 LONGEST_LIKENESS = 4_000
 """Characters of a document that others are sought by which are like it."""
@@ -54,8 +55,15 @@ class Sought:
 class Shows(Protocol):
     """Takes in what comes of a search."""
 
+    @property
+    def place(self) -> int:
+        """The line of the ranking that the cursor is on."""
+
     def found(self, listing: Listing, cursor: int) -> None:
         """There is another ranking."""
+
+    def prepare(self, results: Sequence[SearchResult]) -> None:
+        """Get ready, in whatever thread, for hits that are about to be shown."""
 
     def page_came(self, places: range) -> None:
         """There is more of the ranking: the hits at these places."""
@@ -93,8 +101,20 @@ class Searching:
         self._soon: Timer | None = None
         self._later: Timer | None = None
         self._is_fetching = False
+        self._failures = 0
+        self._since = 0.0
         self.is_waiting = False
         """Whether what is sought was neither found yet, nor could it not be."""
+
+    @property
+    def tries_again(self) -> bool:
+        """Whether an engine that failed will be asked again."""
+        return self._later is not None
+
+    @property
+    def waited(self) -> float:
+        """For how many seconds what is sought has been waited for; 0 when it is not."""
+        return time.monotonic() - self._since if self.is_waiting else 0.0
 
     @property
     def is_current(self) -> bool:
@@ -113,7 +133,8 @@ class Searching:
 
     def typed(self, sought: Sought) -> None:
         """Seek something else, at once or, if keys follow each other fast, when they have ended."""
-        self.sought, self._cursor, self.is_waiting = sought, 0, True
+        self.sought, self._cursor = sought, 0
+        self._wait()
         self._number += 1  # whatever is still to come is of another text
         now = time.monotonic()
         is_slow, self._last_key = now - self._last_key > QUIET_SECONDS, now
@@ -129,6 +150,12 @@ class Searching:
         self.sought, self._cursor = sought, cursor
         self.ask()
 
+    def ask_again(self) -> None:
+        """Ask for what is sought, of which the ranking in sight may be; its cursor stays on its line."""
+        if self.is_current:
+            self._cursor = self._shows.place
+        self.ask()
+
     def ask(self) -> None:
         """Ask for what is sought."""
         for timer in (self._soon, self._later):
@@ -136,7 +163,7 @@ class Searching:
                 timer.stop()
         self._soon = self._later = None
         self._number += 1
-        self.is_waiting = True
+        self._wait()
         number, request, cursor = self._number, self.sought.request, self._cursor
         first = cursor // PAGE
 
@@ -177,12 +204,22 @@ class Searching:
                 self._shows.failed(error)
                 self._try_again(error)
 
-        self.asker_of(request).ask(Kind.page, lambda searcher: searcher.search(request), came, failed)
+        def work(searcher: Searcher) -> list[SearchResult]:
+            results = searcher.search(request)
+            self._shows.prepare(results)
+            return results
+
+        self.asker_of(request).ask(Kind.page, work, came, failed)
+
+    def _wait(self) -> None:
+        if not self.is_waiting:
+            self.is_waiting, self._since = True, time.monotonic()
 
     def _came(self, number: int, listing: Listing, cursor: int) -> None:
         if number != self._number:
             return  # somebody has typed on
         self.is_waiting = False
+        self._failures = 0
         self.listing = listing
         self._is_fetching = False
         for asker in (self._quick, self._slow):
@@ -199,7 +236,9 @@ class Searching:
     def _try_again(self, error: Exception) -> None:
         """An engine that does not answer is asked again after a while, unless somebody types on before."""
         if isinstance(error, EngineError) and self._later is None:
-            self._later = self._shows.set_timer(RETRY_SECONDS, self.ask)
+            seconds = min(RETRY_SECONDS * 2 ** min(self._failures, 10), LONGEST_RETRY_SECONDS)
+            self._failures += 1
+            self._later = self._shows.set_timer(seconds, self.ask_again)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from rich.cells import cell_len
-from textual import events
-from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from searchapp.app.why import Standing, Why
 from searchapp.engines.base import Explanation
 from searchapp.ranking import explanations
 from searchapp.ranking.explanations import Line
-from searchapp.tui.content import Content, Plain
+from searchapp.tui.content import Content
 from searchapp.tui.rows import fitted, shortened
-from searchapp.tui.text import TextPane
+from searchapp.tui.texts import TextDialog
 from searchapp.visible import visible_line
 
 BAR_CELLS = 16
@@ -26,7 +22,6 @@ SHORT_BAR_CELLS = 6
 WIDE_CELLS = 90
 """From here on there is room."""
 
-DIALOG_CELLS = 120
 WHAT_CELLS = 44
 """A longer term is cut, so that its figures stay in sight."""
 
@@ -117,47 +112,51 @@ def sentence(why: Why, of_what: str) -> str:
         Standing.unknown: f"is not indexed: no document of {of_what} has this id",
         Standing.filtered: "matches, but a filter leaves it out",
         Standing.left_out: "has the words, but the signs before them, such as + and -, leave it out",
+        Standing.behind: "is behind the last document that is ranked",
         Standing.no_match: "has nothing of what is searched for",
+        Standing.not_in_run: "is not in the run, and nobody knows how that was ranked",
     }
     return f"{shortened(why.document_id, LONGEST_ID)} {sentences[why.standing]}"
 
 
-class Explained(ModalScreen[None]):
-    """Says why a document is where it is."""
+def shares(why: Why, room: int) -> list[Content]:
+    """What each signal of a recipe gave to a score, as bars, and how many voted."""
+    if not why.shares:
+        return []
+    greatest = max((abs(one.value or 0.0) for one in why.shares), default=0.0) or 1.0
+    bars = BAR_CELLS if room >= WIDE_CELLS else SHORT_BAR_CELLS
+    lines = [Content.styled("What each signal gave", "bold $accent")]
+    for one in why.shares:
+        votes = f" · {len(one.votes):,} vote{'s' * (len(one.votes) != 1)}" if one.votes else ""
+        value = "  nothing" if one.value is None else f"{one.value:>9.4f}"
+        lines.append(
+            Content.assemble(
+                f"{value}  ",
+                (bar(abs(one.value or 0.0) / greatest, bars), "$primary"),
+                f"  {one.signal}",
+                (f"  weight {one.weight:g}{votes}", "$faint"),
+            )
+        )
+    return [*lines, Content(""), Content.styled("How each came about, before it is weighed", "bold $accent")]
 
-    def __init__(self, why: Why, of_what: str) -> None:
-        super().__init__()
+
+class Explained(TextDialog):
+    """Says why a document is where it is; `open_votes` shows who voted for it."""
+
+    def __init__(self, why: Why, of_what: str, open_votes: Callable[[], object] = lambda: None) -> None:
+        super().__init__(sentence(why, of_what))
         self._why = why
-        self._of_what = of_what
-        self._pane = TextPane(id="explanation")
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog explained"):
-            yield Plain(Content(sentence(self._why, self._of_what)), classes="question")
-            yield self._pane
-            yield Plain("↑↓ scroll    esc back", classes="hint")
-
-    def on_mount(self) -> None:
-        explanation = self._why.explanation
-        nothing = Content.styled("There is no score to explain.", "$faint")
-        shown = nothing if explanation is None else explained(explanation, self._room)
-        self._pane.styles.height = shown.plain.count("\n") + 1
-        self._pane.show(shown)
+        self._open_votes = open_votes
 
     @property
-    def _room(self) -> int:
-        """The cells of a line: those of the dialog as its looks make it."""
-        return min(DIALOG_CELLS, int(self.app.size.width * 0.94)) - 7
+    def hint(self) -> str:
+        return f"{'↵ who voted    ' if self._why.votes else ''}{super().hint}"
 
-    def take(self, event: events.Key) -> bool:
-        pane = self._pane
-        moves: dict[str, Callable[..., None]] = {
-            "down": pane.scroll_down, "j": pane.scroll_down, "up": pane.scroll_up, "k": pane.scroll_up,
-            "pagedown": pane.scroll_page_down, "space": pane.scroll_page_down, "pageup": pane.scroll_page_up,
-            "home": pane.scroll_home, "end": pane.scroll_end,
-        }  # fmt: skip
-        if event.key in moves:
-            moves[event.key](animate=False)
-        else:
-            self.dismiss(None)
-        return True
+    def text(self) -> Content:
+        explanation = self._why.explanation
+        if explanation is None:
+            return Content.styled("There is no score to explain.", "$faint")
+        return Content("\n").join([*shares(self._why, self.room), explained(explanation, self.room)])
+
+    def further(self) -> dict[str, Callable[[], object]]:
+        return {"enter": self._open_votes} if self._why.votes else {}

@@ -13,8 +13,8 @@ from searchapp.engines.base import Counts, Index
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused
 from searchapp.model import Document, Hits
-from tests.conftest import SEED
 from tests.engines.embedded.conftest import MAPPING, Both, body, spec_of
+from tests.profile import SEED
 
 RING = {"match": {"text": "ring"}}
 DOCUMENTS = [

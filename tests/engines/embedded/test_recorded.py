@@ -17,6 +17,7 @@ import pytest
 
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.queries.readers import READERS
+from tests.profile import FULL
 from tests.search import asking, chosen, comparing, queries, recording
 from tests.search.comparing import Json, Outcome
 from tests.search.queries import Engines
@@ -59,7 +60,11 @@ def engines(elasticsearch_url: str) -> Iterator[Engines]:
         yield engines
 
 
-@pytest.mark.parametrize("name", NAMES)
+ASKED_AGAIN = NAMES if FULL else NAMES[::4]
+"""The recordings that a live server is asked for again; `test_parity` asks it for random ones."""
+
+
+@pytest.mark.parametrize("name", ASKED_AGAIN)
 def test_the_recorded_answers_are_the_servers(engines: Engines, name: str) -> None:
     recorded = load(name)
     case = {"mapping": recorded.mapping, "documents": recorded.documents, "bodies": recorded.bodies}

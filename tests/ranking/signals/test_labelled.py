@@ -8,7 +8,7 @@ import pytest
 from searchapp.errors import DataError, QueryRefused, UsageError
 from searchapp.model import Document, Hits, Topic
 from searchapp.ranking import recipes
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Scale
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Scale, Vote
 from searchapp.ranking.signals.labelled import share
 from searchapp.resources import RecipeBook, recipe_book
 
@@ -103,3 +103,5 @@ def test_a_share_is_explained_by_the_graded_documents() -> None:
     assert explained is not None and explained.value == pytest.approx(2 / 3)
     assert [part.description for part in explained.details] == ["grade of two:1, which has the score 2"]
     assert scorer.explain(asked, "unknown") is None
+    assert scorer.votes(asked, "d:1") == [Vote("", "two:1", 1.0, 2.0, 1.0)]
+    assert not scorer.votes(asked, "unknown")

@@ -10,10 +10,10 @@ from textual.pilot import Pilot
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog, NotSaved
 from searchapp.judging.session import SeenDocument, Session
-from searchapp.tui.search import screen as screen_module
+from searchapp.tui.search import grading as grading_module
 from searchapp.tui.search.screen import SearchScreen
-from tests.tui.conftest import drive, question, text_of
-from tests.tui.search.conftest import SearchingOn, answered, enter, ids, until
+from tests.tui.conftest import drive, question, text_of, until
+from tests.tui.search.conftest import SearchingOn, answered, enter, ids
 
 P = Pilot[None]
 
@@ -56,6 +56,45 @@ def test_hits_of_a_topic_are_graded_into_the_log(searching: SearchingOn) -> None
     drive(app, steps)
 
 
+def test_j_judges_for_a_topic_ends_that_and_begins_again(searching: SearchingOn) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await answered(pilot, screen)
+        await enter(pilot, screen, "escape", "j")
+        assert question(app) == "Judge documents for the topic"
+        await enter(pilot, screen, "down", "enter")
+        topic = screen.judging.topic
+        assert topic is not None and screen.has_class("-judging")
+        await enter(pilot, screen, "down", "1", "j")
+        assert not screen.has_class("-judging")
+        assert screen.hits.cursor == 2  # where it was
+        await enter(pilot, screen, "1")
+        assert "grades are for a topic" in text_of(app)
+        await enter(pilot, screen, "j", "0")
+        assert screen.judging.topic == topic
+        assert [(one[1], one[3], one[5]) for one in events(searching.home)] == [
+            (topic.id, 1, 2),
+            (topic.id, 0, 3),
+        ]
+
+    app = searching.app()
+    drive(app, steps)
+
+
+def test_who_wants_j_to_go_down_can_have_that(searching: SearchingOn) -> None:
+    (searching.home / "settings.toml").write_text('[search.keys]\ndown = ["down", "j"]\n')
+
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await answered(pilot, screen)
+        await enter(pilot, screen, *"group")
+        await enter(pilot, screen, "enter", "j", "j", "k")
+        assert screen.hits.cursor == 1
+        await enter(pilot, screen, "J")
+        assert question(app) == "Judge documents for the topic"
+
+    app = searching.app()
+    drive(app, steps)
+
+
 def test_grades_are_for_the_topic_whatever_is_typed(searching: SearchingOn) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await choose_topic(pilot, screen)
@@ -72,7 +111,7 @@ def test_grades_are_for_the_topic_whatever_is_typed(searching: SearchingOn) -> N
 def test_without_a_topic_nothing_is_graded_and_no_log_is_made(searching: SearchingOn) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"prime", "enter", "1")
-        assert "grades are for a topic: t chooses one" in text_of(app)
+        assert "grades are for a topic: j chooses one" in text_of(app)
         await enter(pilot, screen, "u")
         assert "no grade of this session" in text_of(app)
 
@@ -102,7 +141,7 @@ def test_earlier_grades_are_seen_and_others_after_ones_own(searching: SearchingO
         assert topic is not None
         with JudgmentLog(searching.home / "judgments.sqlite") as log:
             Session(log, "nlps", Author("ben")).grade([SeenDocument(topic.id, document)], 0)
-        screen.refresh_judgments()
+        screen.grading.take_in()
         await pilot.pause()
         assert "1 judgment of ben came in" in text_of(app) and "ben  0" not in text_of(app)
         await pilot.press("1", "up")
@@ -118,7 +157,7 @@ def test_earlier_grades_are_seen_and_others_after_ones_own(searching: SearchingO
 def test_a_grade_that_is_not_saved_is_told_and_tried_again(
     searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screen_module, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(grading_module, "RETRY_SECONDS", 0.05)
 
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await choose_topic(pilot, screen)

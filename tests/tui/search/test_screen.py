@@ -13,11 +13,12 @@ from typer.testing import CliRunner
 from searchapp.app.search import SearchRequest
 from searchapp.cli import app as command_line
 from searchapp.ranking.language import BrokenQuery, Filter
+from searchapp.tui.search import asking
 from searchapp.tui.search import searching as searching_module
 from searchapp.tui.search.listing import PAGE, Listing
 from searchapp.tui.search.screen import SearchScreen
-from tests.tui.conftest import drive, text_of
-from tests.tui.search.conftest import SearchingOn, answered, enter, ids, until
+from tests.tui.conftest import PATIENCE_SECONDS, drive, text_of, until
+from tests.tui.search.conftest import SearchingOn, answered, enter, ids
 
 P = Pilot[None]
 SIZES = [(160, 45), (80, 24)]
@@ -50,6 +51,8 @@ def test_what_is_typed_is_searched_for(searching: SearchingOn, size: tuple[int, 
 def test_only_the_answer_to_the_last_text_is_shown(
     searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(asking, "OVERTAKE_SECONDS", PATIENCE_SECONDS)
+
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await answered(pilot, screen)
         shown: list[str] = []
@@ -115,7 +118,7 @@ def test_a_broken_query_is_explained_at_its_place_and_the_ranking_stays(searchin
 def test_a_broken_query_is_explained_wherever_it_is_broken(searching: SearchingOn, before: int) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         screen.words.value = f'{"a" * before} "b'
-        screen._typed(screen.words.value)
+        screen.typed(screen.words.value)
         await answered(pilot, screen)
         (line,) = [line for line in text_of(app).splitlines() if "▲" in line]
         assert "quotation mark" in line
@@ -332,8 +335,8 @@ def test_keys_of_the_hits_are_letters_in_the_line_and_the_other_way_round(search
         assert "↵ to the hits" in text_of(app)
         await enter(pilot, screen, "escape")
         assert screen.hits.has_focus and "/ words" in text_of(app)
-        await enter(pilot, screen, "e")
-        assert "e does nothing here: ? lists the keys" in text_of(app)
+        await enter(pilot, screen, "x")
+        assert "x does nothing here: ? lists the keys" in text_of(app)
         await enter(pilot, screen, "slash", "f1")
         assert "words that stand side by side" in text_of(app)
 
@@ -346,7 +349,7 @@ def test_the_form_of_the_text_is_changed(searching: SearchingOn) -> None:
         await enter(pilot, screen, *"prime", "enter")
         maths = text_of(app)
         await enter(pilot, screen, "m")
-        assert "LaTeX as it is written" in text_of(app) and "$" in text_of(app) and "$" not in maths
+        assert "the text as it stands" in text_of(app) and "$" in text_of(app) and "$" not in maths
         await enter(pilot, screen, "m", "m")
         assert text_of(app).splitlines()[3:] == maths.splitlines()[3:]
 
@@ -383,7 +386,7 @@ def test_a_failure_that_nobody_foresaw_is_told(searching: SearchingOn) -> None:
 def test_a_broken_query_is_none_of_the_engines_faults(searching: SearchingOn) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"(a")
-        assert isinstance(screen._error, BrokenQuery) and screen.searching._later is None
+        assert isinstance(screen.error, BrokenQuery) and not screen.searching.tries_again
 
     drive(searching.app(), steps)
 

@@ -1,0 +1,145 @@
+"""What analyzers make of texts, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from searchapp.engines.base import Index
+from searchapp.errors import UsageError
+from searchapp.model import AnalysisStep, Token
+from searchapp.names import refused
+from searchapp.ranking.marking import search_analyzer
+from searchapp.ranking.search import text_fields
+from searchapp.tasks.base import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What the analyzer of a field, or a named one, makes of a text: `kind` is "field" or "analyzer"."""
+
+    kind: str
+    name: str
+    steps: Sequence[AnalysisStep]
+
+
+@dataclass(frozen=True, slots=True)
+class StepPair:
+    """One step of two texts, and what each is after it; a text that does not take the step is what it was before.
+
+    `document` and `query` are None before the first step that a text takes.
+    """
+
+    name: str
+    document: AnalysisStep | None
+    query: AnalysisStep | None
+    is_of_document: bool = True
+    is_of_query: bool = True
+
+    @property
+    def common(self) -> frozenset[str]:
+        """The terms that both have after the step."""
+        if self.document is None or self.query is None:
+            return frozenset()
+        return _terms(self.document.tokens) & _terms(self.query.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """A document's text and a query on their way to the terms of a field, step by step."""
+
+    field: str
+    steps: Sequence[StepPair]
+
+
+def fields_of(task: Task) -> list[str]:
+    """The names of the text fields and sub-fields of a task's documents."""
+    return text_fields(task.index_mapping()["mappings"]["properties"])
+
+
+def analyze(
+    task: Task, index: Index, text: str, *, field: str | None = None, analyzer: str | None = None
+) -> list[Analysis]:
+    """What becomes of a text in a field, in a named analyzer of the mapping or, with neither, in every text field.
+
+    Raises:
+        UsageError: the task has no such field or analyzer, or both are given.
+        EngineError: the engine failed, or refused the text.
+    """
+    require(task, field, analyzer)
+    if analyzer:
+        return [Analysis("analyzer", analyzer, index.analyze(text, analyzer=analyzer))]
+    names = [field] if field else fields_of(task)
+    return [Analysis("field", name, index.analyze(text, field=name)) for name in names]
+
+
+def require(task: Task, field: str | None, analyzer: str | None) -> None:
+    """Refuse a field or an analyzer that a task does not have.
+
+    Raises:
+        UsageError: it has not, or both are given.
+    """
+    if field and analyzer:
+        raise UsageError("--field and --analyzer exclude each other: give one of them")
+    fields = fields_of(task)
+    analyzers = sorted(task.index_mapping().get("settings", {}).get("analysis", {}).get("analyzer", {}))
+    if field and field not in fields:
+        raise UsageError(f"{task.name} has no text field {refused(field, fields)}")
+    if analyzer and analyzer not in analyzers:
+        choice = refused(analyzer, analyzers) if analyzers else f"{analyzer!r}: choose a field instead"
+        raise UsageError(f"{task.name} has no analyzer {choice}")
+
+
+def side_by_side(task: Task, index: Index, field: str, text: str, query: str) -> SideBySide:
+    """What becomes of a document's text and of a query in a field; queries may have an analyzer of their own.
+
+    Raises:
+        as `analyze` does.
+    """
+    require(task, field, None)
+    mapping = task.index_mapping()
+    described = _described(mapping, field)
+    of_text = index.analyze(text, field=field)
+    if described.get("search_analyzer", described.get("analyzer")) == described.get("analyzer"):
+        of_query = index.analyze(query, field=field)
+    else:
+        of_query = index.analyze(query, analyzer=search_analyzer(mapping, described))
+    return SideBySide(field, list(_paired(of_text, of_query)))
+
+
+def _paired(of_text: Sequence[AnalysisStep], of_query: Sequence[AnalysisStep]) -> Iterator[StepPair]:
+    """Steps that have the same name beside each other, in the order of the document's; the others by themselves."""
+    document: AnalysisStep | None = None
+    query: AnalysisStep | None = None
+    left = list(of_query)
+    for step in of_text:
+        place = next((at for at, one in enumerate(left) if _name(one) == _name(step)), None)
+        for query in left[: place or 0]:
+            yield StepPair(_name(query), document, query, is_of_document=False)
+        document = step
+        if place is None:
+            yield StepPair(_name(step), document, query, is_of_query=False)
+        else:
+            query = left[place]
+            yield StepPair(_name(step), document, query)
+            del left[: place + 1]
+    for query in left:
+        yield StepPair(_name(query), document, query, is_of_document=False)
+
+
+def _name(step: AnalysisStep) -> str:
+    return f"{step.kind} {step.name}".strip()
+
+
+def _terms(tokens: Sequence[Token]) -> frozenset[str]:
+    return frozenset(token.term for token in tokens)
+
+
+def _described(mapping: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    """What a mapping says of a field or sub-field, whose name has dots."""
+    found: Mapping[str, Any] = mapping["mappings"]
+    for name in field.split("."):
+        inner = {**found.get("properties", {}), **found.get("fields", {})}
+        found = inner[name]
+    return found

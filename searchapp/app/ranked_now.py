@@ -1,0 +1,170 @@
+"""Rankings that a recipe makes now, topic by topic, when somebody asks for them: there is no run."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+from searchapp.app.index import open_index
+from searchapp.app.index_sources import IndexSource
+from searchapp.app.run_pages import RunPages, RunToJudge
+from searchapp.app.signal_inputs import signal_inputs
+from searchapp.engines.base import Engine, Explanation, Index
+from searchapp.errors import DataError, SearchappError
+from searchapp.formats.problems import Problems
+from searchapp.model import Hits, Ranking, Topic
+from searchapp.progress import Progress
+from searchapp.ranking.rank import Ranker
+from searchapp.ranking.recipe import Recipe
+from searchapp.tasks.base import Collection, Task
+
+SEARCHED = "search"
+"""What the log calls rankings that are made now, before the name of their recipe."""
+
+KEPT = 256
+"""Topics whose ranking is kept."""
+
+AT_ONCE = 64
+"""Topics at most that are ranked together where one after the other is wanted."""
+
+
+def seen_in(recipe: str) -> str:
+    """What the log calls a ranking that a recipe makes now, as other rankings go by the name of their run."""
+    return f"{SEARCHED} {recipe}"
+
+
+class Ranks:
+    """A recipe that is ready to rank the topics of a split; its methods may be called from several threads."""
+
+    def __init__(self, ranker: Ranker, index: Index) -> None:
+        self.recipe = ranker.recipe
+        self.index = index
+        self.lock = threading.Lock()
+        """Whoever asks the index beside it asks with this: an index takes one question at a time."""
+        self._ranker = ranker
+
+    @classmethod
+    def open(
+        cls,
+        task: Task,
+        engine: Engine,
+        collection: Collection,
+        split: str,
+        recipe: Recipe,
+        progress: Progress,
+    ) -> Ranks:
+        """Make a recipe ready to rank a split, which may take a while where it learns from solved topics.
+
+        Raises:
+            DataError: what a signal needs is missing, or not what it should be.
+            EngineError: there is no such index, or the engine failed.
+        """
+        index = open_index(task, engine, collection.index_of(split))
+        inputs = signal_inputs(
+            task, engine, index, lambda: (collection, split), progress, Problems(lenient=True)
+        )
+        return cls(Ranker(recipe, inputs), index)
+
+    def rank(self, topics: Sequence[Topic], depth: int) -> list[Hits]:
+        """The first `depth` documents for each topic.
+
+        Raises:
+            as `Ranker.rank` does.
+        """
+        with self.lock:
+            return [ranking.hits for ranking in self._ranker.rank(topics, depth, SEARCHED)]
+
+    def explain(self, topic: Topic, document_id: str, depth: int) -> Explanation | None:
+        """Why a document has its score for a topic, in a ranking of that depth; None where it has none."""
+        with self.lock:
+            return self._ranker.explain(topic, document_id, depth)
+
+
+class RankedNow:
+    """The rankings of topics to a depth, as `runs.rankings.Rankings`; `path` is the folder of the topics."""
+
+    def __init__(self, ranks: Ranks, topics: Sequence[Topic], depth: int, path: Path) -> None:
+        self.path = path
+        self.topics = tuple(topic.id for topic in topics)
+        self._topics = {topic.id: topic for topic in topics}
+        self._places = {topic: place for place, topic in enumerate(self.topics)}
+        self._ranks = ranks
+        self._depth = depth
+        self._kept: OrderedDict[str, Ranking] = OrderedDict()
+        self._following, self._ahead = 0, 1
+        self._lock = threading.Lock()
+
+    def ranking(self, topic_id: str) -> Ranking:
+        """A topic's ranking; to who asks for topics in their order also those behind it are made, more each time."""
+        place = self._places[topic_id]
+        with self._lock:
+            if topic_id in self._kept:
+                return self._kept[topic_id]
+            self._ahead = min(2 * self._ahead, AT_ONCE) if place == self._following else 1
+            self._following = place + self._ahead
+            wanted = [self._topics[one] for one in self.topics[place : self._following]]
+        made = [
+            Ranking(topic.id, hits)
+            for topic, hits in zip(wanted, self._ranks.rank(wanted, self._depth), strict=True)
+        ]
+        with self._lock:
+            for ranking in made:
+                self._kept[ranking.topic_id] = ranking
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return made[0]
+
+    def length(self, topic_id: str) -> int:
+        """How many documents a topic's ranking has."""
+        return len(self.ranking(topic_id).hits)
+
+    def scored(self, topic_id: str, at_most: int | None = None) -> int:
+        """How many documents of a topic's ranking have a score other than 0, or `at_most`: the first ones."""
+        scores = self.ranking(topic_id).hits.scores[:at_most]
+        if not scores or min(scores) < 0:
+            return len(scores)  # a ranking whose scores are below 0 has no end without scores
+        return sum(score > 0 for score in scores)
+
+
+def now_pages(
+    task: Task, documents: IndexSource, collection: Collection, split: str, ranks: Ranks, depth: int
+) -> RunPages:
+    """The topics of a split, with what a recipe ranks for them now and the documents of the same index.
+
+    Raises:
+        DataError: the topics can't be read, or there are none.
+        EngineError: the documents can't be had.
+    """
+    topics = collection.topics(split, Problems(lenient=True))
+    if not topics:
+        raise DataError(f"{collection.folder}: the split {split} has no topics to rank")
+    ranked = RunToJudge(
+        RankedNow(ranks, topics, depth, collection.folder),
+        None,
+        split,
+        seen_in(ranks.recipe.name),
+        recipe=ranks.recipe,
+    )
+    by_id = {topic.id: topic for topic in topics}
+    return RunPages.over(task, documents, ranked, by_id, collection, ranks.index.info.digest)
+
+
+def usual_split(task: Task, collection: Collection) -> str:
+    """The split that is ranked where nobody names one: dev, else the first one that is there and not the test's.
+
+    Raises:
+        DataError: the files of no split are there.
+    """
+    splits = task.info.splits
+    order = sorted(splits, key=lambda one: (one != "dev", one.startswith("test"), one == "train"))
+    for split in order:
+        try:
+            if all(file.exists() for file in collection.split_files(split)):
+                return split
+        except SearchappError:  # such as one whose files nobody can list
+            continue
+    raise DataError(
+        f"{collection.folder} has the topics of no split of {task.reference}: name the folder with --data"
+    )

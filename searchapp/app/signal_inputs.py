@@ -1,0 +1,43 @@
+"""What the signals of a recipe may ask for: solved topics, their labels, the texts of all documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from searchapp.app.index import index_examples, read_examples
+from searchapp.engines.base import Engine, Index
+from searchapp.formats.problems import Problems
+from searchapp.model import Document, Example
+from searchapp.progress import Progress
+from searchapp.ranking.signals.base import Inputs, Labels, Solved, gold_of
+from searchapp.tasks.base import Collection, Task
+
+
+def signal_inputs(
+    task: Task,
+    engine: Engine,
+    index: Index,
+    split_of: Callable[[], tuple[Collection, str]],
+    progress: Progress,
+    problems: Problems,
+    judged: Sequence[Example] = (),
+) -> Inputs:
+    """The inputs of signals over an index; each is read, or indexed, when a signal asks for it.
+
+    `split_of` gives the collection and the split whose topics are ranked. `problems` takes those of the solved topics,
+    before whose gold the `judged` topics go.
+    """
+
+    def documents() -> Iterable[Document]:
+        collection, _ = split_of()
+        return collection.documents.read(Problems(lenient=True))
+
+    def examples() -> Solved:
+        solved, found = index_examples(task, engine, *split_of(), progress, judged, problems)
+        return Solved(solved, gold_of(found))
+
+    def labels() -> Labels:
+        found = read_examples(task, *split_of(), progress, judged, problems)
+        return Labels({document.id: document for document in documents()}, gold_of(found))
+
+    return Inputs(index, task.info.topics_are_documents, examples, labels, documents)

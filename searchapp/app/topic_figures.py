@@ -1,0 +1,41 @@
+"""How topics do, and in which order they are gone through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Order(StrEnum):
+    """In which order topics are gone through."""
+
+    file = "file"
+    """As the run has them."""
+
+    worst = "worst"
+    """Those with the least figure first; those without one last."""
+
+    missed = "missed"
+    """Those with the most missed gold first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFigures:
+    """How a topic does: its figure (None: the scorer has none), and how many of its relevant documents are missed."""
+
+    value: float | None
+    relevant: int
+    missed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of topics by their ids; `name` is that of the measure of one topic.
+
+    `instead_of` says why they are not those of the organisers' scorer, where they are not.
+    """
+
+    name: str
+    topics: Mapping[str, TopicFigures]
+    instead_of: str | None = None

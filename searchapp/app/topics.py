@@ -1,0 +1,387 @@
+"""The topics of a run, or of what a recipe ranks now, beside their gold: figures, ranks of the gold, what was missed.
+
+Gold is missed where it is not among the first documents of a ranking. A relevant document further down has its rank
+in the run; one that is not in the run has the rank that the run's recipe gives it in a ranking of `DEEPEST` documents,
+or the reason why it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from searchapp.app.ranked_now import Ranks
+from searchapp.app.run_pages import RunPages, require_topic
+from searchapp.app.topic_figures import Figures, Order, TopicFigures
+from searchapp.app.why import Standing, Why
+from searchapp.errors import SearchappError
+from searchapp.evaluation.base import GoldFiles, ScorerOptions
+from searchapp.evaluation.measures import measure
+from searchapp.formats.problems import Problems
+from searchapp.model import Hits, Ranking, Run, Topic
+from searchapp.ranking.signals.base import one_document
+from searchapp.tasks.base import Collection, Grades, Part, Task
+
+DEEPEST = 10_000
+"""How many documents are ranked to find the rank of a missed one: as many as an engine gives at a time."""
+
+_OF_ONE = {"MAP": "AP", "MRR": "RR"}
+"""What the means of the organisers are means of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A relevant document that is missed, its grade, and what became of it: None while nobody has looked."""
+
+    document_id: str
+    grade: int
+    why: Why | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MissedGold:
+    """The missed documents of a topic, those with a rank first.
+
+    With `differs` the recipe no longer makes the ranking of the run: ranks are those that it makes now.
+    """
+
+    documents: tuple[Missed, ...]
+    differs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRanking:
+    """A topic's ranking beside its gold.
+
+    Of the `documents`, best first, the first `scored` have a score, which `scores` has; `relevant` has the grades of
+    all relevant documents, `missed` those that are missed. Where there is no gold `no_gold` says why.
+    """
+
+    topic_id: str
+    documents: tuple[str, ...]
+    scores: tuple[float, ...]
+    scored: int
+    relevant: Mapping[str, int]
+    missed: tuple[Missed, ...]
+    no_gold: str | None = None
+
+
+class RunTopics:
+    """The topics of a run beside their gold; its methods may be called from several threads.
+
+    Args:
+        task: the task
+        pages: the rankings and documents
+        ranks: makes the run's recipe ready to rank deeper, when that is needed first; None where it is not known
+        depth: how many documents of a ranking count; all by default
+    """
+
+    def __init__(
+        self, task: Task, pages: RunPages, ranks: Callable[[], Ranks] | None, depth: int | None = None
+    ) -> None:
+        self.task = task
+        self.pages = pages
+        self.depth = depth
+        self._open_ranks = ranks
+        self._ranks: Ranks | None = None
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The ids of the topics, in the order of the run."""
+        return self.pages.topics
+
+    def require(self, topic_id: str | None) -> None:
+        """Make sure that there are topics, and the one that is named, if one is.
+
+        Raises:
+            UsageError: it is not among them.
+            DataError: there are none.
+        """
+        require_topic(self.pages, self.topics, topic_id)
+
+    @cached_property
+    def part(self) -> Part[Collection]:
+        """The split that the run ranks; that of a TREC run, which does not say it, is found by its topics.
+
+        Raises:
+            DataError: the topics can't be read.
+        """
+        collection, split = self.pages.collection, self.pages.split
+        if split is None:
+            wanted = set(self.topics)
+            found = {one: _topic_ids(collection, one) & wanted for one in self.task.info.splits}
+            split = max(found, key=lambda one: len(found[one]))
+        return Part(collection, split)
+
+    @cached_property
+    def gold(self) -> Grades:
+        """The grades of the gold by topic and document.
+
+        Raises:
+            SearchappError: there is none, or it can't be read; the message says why.
+        """
+        part = self.part
+        if part.collection.is_masked(part.split):
+            raise SearchappError(f"the gold of {part.split} is masked: no topic has figures")
+        found: Grades = self.task.official.grades(part.collection.gold_files(part.split), part)
+        return found
+
+    def relevant(self, topic_id: str) -> dict[str, int]:
+        """The relevant documents of a topic and their grades, the best first."""
+        grades = self.gold.get(topic_id, {})
+        return dict(
+            sorted(((one, grade) for one, grade in grades.items() if grade > 0), key=lambda one: -one[1])
+        )
+
+    def ranking(self, topic_id: str) -> TopicRanking:
+        """A topic's ranking, of which the first `depth` documents count, beside its gold.
+
+        Raises:
+            DataError: the run is not as it was written.
+            EngineError: the ranking is made now, and the engine failed.
+        """
+        hits = self.pages.rankings.ranking(topic_id).hits
+        scored = self.pages.rankings.scored(topic_id)
+        relevant: dict[str, int] = {}
+        missed: list[Missed] = []
+        no_gold = None
+        try:
+            relevant, missed = self.relevant(topic_id), self.missed(topic_id)
+        except SearchappError as error:
+            no_gold = str(error)
+        return TopicRanking(
+            topic_id, hits.document_ids, hits.scores, scored, relevant, tuple(missed), no_gold
+        )
+
+    # Figures
+
+    def rankings(self) -> Iterator[Ranking]:
+        """The ranking of every topic, each as soon as it is read or made."""
+        return map(self.pages.rankings.ranking, self.topics)
+
+    def figures(self, run: Run) -> Figures:
+        """How each topic of the run, which is given whole, does.
+
+        Raises:
+            SearchappError: there is no gold.
+        """
+        name, values, instead_of = self._values(run)
+        figures = {}
+        for ranking in run:
+            relevant = self.relevant(ranking.topic_id)
+            missed = relevant.keys() - set(ranking.document_ids()[: self.depth])
+            value = values.get(ranking.topic_id)
+            figures[ranking.topic_id] = TopicFigures(value, len(relevant), len(missed))
+        return Figures(name, figures, instead_of)
+
+    def _values(self, run: Run) -> tuple[str, Mapping[str, float | None], str | None]:
+        """The name of a figure, and that of each topic: the organisers', or why it is another one."""
+        part = self.part
+        scorer = self.task.official.scorer
+        gold = GoldFiles(
+            part.collection.gold_files(part.split), ScorerOptions(split=part.split), part.collection.folder
+        )
+        try:
+            scored = scorer.score(scorer.predictions(run), gold)
+        except (SearchappError, ValueError) as error:  # the latter of ids that are not the task's
+            other = self.task.info.measures[0]
+            rankings = {ranking.topic_id: ranking.document_ids() for ranking in run}
+            known = {topic: grades for topic, grades in self.gold.items() if topic in rankings}
+            return other, measure(rankings, known, [other]).per_topic.get(other, {}), str(error)
+        # The scorer may call topics otherwise, by the names of files for instance; the grades are in the same order.
+        names = list(scored.qrels)
+        ids = dict(zip(names, self.gold, strict=True)) if len(names) == len(self.gold) else {}
+        measured = scored.official.measure
+        values = {
+            ids.get(name, name): _of_topic(given, measured)
+            for name, given in scored.official.per_topic.items()
+        }
+        return of_one(measured), values, None
+
+    def in_order(self, order: Order, figures: Figures | None) -> list[str]:
+        """The topics in an order; as the run has them as long as there are no figures."""
+        if figures is None or order is Order.file:
+            return list(self.topics)
+
+        def key(topic: str) -> tuple[bool, float, float]:
+            found = figures.topics.get(topic)
+            if found is None:
+                return True, 0.0, 0.0
+            value = found.value
+            if order is Order.worst:
+                return value is None, value or 0.0, -found.missed
+            return False, -found.missed, value or 0.0
+
+        return sorted(self.topics, key=key)
+
+    # What was missed
+
+    def missed(self, topic_id: str) -> list[Missed]:
+        """The missed documents of a topic in the order of their grades; of those in the run it is known where."""
+        hits = self.pages.rankings.ranking(topic_id).hits
+        ranks = {document: rank for rank, document in enumerate(hits.document_ids, start=1)}
+        found = []
+        for document, grade in self.relevant(topic_id).items():
+            rank = ranks.get(document)
+            if rank is None:
+                found.append(Missed(document, grade))
+            elif self.depth is not None and rank > self.depth:
+                score = hits.scores[rank - 1]
+                found.append(Missed(document, grade, Why(document, Standing.ranked, rank, score)))
+        return sorted(found, key=_place)
+
+    def look_for_missed(self, topic_id: str) -> MissedGold:
+        """The missed documents of a topic, and what became of each, for which the recipe ranks deeper.
+
+        Raises:
+            DataError: the recipe can't be made ready.
+            EngineError: the engine failed.
+        """
+        missed = self.missed(topic_id)
+        without = [one.document_id for one in missed if one.why is None]
+        if not without:
+            return MissedGold(tuple(missed))
+        whys, differs = self._sought(topic_id, without)
+        found = [
+            one if one.why is not None else Missed(one.document_id, one.grade, whys[one.document_id])
+            for one in missed
+        ]
+        return MissedGold(tuple(sorted(found, key=_place)), differs)
+
+    def why(self, topic_id: str, document_id: str) -> Why:
+        """Why a document of a topic is at its rank, or why it has none, with what made its score.
+
+        Raises:
+            as `look_for_missed` does.
+        """
+        hits = self.pages.rankings.ranking(topic_id).hits
+        depth = DEEPEST  # several signals give a document another score in a deeper ranking
+        if document_id in hits.document_ids:
+            place = hits.document_ids.index(document_id)
+            found = Why(document_id, Standing.ranked, place + 1, hits.scores[place])
+            depth = len(hits) if self.pages.manifest is None else self.pages.manifest.depth
+        else:
+            found = self._sought(topic_id, [document_id])[0][document_id]
+        ranks = self.ranks
+        if ranks is None or found.standing is not Standing.ranked:
+            return found
+        explanation = ranks.explain(self.pages.topic(topic_id), document_id, depth)
+        return Why(document_id, found.standing, found.rank, found.score, explanation)
+
+    @property
+    def ranks(self) -> Ranks | None:
+        """The run's recipe, ready to rank; None where it is not known."""
+        if self._ranks is None and self._open_ranks is not None:
+            self._ranks = self._open_ranks()
+        return self._ranks
+
+    def _sought(self, topic_id: str, documents: Sequence[str]) -> tuple[dict[str, Why], bool]:
+        """What became of documents that a run lacks, and whether the recipe ranks otherwise than the run."""
+        there = self._indexed(documents)
+        ranks, topic = self.ranks, self.pages.topic(topic_id)
+        if ranks is None or not topic.text:
+            return {
+                one: Why(one, Standing.not_in_run if one in there else Standing.unknown) for one in documents
+            }, False
+        (deep,) = ranks.rank([topic], DEEPEST)
+        found = {one: self._standing(ranks, topic, one, deep, one in there) for one in documents}
+        return found, self._differs(ranks, topic)
+
+    def _differs(self, ranks: Ranks, topic: Topic) -> bool:
+        """Whether the recipe makes another ranking than that of the run: the index may be another one by now."""
+        manifest = self.pages.manifest
+        if manifest is None:
+            return False
+        (again,) = ranks.rank([topic], manifest.depth)
+        return again.document_ids != self.pages.rankings.ranking(topic.id).hits.document_ids
+
+    def _indexed(self, documents: Sequence[str]) -> set[str]:
+        """Those of some documents that the index has, whatever they say."""
+        self.pages.texts(documents)
+        return {one for one in documents if self.pages.is_indexed(one)}
+
+    def _standing(self, ranks: Ranks, topic: Topic, document: str, deep: Hits, there: bool) -> Why:
+        if not there:
+            return Why(document, Standing.unknown)
+        if document in deep.document_ids:
+            place = deep.document_ids.index(document)
+            score = deep.scores[place]
+            if score:
+                return Why(document, Standing.ranked, place + 1, score)
+            return Why(document, Standing.no_match)
+        if self.task.info.topics_are_documents and document == topic.id:
+            return Why(document, Standing.filtered)
+        query = ranks.recipe.body(topic, 1)["query"]
+        with ranks.lock:
+            scores = [
+                found[0].hit.score if (found := ranks.index.find(one_document(document, one))) else None
+                for one in (query, unfiltered(query))
+            ]
+        whole, free = scores
+        if whole:
+            return Why(document, Standing.behind)
+        return Why(document, Standing.filtered if whole is None and free is not None else Standing.no_match)
+
+
+def what_became(why: Why | None) -> str:
+    """What became of a missed document, in a word or two."""
+    if why is None:
+        return "…"
+    if why.standing is Standing.ranked:
+        return f"rank {why.rank or 0:,}"
+    return {
+        Standing.unknown: "not indexed",
+        Standing.filtered: "filtered",
+        Standing.left_out: "filtered",
+        Standing.behind: f"> rank {DEEPEST:,}",
+        Standing.no_match: "no common term",
+        Standing.not_in_run: "not in the run",
+    }[why.standing]
+
+
+def of_one(measure_name: str) -> str:
+    """What a measure of many topics is called for one of them.
+
+    >>> of_one("MAP@500"), of_one("MRR"), of_one("mean NDCG"), of_one("F1")
+    ('AP@500', 'RR', 'NDCG', 'F1')
+    """
+    name = measure_name.removeprefix("mean ")
+    kind, at, cutoff = name.partition("@")
+    return f"{_OF_ONE.get(kind, kind)}{at}{cutoff}"
+
+
+def _of_topic(given: float | Mapping[str, float | None] | None, measured: str) -> float | None:
+    """The figure of a topic that the measure is the mean of, among those that a scorer has of it."""
+    if not isinstance(given, Mapping):
+        return given
+    for name in (measured, of_one(measured), of_one(measured).lower()):
+        if name in given:
+            return given[name]
+    return None
+
+
+def unfiltered(query: Mapping[str, Any]) -> dict[str, Any]:
+    """A template's query without the clauses that only leave documents out.
+
+    >>> unfiltered({"bool": {"should": [{"match": {"text": "a"}}], "filter": [{"term": {"debate": "b"}}]}})
+    {'bool': {'should': [{'match': {'text': 'a'}}]}}
+    """
+    described = query.get("bool")
+    if not isinstance(described, Mapping):
+        return dict(query)
+    return {"bool": {name: one for name, one in described.items() if name not in ("filter", "must_not")}}
+
+
+def _topic_ids(collection: Collection, split: str) -> set[str]:
+    try:
+        return {topic.id for topic in collection.topics(split, Problems(lenient=True))}
+    except SearchappError:
+        return set()
+
+
+def _place(missed: Missed) -> tuple[bool, int, int]:
+    """Where a missed document stands among the others: those with a rank first, the best grades first."""
+    rank = None if missed.why is None else missed.why.rank
+    return rank is None, rank or 0, -missed.grade

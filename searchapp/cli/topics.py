@@ -1,0 +1,247 @@
+"""`searchapp topics`: the topics of a run beside their gold."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from searchapp.app.topic_figures import Order
+from searchapp.cli import complete
+from searchapp.cli.common import JsonOption, TaskArgument, command
+from searchapp.cli.judgments.options import LogOption, RankNowOption
+from searchapp.cli.output import print_json, stdout_console, warn
+from searchapp.cli.terminal import has_screen
+from searchapp.errors import DataError
+from searchapp.settings import Settings
+from searchapp.visible import visible_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from searchapp.app.open_topics import TopicsRequest
+    from searchapp.app.topic_figures import Figures
+    from searchapp.app.topics import Missed, RunTopics
+    from searchapp.judging.session import Session
+
+TEXT_CHARACTERS = 80
+"""Of a topic or document, where one stands on a line."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def topics(
+        settings: Settings,
+        task: TaskArgument,
+        run: Annotated[
+            Path | None,
+            typer.Option(
+                help="Run directory, or TREC run; without one, what a recipe ranks now.",
+                show_default=False,
+                autocompletion=complete.runs,
+            ),
+        ] = None,
+        recipe: RankNowOption = None,
+        split: Annotated[
+            str | None,
+            typer.Option(
+                help="Split whose topics are ranked, or those of a TREC run.",
+                show_default="dev, or the first that is there",
+                autocompletion=complete.splits,
+            ),
+        ] = None,
+        depth: Annotated[
+            int | None,
+            typer.Option(
+                min=1,
+                max=10_000,
+                help="Documents of each ranking that count: gold behind them is missed.",
+                show_default="all",
+            ),
+        ] = None,
+        topic: Annotated[
+            str | None,
+            typer.Option(help="Topic to begin with; without a terminal the only one.", show_default=False),
+        ] = None,
+        order: Annotated[
+            Order, typer.Option(help="Order of the topics: as in the run, worst first, or most missed first.")
+        ] = Order.file,
+        data: Annotated[
+            Path | None,
+            typer.Option(
+                help="Folder with the topics and their gold, if they are not where the run had them.",
+                show_default=False,
+            ),
+        ] = None,
+        annotator: Annotated[
+            str | None,
+            typer.Option(
+                help="Name of who judges on the screen; by default SEARCHAPP_ANNOTATOR, or that of the account.",
+                show_default=False,
+                autocompletion=complete.annotators,
+            ),
+        ] = None,
+        log_file: LogOption = None,
+        plain: Annotated[
+            bool,
+            typer.Option("--plain", help="Print the topics, or one of them, instead of opening the screen."),
+        ] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Walk the topics of a run: the figure of each, its ranking with the gold marked, and the gold that is missed.
+
+        On a terminal a screen opens. Without one, or with --plain or --json, the topics are printed with their figures,
+        or with --topic one of them with its gold: the rank of each relevant document, or why it has none.
+        """
+        from searchapp.app.open_topics import TopicsRequest, open_topics
+        from searchapp.cli.progress import for_person
+        from searchapp.tasks import load
+
+        loaded = load(task)
+        request = TopicsRequest(run, recipe, split, data, depth)
+        on_screen = not plain and not as_json and has_screen()
+        with ExitStack() as opened:
+            found = open_topics(opened, loaded, request, settings, for_person(settings), warn)
+            for note in found.pages.notes:
+                warn(note)
+            if on_screen:
+                _screen(opened, found, request, settings, (topic, order), (annotator, log_file))
+            elif topic is not None:
+                found.require(topic)
+                _print_topic(found, topic, as_json=as_json)
+            else:
+                _print_topics(found, order, settings, as_json=as_json)
+
+
+def _screen(
+    opened: ExitStack,
+    topics: RunTopics,
+    request: TopicsRequest,
+    settings: Settings,
+    start: tuple[str | None, Order],
+    who: tuple[str | None, Path | None],
+) -> None:
+    """Open the screen."""
+    from searchapp.app.sessions import grading_session
+    from searchapp.tui.topics import actions
+    from searchapp.tui.topics.app import TopicsApp
+    from searchapp.tui.topics.opening import topics_screen
+
+    annotator, log_file = who
+    task = topics.task
+
+    def session() -> Session:
+        return grading_session(
+            opened, log_file or settings.judgments, task.name, annotator or settings.annotator
+        )
+
+    own = actions.load(settings.of_user, task.info.grades)
+    app = TopicsApp(topics_screen(topics, request, settings, session, *start), own.theme, own.spacing)
+    app.run()
+    if app.return_code:
+        raise typer.Exit(app.return_code)
+
+
+def _print_topics(found: RunTopics, order: Order, settings: Settings, *, as_json: bool) -> None:
+    """Print the figures of all topics."""
+    from searchapp.cli.progress import for_person
+    from searchapp.model import Run
+
+    with for_person(settings).stage("reading rankings", len(found.topics)) as advance:
+        rankings = []
+        for ranking in found.rankings():
+            rankings.append(ranking)
+            advance(1)
+    figures = found.figures(Run(found.pages.name, tuple(rankings)))
+    if figures.instead_of is not None:
+        warn(f"{figures.name} in place of {found.task.info.official_measure}: {figures.instead_of}")
+    topics = found.in_order(order, figures)
+    if as_json:
+        print_json(_described(found, figures, topics))
+        return
+    console = stdout_console()
+    width = max(map(len, (*map(visible_line, topics), "topic")))
+    console.print(f"{'topic':<{width}}  {figures.name:>8}  {'missed':>9}", markup=False, soft_wrap=True)
+    for topic in topics:
+        one = figures.topics[topic]
+        value = "" if one.value is None else f"{one.value:.4f}"
+        text = _shortened(found.pages.topic(topic).text)
+        missed = f"{one.missed}/{one.relevant}"
+        console.print(
+            f"{visible_line(topic):<{width}}  {value:>8}  {missed:>9}  {text}", markup=False, soft_wrap=True
+        )
+
+
+def _described(found: RunTopics, figures: Figures, topics: Sequence[str]) -> dict[str, object]:
+    return {
+        "task": found.task.name,
+        "split": found.part.split,
+        "run": found.pages.name,
+        "measure": figures.name,
+        "instead_of": figures.instead_of,
+        "topics": [
+            {
+                "id": topic,
+                "value": figures.topics[topic].value,
+                "relevant": figures.topics[topic].relevant,
+                "missed": figures.topics[topic].missed,
+            }
+            for topic in topics
+        ],
+    }
+
+
+def _print_topic(found: RunTopics, topic: str, *, as_json: bool) -> None:
+    """Print the gold of a topic: where it is ranked, and what became of what is missed."""
+    from searchapp.app.topics import what_became
+
+    ranked = found.ranking(topic)
+    if ranked.no_gold is not None:
+        raise DataError(ranked.no_gold)
+    missed = found.look_for_missed(topic)
+    if missed.differs:
+        warn("the recipe ranks otherwise now than for the run: the ranks of missed gold are those of now")
+    ranks = {document: rank for rank, document in enumerate(ranked.documents[: found.depth], start=1)}
+    placed = sorted((ranks[one], one) for one in ranked.relevant if one in ranks)
+    if as_json:
+        print_json(
+            {
+                "task": found.task.name,
+                "run": found.pages.name,
+                "topic": topic,
+                "documents": len(ranked.documents),
+                "gold": [{"id": one, "grade": ranked.relevant[one], "rank": rank} for rank, one in placed],
+                "missed": [_described_missed(one) for one in missed.documents],
+            }
+        )
+        return
+    texts = dict(zip(ranked.relevant, map(_shortened, found.pages.texts(list(ranked.relevant))), strict=True))
+    lines = [(f"rank {rank:,}", one) for rank, one in placed]
+    lines += [(f"missed: {what_became(one.why)}", one.document_id) for one in missed.documents]
+    console = stdout_console()
+    console.print(_shortened(found.pages.topic(topic).text), markup=False, soft_wrap=True)
+    width = max((len(what) for what, _ in lines), default=0)
+    ids = max((len(visible_line(one)) for _, one in lines), default=0)
+    for what, one in lines:
+        console.print(
+            f"  {what:<{width}}  {visible_line(one):<{ids}}  {texts[one]}", markup=False, soft_wrap=True
+        )
+
+
+def _described_missed(one: Missed) -> dict[str, object]:
+    why = one.why
+    return {
+        "id": one.document_id,
+        "grade": one.grade,
+        "standing": None if why is None else why.standing.value,
+        "rank": None if why is None else why.rank,
+    }
+
+
+def _shortened(text: str) -> str:
+    line = visible_line(" ".join(text[: 10 * TEXT_CHARACTERS].split()))
+    return line if len(line) <= TEXT_CHARACTERS else f"{line[: TEXT_CHARACTERS - 1]}…"

@@ -1,0 +1,148 @@
+"""Who may come in: whoever has the token, or the cookie that was got for it, from a page of this server.
+
+A browser shows pages of others as well. One of those may send requests here (so their `Origin` is looked at, and the
+cookie is not sent with them), or have a name of its own point here (so the `Host` must be a name that is known, or no
+name at all).
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import socket
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from searchapp.serving.listening import EVERY, Listening
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+PAGE = "/"
+"""The path that takes the token."""
+TOKEN = "token"  # the name of the parameter
+WEBSOCKET = "/ws"
+STATIC = ("/static/", "/page/")
+
+_NEEDS_TOKEN = (
+    "<!DOCTYPE html><title>401</title><p>This needs the token: open the address that <code>searchapp serve</code> has "
+    "printed, as it stands. If you have, <a href='/'>go on</a>.\n"
+)
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Nothing comes from elsewhere; the terminal makes styles as it runs."""
+
+
+class Guard:
+    """Lets requests in or turns them away.
+
+    Args:
+        listening: where the server listens
+        public_url: the address by which people reach it through a proxy
+    """
+
+    def __init__(self, listening: Listening, public_url: str | None = None) -> None:
+        self._token = secrets.token_urlsafe(32)
+        self._secret = secrets.token_urlsafe(32)  # not the token: that one is for people
+        # A cookie is that of a host, whatever the port: several servers need several names.
+        self._cookie = f"searchapp-{listening.port}"
+        self._url = public_url or listening.url
+        self._is_secure = self._url.startswith("https:")
+        names = {"localhost", urlsplit(self._url).hostname or "localhost"}
+        names.add(socket.gethostname() if listening.host in EVERY else listening.host)
+        self._names = {name.lower() for name in names}
+
+    def __repr__(self) -> str:
+        return "Guard()"
+
+    @property
+    def address(self) -> str:
+        """What is opened in a browser: it has the token."""
+        return f"{self._url}{PAGE}?{TOKEN}={self._token}"
+
+    def redacted(self, text: str) -> str:
+        """A text in which neither token nor cookie can be read."""
+        return text.replace(self._token, "…").replace(self._secret, "…")
+
+    @web.middleware
+    async def let_in(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer 401 without token or cookie, 403 for another site's page, and a new cookie for the token."""
+        has_token = self._has_token(request)
+        if not has_token and not self._has_cookie(request):
+            return web.Response(status=401, text=_NEEDS_TOKEN, content_type="text/html")
+        if not self._is_known_host(request.headers.get("Host", "")):
+            return web.Response(
+                status=403,
+                text="This server has another name: see --host and --public-url of searchapp serve.\n",
+            )
+        if not self._is_own_origin(request):
+            return web.Response(
+                status=403,
+                text="This request comes from another site: see --public-url of searchapp serve.\n",
+            )
+        return self._exchange(request) if has_token else await handler(request)
+
+    async def harden(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Add the headers that keep browsers from showing, storing or sending on what is not meant to be."""
+        is_static = response.status < 400 and request.path.startswith(STATIC)
+        response.headers.update(
+            {
+                "Cache-Control": "private, no-cache" if is_static else "no-store",
+                "Content-Security-Policy": _POLICY,
+                "Cross-Origin-Opener-Policy": "same-origin",
+                "Cross-Origin-Resource-Policy": "same-origin",
+                "Referrer-Policy": "no-referrer",
+                "X-Content-Type-Options": "nosniff",
+                "X-Frame-Options": "DENY",
+            }
+        )
+
+    def _exchange(self, request: web.Request) -> web.Response:
+        """The cookie for the token, and the way to the page without it in the address."""
+        rest = request.rel_url.without_query_params(TOKEN)
+        response = web.Response(status=303, headers={"Location": f".{rest}"})
+        response.set_cookie(
+            self._cookie, self._secret, httponly=True, samesite="Strict", secure=self._is_secure
+        )
+        return response
+
+    def _has_token(self, request: web.Request) -> bool:
+        return (
+            request.method == "GET"
+            and request.path == PAGE
+            and any(_equal(given, self._token) for given in request.query.getall(TOKEN, []))
+        )
+
+    def _has_cookie(self, request: web.Request) -> bool:
+        return _equal(request.cookies.get(self._cookie, ""), self._secret)
+
+    def _is_known_host(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return name in self._names or _is_address(name)
+
+    def _is_own_origin(self, request: web.Request) -> bool:
+        """Whether a page of this server sends it; browsers say of every websocket whose page opens it."""
+        origin = request.headers.get("Origin")
+        if origin is None:
+            return request.path != WEBSOCKET
+        return origin in (self._url, f"http://{request.headers.get('Host')}")
+
+
+def _equal(given: str, right: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "backslashreplace"), right.encode())
+
+
+def _is_address(name: str) -> bool:
+    """Whether a host is an address such as 127.0.0.1: nobody can let that point elsewhere."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,34 @@
+"""What the panes of the screen of topics are for."""
+
+from __future__ import annotations
+
+from searchapp.tui.about import TOPICS_FILTER, About
+
+ABOUT = {
+    "ranking": About(
+        "The ranking",
+        "The documents of the topic in the order of the run or recipe, with what is relevant marked.",
+        (),
+        ("next_gold", "previous_gold", "next_missed", "why", "document", "judge", "next_topic", "jump"),
+    ),
+    "missed": About(
+        "The missed gold",
+        "Relevant documents that are not in the ranking, each with its rank further down or the reason.",
+        (),
+        ("next_missed", "why", "next_gold", "jump"),
+    ),
+    "topics": About(
+        "The topics",
+        "The topics with their figures. The ranking of a topic is shown once it is opened.",
+        (),
+        ("open", "order", "worst_topic", "filter", "jump"),
+    ),
+    "topic": About("The topic", "What is sought. The arrows scroll it.", (), ("maths", "zoom", "next_pane")),
+    "document": About(
+        "The document",
+        "The document that the cursor is on, whole. The arrows scroll it.",
+        (),
+        ("maths", "zoom", "pager", "copy_text", "why", "next_pane"),
+    ),
+    "filter": TOPICS_FILTER,
+}

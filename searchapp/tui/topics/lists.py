@@ -1,0 +1,214 @@
+"""The three lists of the screen: topics with their figures, a topic's ranking with its gold, and the missed gold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual.geometry import Size
+
+from searchapp.app.run_pages import RunPages
+from searchapp.app.topic_figures import Figures
+from searchapp.app.topics import Missed, what_became
+from searchapp.tui.content import entitle
+from searchapp.tui.judge.lists import UNSCORED
+from searchapp.tui.notation import Notation
+from searchapp.tui.rows import Part, Rows, fitted, one_line
+from searchapp.visible import visible_line
+
+GOLD = "●"
+"""What stands before a relevant document, where grades say no more than that."""
+
+NO_FIGURE = "  – "
+ID_CELLS = 12
+IDS_FROM = 40
+"""Ids are cut to so many cells, and shown in a list that is at least so wide."""
+
+WHAT_CELLS = 14
+"""Of what became of a missed document."""
+
+
+class TopicRows(Rows):
+    """The topics, or those that a filter leaves, in an order: the figure of each, how much is missed, how it begins."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--lost", "rows--rank"}
+
+    def __init__(self, pages: RunPages) -> None:
+        super().__init__(id="topics")
+        self._pages = pages
+        self._notation = Notation(pages.task.info.markup)
+        self._words: dict[str, str] = {}
+        self.current = ""
+        self.topics: Sequence[str] = ()
+        self.figures: Figures | None = None
+
+    def parts(self, place: int, width: int) -> Sequence[Part]:
+        topic = self.topics[place]
+        pointer = "▶" if topic == self.current else " "
+        figure, missed, look = self._figures(topic)
+        words = self._words.get(topic)
+        if words is None:
+            words = self._words[topic] = one_line(self._pages.topic(topic).text, self._notation) or topic
+        left = width - 1 - len(figure) - len(missed)
+        return [
+            (pointer, "rows--begun"),
+            (figure, "rows--rank"),
+            (missed, look),
+            (fitted(words, left), "rows--text"),
+        ]
+
+    def mark(self, topic: str) -> None:
+        """Mark the topic that is open, and put the cursor there if it is in the list."""
+        old, self.current = self.current, topic
+        for one in (old, topic):
+            if one in self.topics:
+                self.redraw(self.topics.index(one))
+        if topic in self.topics:
+            self.put(self.topics.index(topic))
+
+    def show_in(self, notation: Notation) -> None:
+        """Show texts in another form."""
+        self._notation = notation
+        self._words.clear()
+        self.refresh()
+
+    def _figures(self, topic: str) -> tuple[str, str, str]:
+        """The figure of a topic and how much of its gold is missed, and the look of that; blanks until it is known."""
+        found = None if self.figures is None else self.figures.topics.get(topic)
+        if found is None:
+            return "", "", ""
+        value = NO_FIGURE if found.value is None else shown_figure(found.value)
+        if not found.relevant:
+            return f"{value} ", f"{'–':>6} ", "rows--faint"
+        look = "rows--lost" if found.missed else "rows--done"
+        return f"{value} ", f"{f'{found.missed}/{found.relevant}':>6} ", look
+
+
+def shown_figure(value: float) -> str:
+    """A figure in four cells.
+
+    >>> shown_figure(0.1602), shown_figure(1.0)
+    ('.160', '1.00')
+    """
+    return f"{value:.2f}" if value >= 0.9995 or value < 0 else f"{value:.3f}".removeprefix("0")
+
+
+class DocumentRows(Rows):
+    """Documents of a topic; a subclass says what stands between the mark of the gold and the text.
+
+    `text` gives how a document begins, `judged` what was said of it in a sign, None while nobody judges.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "rows--zero", "rows--some", "rows--most", "rows--aside", "rows--rank", "rows--gold", "rows--lost",
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        text: Callable[[str], str | None],
+        judged: Callable[[str], Part] | None = None,
+        *,
+        id: str,  # noqa: A002
+    ) -> None:
+        super().__init__(id=id)
+        self._text = text
+        self.judged = judged
+        self.documents: Sequence[str] = ()
+        self.relevant: Mapping[str, int] = {}
+        self.is_graded = False
+        """Whether grades say more than that a document is relevant."""
+        self._id_cells = 0
+
+    @property
+    def document(self) -> str | None:
+        """The document that the cursor is on."""
+        return self.documents[self.cursor] if self.documents else None
+
+    def offer(self, documents: Sequence[str], cursor: int) -> None:
+        """Show documents."""
+        self.documents = documents
+        ids = (cell_len(visible_line(one)) for one in documents[:500])
+        self._id_cells = min(ID_CELLS, max(ids, default=0))
+        self.show(len(documents), cursor)
+
+    def redraw_documents(self, documents: Iterable[str]) -> None:
+        """Draw the lines of some documents again, those that are visible."""
+        wanted = set(documents)
+        for place in self.visible_places:
+            if self.documents[place] in wanted:
+                self.redraw(place)
+
+    def _line(self, place: int, width: int, where: Part, look: str = "rows--text") -> Sequence[Part]:
+        document = self.documents[place]
+        parts: list[Part] = [("▶" if place == self.cursor else " ", "rows--begun")]
+        if self.judged is not None:
+            sign, sign_look = self.judged(document)
+            parts.append((f"{sign} ", sign_look))
+        parts.append((f"{self._gold(document)} ", "rows--gold"))
+        parts.append(where)
+        left = width - sum(cell_len(text) for text, _look in parts)
+        if width >= IDS_FROM:
+            parts.append((fitted(document, self._id_cells) + "  ", "rows--faint"))
+            left -= self._id_cells + 2
+        text = self._text(document)
+        parts.append((fitted("…" if text is None else text or document, left), look))
+        return parts
+
+    def _gold(self, document: str) -> str:
+        grade = self.relevant.get(document)
+        if grade is None:
+            return " "
+        return str(grade) if self.is_graded and grade < 10 else GOLD
+
+
+class RankingRows(DocumentRows):
+    """A topic's ranking, with the gold marked at its ranks."""
+
+    scored = 0
+    """How many documents have a score: the first ones."""
+
+    def parts(self, place: int, width: int) -> Sequence[Part]:
+        digits = len(str(len(self.documents)))
+        unscored = place >= self.scored
+        where = f"{place + 1:>{digits}} {UNSCORED if unscored else ''}"
+        is_gold = self.documents[place] in self.relevant
+        look = "rows--faint" if unscored and not is_gold else "rows--gold" if is_gold else "rows--text"
+        return self._line(place, width, (where, "rows--rank"), look)
+
+    def next_gold(self, step: int) -> int | None:
+        """The place of the next relevant document, or of the one before; None if there is none."""
+        places = range(self.cursor + step, len(self.documents) if step > 0 else -1, step)
+        return next((place for place in places if self.documents[place] in self.relevant), None)
+
+
+class MissedRows(DocumentRows):
+    """The missed gold of a topic, with its rank or the reason why it has none."""
+
+    missed: Sequence[Missed] = ()
+
+    def offer_missed(self, missed: Sequence[Missed], cursor: int) -> None:
+        """Show missed documents; the list is as high as it must be."""
+        if len(missed) != len(self.missed):
+            self.refresh(layout=True)
+        self.missed = missed
+        self.offer([one.document_id for one in missed], cursor)
+
+    def parts(self, place: int, width: int) -> Sequence[Part]:
+        what = what_became(self.missed[place].why)
+        cells = max((len(what_became(one.why)) for one in self.missed), default=0)
+        return self._line(place, width, (f"{what:<{min(cells, WHAT_CELLS)}} ", "rows--lost"))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+        return len(self.missed) or 1
+
+    def entitle(self, relevant: int, *, is_known: bool) -> None:
+        """Say in the border how much of the gold is missed."""
+        if not is_known:
+            entitle(self, "Missed gold")
+        elif not relevant:
+            entitle(self, "Missed gold · the topic has no gold")
+        elif not self.missed:
+            entitle(self, f"Missed gold · none of {relevant:,}")
+        else:
+            entitle(self, f"Missed gold · {len(self.missed):,} of {relevant:,}")

@@ -1,0 +1,142 @@
+"""Searches that are kept: saved under names, and where a task was left."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from searchapp.app.kept_searches import (
+    FURTHEST,
+    LONGEST,
+    POSITIONS,
+    SAVED,
+    KeptSearch,
+    LastPosition,
+    Saved,
+    keep_position,
+    last_position,
+)
+from searchapp.errors import SearchappError, UsageError
+from searchapp.ranking.language import Filter
+
+WHOLE = KeptSearch("a\n\x1b[2J\u202e b", "words", (Filter("speaker", "CASTELL"),), "d:1", literal=True)
+
+DAMAGED = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b"\xff\xfe",
+    b'{"task": "nlps"}',
+    b'{"task": "nlps", "name": "x"}',
+    b'{"task": "nlps", "name": 1, "text": "a"}',
+    b'{"task": "nlps", "name": " ", "text": "a"}',
+    b'{"task": "nlps", "name": "x", "text": 1}',
+    b'{"task": "nlps", "name": "x", "text": "a", "recipe": 1}',
+    b'{"task": "nlps", "name": "x", "text": "a", "filters": 1}',
+    b'{"task": "nlps", "name": "x", "text": "a", "filters": [{"field": "a"}]}',
+    b'{"task": "nlps", "name": "x", "text": "a", "filters": [{"field": "a", "value": 1}]}',
+    b'{"task": "nlps", "name": "x", "text": "a", "filters": ["ab"]}',
+    b'{"task": ["nlps"], "name": "x", "text": "a"}',
+    b'{"task": "nlps", "name": "x", "text": "\\ud800"}',
+    b"[" * 5_000,
+    b'{"task": "nlps", "name": "x", "text": "' + b"a" * (LONGEST + 1) + b'"}',
+]
+
+
+def test_what_is_saved_is_found_again_the_latest_first(tmp_path: Path) -> None:
+    home = tmp_path / "not made yet"
+    saved = Saved(home, "nlps")
+    assert saved.searches() == {}
+    saved.save("one", KeptSearch("ring"))
+    saved.save(" two ", WHOLE)
+    Saved(home, "checkthat").save("one", KeptSearch("jobs"))
+    assert list(saved.searches().items()) == [("two", WHOLE), ("one", KeptSearch("ring"))]
+    saved.save("one", KeptSearch("rings"))
+    assert list(saved.searches()) == ["one", "two"] and saved.search("one").text == "rings"
+    saved.delete("one")
+    saved.delete("never there")
+    assert list(saved.searches()) == ["two"]
+    assert Saved(home, "checkthat").search("one").text == "jobs"
+
+
+def test_a_name_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    saved = Saved(tmp_path, "nlps")
+    with pytest.raises(UsageError, match="no saved search of nlps 'rings', nor another one"):
+        saved.search("rings")
+    saved.save("ring", KeptSearch("ring"))
+    with pytest.raises(UsageError, match=r"'rings' \(did you mean ring\?\): choose ring"):
+        saved.search("rings")
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a" * 101])
+def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="the name of a search"):
+        Saved(tmp_path, "nlps").save(name, KeptSearch("a"))
+    with pytest.raises(UsageError, match="a text of more than"):
+        Saved(tmp_path, "nlps").save("a", KeptSearch("a" * (LONGEST + 1)))
+
+
+def test_lines_that_cannot_be_read_are_passed_over_and_stay(tmp_path: Path) -> None:
+    path = tmp_path / SAVED
+    own = json.dumps({"task": "nlps", "name": "own", "text": "ring", "new": 1}).encode()
+    path.write_bytes(b"\n".join([*DAMAGED, own]))  # the last without its end
+    saved = Saved(tmp_path, "nlps")
+    assert saved.searches() == {"own": KeptSearch("ring")}
+    saved.save("another", WHOLE)
+    assert list(saved.searches()) == ["another", "own"]
+    kept = path.read_bytes().splitlines()
+    assert set(filter(None, DAMAGED)) <= set(kept) and own in kept
+
+
+def test_a_file_that_is_none_gives_nothing_and_is_not_written_over(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / SAVED)
+    (tmp_path / POSITIONS).mkdir()
+    assert Saved(tmp_path, "nlps").searches() == {}
+    with pytest.raises(SearchappError):
+        Saved(tmp_path, "nlps").save("a", KeptSearch("a"))
+    assert last_position(tmp_path, "nlps") is None
+    keep_position(tmp_path, "nlps", LastPosition())  # which says nothing
+    assert (tmp_path / SAVED).is_fifo() and (tmp_path / POSITIONS).is_dir()
+
+
+def test_of_two_that_save_at_once_neither_loses_what_the_other_has_saved(tmp_path: Path) -> None:
+    names = [str(number) for number in range(12)]
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda name: Saved(tmp_path, "nlps").save(name, KeptSearch(name)), names))
+    assert sorted(Saved(tmp_path, "nlps").searches()) == sorted(names)
+
+
+def test_each_task_has_its_last_position(tmp_path: Path) -> None:
+    position = LastPosition(WHOLE, 7, 160, {"list": 40})
+    keep_position(tmp_path, "nlps", LastPosition())
+    keep_position(tmp_path, "nlps", position)
+    keep_position(tmp_path, "checkthat", LastPosition(KeptSearch("jobs")))
+    assert last_position(tmp_path, "nlps") == position
+    assert last_position(tmp_path, "checkthat") == LastPosition(KeptSearch("jobs"))
+    assert len((tmp_path / POSITIONS).read_bytes().splitlines()) == 2
+    keep_position(tmp_path, "nlps", LastPosition(KeptSearch("a" * (LONGEST + 1))))
+    assert last_position(tmp_path, "nlps") == position
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '"cursor": -1',
+        '"cursor": "1"',
+        '"cursor": 1.5',
+        '"cells": null',
+        '"widths": []',
+        '"widths": {"list": -4}',
+    ],
+)
+def test_a_position_that_is_none_is_passed_over(tmp_path: Path, more: str) -> None:
+    held = '"task": "nlps", "text": "a", "cursor": 0, "cells": 80, "widths": {}'
+    (tmp_path / POSITIONS).write_text(f"{{{held}, {more}}}\n")
+    assert last_position(tmp_path, "nlps") is None
+    (tmp_path / POSITIONS).write_text(f'{{{held}, "cursor": {FURTHEST + 1}}}\n')
+    assert last_position(tmp_path, "nlps") == LastPosition(KeptSearch("a"), 0, 80)

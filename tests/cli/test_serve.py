@@ -1,0 +1,242 @@
+"""`searchapp serve`: the program in a real browser, and what comes of its processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from aiohttp import ClientSession, ClientWebSocketResponse, CookieJar
+
+from searchapp.cli.serve import _environment, _flags
+from searchapp.config.sources import resolution
+from searchapp.serving.listening import listen
+from tests.cli.conftest import SAMPLE, Cli
+from tests.serving.browser import Browser
+from tests.serving.client import received, rest, send
+
+
+class Served:
+    """`searchapp serve` in a process of its own; `said` is all that it has written."""
+
+    def __init__(self, folder: Path, home: Path, *arguments: str) -> None:
+        self.home = home
+        self._said = folder / "said"
+        with self._said.open("wb") as said:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "searchapp", "serve", *arguments, "--port", "0", "--home", str(home)],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+            )
+        self.address = self.wait_for(r"open (http://\S+)\n")[1]
+        self.url = self.address.partition("/?")[0]
+        self.token = self.address.partition("token=")[2]
+
+    @property
+    def said(self) -> str:
+        return self._said.read_text(encoding="utf-8")
+
+    @property
+    def programs(self) -> list[psutil.Process]:
+        """The programs behind its windows."""
+        return list(psutil.Process(self.process.pid).children(recursive=True))
+
+    def wait_for(self, pattern: str, seconds: float = 20) -> re.Match[str]:
+        until = time.monotonic() + seconds
+        while not (found := re.search(pattern, self.said)):
+            assert time.monotonic() < until and self.process.poll() is None, self.said
+            time.sleep(0.02)
+        return found
+
+
+Serve = Callable[..., Served]
+Window = Callable[[], Awaitable[ClientWebSocketResponse]]
+
+
+@pytest.fixture
+def serve(tmp_path: Path, offline: Cli) -> Iterator[Serve]:
+    """Serves the sample collection of the task nlps."""
+    home = tmp_path / "home"
+    assert offline("index", "nlps", "--data", SAMPLE, "--home", home).code == 0
+    started: list[Served] = []
+
+    def start(*arguments: str) -> Served:
+        started.append(Served(tmp_path, home, *arguments))
+        return started[-1]
+
+    yield start
+    for one in started:
+        programs = one.programs if one.process.poll() is None else []
+        one.process.kill()
+        one.process.wait(10)
+        for program in programs:
+            if program.is_running():
+                program.kill()
+
+
+def test_a_document_is_found_opened_and_graded_in_a_browser(
+    serve: Serve, offline: Cli, tmp_path: Path
+) -> None:
+    served = serve("nlps", "--annotator", "ann", "--verbose")
+    with Browser(tmp_path / "browser") as browser:
+        browser.open(f"{served.url}/")
+        assert "This needs the token" in browser.page
+        browser.open(served.address)
+        browser.wait_for("nlps · 70 documents")
+        assert browser.address == f"{served.url}/"
+        (program,) = served.programs
+        assert served.token not in repr((program.cmdline(), program.environ()))
+        browser.press("compact hausdorff")
+        browser.wait_for(r"Document 614 · rank 1 ")
+        browser.press("enter", "down")
+        browser.wait_for(r"Document 615 · rank 2 ")
+        browser.press("t")
+        browser.wait_for("Judge documents for the topic")
+        browser.press("down", "enter")
+        topic = browser.wait_for(r"judging topic (\d+)")[1]
+        browser.wait_for(rf"Document {topic} · rank 1 ")
+        browser.press("down")  # for that is the topic itself
+        document = browser.wait_for(r"Document (\d+) · rank 2 ")[1]
+        browser.press("1")
+        browser.wait_for("saved  1 ")
+        browser.press("p")
+        browser.wait_for(r"a browser has no terminal for \$PAGER")
+        browser.press("y")
+        browser.wait_for("to the browser's clipboard")
+        own = [words for words in browser.complaints if "Error" in words or "Refused" in words]
+        assert not own
+        browser.press("q")
+        browser.wait_for("^The program has ended")
+        assert "Start again" in browser.page
+    assert not served.programs
+    exported = tmp_path / "judgments.jsonl"
+    assert offline("judgments", "export", "nlps", "--out", exported, "--home", served.home).code == 0
+    (event,) = map(json.loads, exported.read_text(encoding="utf-8").splitlines())
+    said = {name: event[name] for name in ("annotator", "topic_id", "document_id", "grade")}
+    assert said == {"annotator": "ann", "topic_id": topic, "document_id": document, "grade": 1}
+    served.process.send_signal(signal.SIGINT)
+    assert served.process.wait(15) == 0
+    assert served.said.count(served.token) == 1
+
+
+def test_a_run_is_judged_in_a_window_and_the_server_ends_all(
+    serve: Serve, offline: Cli, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
+    served = serve("nlps", "--run", str(run), "--annotator", "ann[/b]", "--blind", "--quiet")
+
+    async def use(window: Window) -> None:
+        first = await window()
+        await received(first, "ann[/b] · blind")
+        await send(first, "stdin", "1")
+        await received(first, "saved")
+        second = await window()
+        await received(second, "judges nlps in another window already")
+        await send(first, "stdin", "q")
+        assert "every judgment is in" in await rest(first)
+        programs = served.programs
+        served.process.send_signal(signal.SIGTERM)
+        assert served.process.wait(15) == 0
+        assert len(programs) == 1 and not psutil.wait_procs(programs, 5)[1]
+
+    in_windows(served, use)
+    assert served.said.count(served.token) == 1 and "Traceback" not in served.said
+    assert "every judgment is in" in served.said
+
+
+def test_no_program_outlives_a_server_that_is_killed(serve: Serve) -> None:
+    served = serve("nlps")
+
+    async def use(window: Window) -> None:
+        await received(await window(), "70 documents")
+        await window()
+        while len(programs := served.programs) < 2:
+            await asyncio.sleep(0.01)
+        served.process.kill()  # while the second program still begins
+        assert not psutil.wait_procs(programs, 15)[1]
+
+    in_windows(served, use)
+
+
+def in_windows(served: Served, use: Callable[[Window], Awaitable[None]]) -> None:
+    """Do something with windows that have no browser."""
+
+    async def whole() -> None:
+        async with (
+            ClientSession(cookie_jar=CookieJar(unsafe=True)) as client,
+            client.get(served.address),
+            AsyncExitStack() as opened,
+        ):
+
+            async def window() -> ClientWebSocketResponse:
+                connecting = client.ws_connect(f"{served.url}/ws", headers={"Origin": served.url})
+                return await opened.enter_async_context(connecting)
+
+            await use(window)
+
+    asyncio.run(asyncio.wait_for(whole(), 60))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["nlsp"], 2, "there is no task 'nlsp' (did you mean nlps?)"),
+        (["nlps", "--recipe", "x"], 2, "nlps has no recipe 'x'"),
+        (["nlps"], 3, "there is no index"),
+        (["nlps", "--run", "nowhere"], 2, "nowhere does not exist"),
+        (["nlps", "--run", ".", "--recipe", "bm25"], 2, "choose one of them"),
+        (["--recipe", "bm25"], 2, "name the task"),
+        (["nlps", "--blind"], 2, "--blind is for judging"),
+        (["nlps", "--run", ".", "--public-url", "x"], 2, "--public-url must be like https://search.example.org"),
+        (["nlps", "--run", ".", "--host", "192.0.2.1"], 2, "is no address of this machine"),
+        (["nlps", "--port", "65536"], 2, "--port"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_served_is_said_at_once(
+    offline: Cli, arguments: list[str], code: int, sentence: str
+) -> None:
+    result = offline("serve", *arguments)
+    assert (result.code, result.stdout) == (code, "") or code == 2
+    assert sentence in " ".join(result.stderr.split())
+
+
+def test_a_port_that_is_taken_is_said_at_once(offline: Cli) -> None:
+    with listen("127.0.0.1", 0).socket as taken:
+        port = taken.getsockname()[1]
+        result = offline("serve", "nlps", "--run", ".", "--port", port)
+    assert result.code == 1
+    assert f"port {port} of 127.0.0.1 is taken: name another one with --port" in result.stderr
+
+
+def test_programs_have_the_settings_of_the_server() -> None:
+    url = "http://user:secret@localhost:9200"
+    environ = {"SEARCHAPP_ENGINE": "embedded", "SEARCHAPP_API_KEY": "key"}
+    for flags in (
+        {"url": url},
+        {"url": url, "engine": "embedded"},
+        {"home": Path("h")},
+        {"verbose": True},
+        {},
+    ):
+        here = resolution(flags, environ)
+        options = list(_flags(here))
+        assert "secret" not in repr(options) and "key" not in repr(options)
+        there = resolution(
+            {"verbose": "--verbose" in options}
+            | {option[2:].partition("=")[0]: option.partition("=")[2] for option in options if "=" in option},
+            {**environ, **_environment(here)},
+        )
+        assert replace(there.settings, engine_chosen_by="") == replace(here.settings, engine_chosen_by="")
+        assert there.found["verbose"].value == here.found["verbose"].value

@@ -1,0 +1,88 @@
+"""`searchapp topics` without a terminal: figures of topics, and what became of the gold of one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SAMPLE, Cli
+
+DEPTH = 4
+GOLD = {
+    topic: [str(one) for one in entry["premises"]]
+    for topic, entry in json.loads((SAMPLE / "dev_set.json").read_text(encoding="utf-8")).items()
+}
+
+
+@pytest.fixture
+def run(indexed: Cli, tmp_path: Path) -> Path:
+    path = tmp_path / "run"
+    assert indexed("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", path).code == 0
+    return path
+
+
+def ranked(run: Path) -> dict[str, list[str]]:
+    rankings: dict[str, list[str]] = {}
+    for line in (run / "run.trec").read_text().splitlines():
+        rankings.setdefault(line.split()[0], []).append(line.split()[2])
+    return rankings
+
+
+def test_topics_are_printed_with_figures_in_the_order_asked_for(indexed: Cli, run: Path) -> None:
+    found = indexed("topics", "nlps", "--run", run, "--depth", DEPTH, "--order", "missed", "--json")
+    assert found.code == 0, found.stderr
+    described = json.loads(found.stdout)
+    missed = {
+        topic: len(set(GOLD[topic]) - set(documents[:DEPTH])) for topic, documents in ranked(run).items()
+    }
+    assert {one["id"]: (one["relevant"], one["missed"]) for one in described["topics"]} == {
+        topic: (len(GOLD[topic]), missed[topic]) for topic in missed
+    }
+    counts = [one["missed"] for one in described["topics"]]
+    assert counts == sorted(counts, reverse=True)
+    assert (described["split"], described["measure"]) == ("dev", "AP")
+    assert "AP in place of MAP@500" in found.stderr
+    plain = indexed("topics", "nlps", "--run", run, "--depth", DEPTH, "--order", "missed")
+    lines = plain.stdout.splitlines()
+    assert lines[0].split() == ["topic", "AP", "missed"]
+    first = described["topics"][0]
+    assert lines[1].split()[:3] == [
+        first["id"], f"{first['value']:.4f}", f"{first['missed']}/{first['relevant']}"
+    ]  # fmt: skip
+
+
+def test_a_topic_is_printed_with_the_ranks_of_its_gold(indexed: Cli, run: Path) -> None:
+    documents = ranked(run)
+    topic = next(one for one in GOLD if set(GOLD[one]) - set(documents[one][:DEPTH]))
+    places = {one: documents[topic].index(one) + 1 for one in GOLD[topic]}
+    found = indexed("topics", "nlps", "--run", run, "--depth", DEPTH, "--topic", topic, "--json")
+    described = json.loads(found.stdout)
+    assert {one["id"]: one["rank"] for one in (*described["gold"], *described["missed"])} == places
+    assert {one["id"] for one in described["missed"]} == {one for one, rank in places.items() if rank > DEPTH}
+    plain = indexed("topics", "nlps", "--run", run, "--depth", DEPTH, "--topic", topic)
+    assert plain.code == 0
+    for document, rank in places.items():
+        assert (
+            f"{'missed: ' * (rank > DEPTH)}rank {rank} " in plain.stdout and f" {document} " in plain.stdout
+        )
+
+
+def test_what_a_recipe_ranks_now_is_the_same_as_its_run(indexed: Cli, run: Path) -> None:
+    now = indexed("topics", "nlps", "--data", SAMPLE, "--recipe", "bm25", "--json")
+    of_run = indexed("topics", "nlps", "--run", run, "--json")
+    assert json.loads(now.stdout)["topics"] == json.loads(of_run.stdout)["topics"]
+    assert json.loads(now.stdout)["run"] == "search bm25"
+
+
+def test_requests_that_make_no_sense_are_refused(indexed: Cli, run: Path, tmp_path: Path) -> None:
+    for options, code, told in (
+        (["--run", run, "--recipe", "bm25"], 2, "leave one of them out"),
+        (["--run", run, "--topic", "x"], 2, "has no topic 'x'"),
+        (["--run", tmp_path / "none"], 2, "there is no run"),
+        (["--recipe", "none"], 2, "none"),
+        (["--data", tmp_path], 4, "has the topics of no split of nlps"),
+    ):
+        refused = indexed("topics", "nlps", *options)
+        assert refused.code == code and told in refused.stderr, refused.stderr

@@ -1,0 +1,136 @@
+"""A server of `searchapp.serving` in the tests' own process, with small programs behind its windows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import aiohttp
+from aiohttp import ClientSession, WSMsgType
+
+from searchapp.serving.guard import Guard
+from searchapp.serving.listening import Listening, listen
+from searchapp.serving.server import ScreenServer
+from searchapp.serving.window import Program
+
+SECONDS = 20
+
+_PUT = """
+import json, os, sys, time
+def put(kind, data):
+    sys.stdout.buffer.write(kind + len(data).to_bytes(4, "big") + data)
+    sys.stdout.buffer.flush()
+def get():
+    head = sys.stdin.buffer.read(5)
+    return (head[:1], sys.stdin.buffer.read(int.from_bytes(head[1:], "big"))) if len(head) == 5 else None
+"""
+BEGIN = 'sys.stdout.buffer.write(b"__GANGLION__\\n")\nput(b"D", b"begun %d" % os.getpid())\n'
+ECHO = f"{BEGIN}while (packet := get()) is not None: put(b'D', packet[0] + packet[1])\n"
+"""Sends back what it gets, until its window is gone."""
+
+
+def script(code: str, **environment: str) -> Program:
+    """A program of a few lines, which has `put` and `get` for packets."""
+    return Program((sys.executable, "-c", _PUT + code), environment)
+
+
+@dataclass
+class Serving:
+    """A server, and a client that has shown nothing yet; `told` is what the server has said."""
+
+    server: ScreenServer
+    guard: Guard
+    listening: Listening
+    client: ClientSession
+    told: list[str] = field(default_factory=list)
+    windows: list[aiohttp.ClientWebSocketResponse] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return self.listening.url
+
+    @property
+    def token(self) -> str:
+        return self.guard.address.partition("token=")[2]
+
+    async def enter(self) -> None:
+        """Get the cookie for the token."""
+        async with self.client.get(self.guard.address, allow_redirects=False) as response:
+            assert response.status == 303
+
+    async def window(self, query: str = "", **headers: str) -> aiohttp.ClientWebSocketResponse:
+        opened = await self.client.ws_connect(
+            f"{self.url}/ws{query}", headers={"Origin": self.url, **headers}, max_msg_size=0
+        )
+        self.windows.append(opened)
+        return opened
+
+
+def serving(
+    use: Callable[[Serving], Awaitable[None]],
+    program: Program | None = None,
+    *,
+    host: str = "127.0.0.1",
+    public_url: str | None = None,
+) -> list[str]:
+    """Use a server, and end it; returns what it has told."""
+
+    async def whole() -> list[str]:
+        async with _serving(program or script(ECHO), host, public_url) as one:
+            await asyncio.wait_for(use(one), SECONDS)
+        return one.told
+
+    return asyncio.run(whole())
+
+
+@asynccontextmanager
+async def _serving(program: Program, host: str, public_url: str | None) -> AsyncIterator[Serving]:
+    listening = listen(host, 0)
+    with listening.socket:
+        guard = Guard(listening, public_url)
+        told: list[str] = []
+        server = ScreenServer(program, guard, "a <title>\u202e", told.append)
+        begun = asyncio.Event()
+        running = asyncio.create_task(server.run(listening, begun.set))
+        await begun.wait()
+        # Cookies of an address without a name are refused by default.
+        async with ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
+            one = Serving(server, guard, listening, client, told)
+            try:
+                yield one
+            finally:
+                server.end()
+                await asyncio.wait_for(running, SECONDS)
+                for window in one.windows:
+                    await window.close()
+
+
+async def received(window: aiohttp.ClientWebSocketResponse, ending: str) -> str:
+    """What a window gets, up to a text."""
+    read = b""
+    while ending.encode() not in read:
+        try:
+            message = await asyncio.wait_for(window.receive(), 15)
+        except TimeoutError:
+            raise AssertionError(f"{ending!r} is not in {read!r}") from None
+        if message.type is not WSMsgType.BINARY:
+            raise AssertionError(f"{ending!r} is not in {read!r}, then {message}")
+        read += message.data
+    return read.decode()
+
+
+async def rest(window: aiohttp.ClientWebSocketResponse) -> str:
+    """What a window gets until it is closed."""
+    read = b""
+    async for message in window:
+        if message.type is WSMsgType.BINARY:
+            read += message.data
+    return read.decode()
+
+
+async def send(window: aiohttp.ClientWebSocketResponse, *message: object) -> None:
+    await window.send_str(json.dumps(message))

@@ -1,0 +1,29 @@
+"""Pictures of screens that people have looked at, which what is drawn is compared with.
+
+SEARCHAPP_UPDATE_SNAPSHOTS=1 writes them again, after a change of the design or of Textual.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent / "snapshots"
+PINNED = re.search(r'"textual==(.+)"', (Path(__file__).parents[2] / "pyproject.toml").read_text())
+
+pinned = pytest.mark.skipif(
+    PINNED is None or PINNED[1] != version("textual"), reason="another Textual draws another picture"
+)
+
+
+def require_same(picture: str, name: str, size: tuple[int, int], look: str) -> None:
+    """Compare a picture with the one that is kept of that name."""
+    path = FOLDER / f"{name}-{size[0]}x{size[1]}-{look}.svg.gz"
+    if os.environ.get("SEARCHAPP_UPDATE_SNAPSHOTS"):
+        path.write_bytes(gzip.compress(picture.encode(), mtime=0))
+    assert gzip.decompress(path.read_bytes()).decode() == picture

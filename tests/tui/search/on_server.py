@@ -1,0 +1,81 @@
+"""The search screen on the sample of nlps, which is indexed on a server."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from searchapp.app.index import index_task
+from searchapp.app.search import Searcher, SearchRequest
+from searchapp.engines import open_engine
+from searchapp.judging.session import Session
+from searchapp.progress import Silent
+from searchapp.settings import SERVER, Settings
+from searchapp.tasks import load
+from searchapp.tui.search import actions
+from searchapp.tui.search.app import SearchApp
+from searchapp.tui.search.listing import PAGE
+from searchapp.tui.search.screen import Opened, SearchScreen
+from searchapp.tui.search.searching import Sought
+from tests.tui.conftest import SAMPLES, press, text_of, until
+
+DRAWN_SECONDS = 0.5
+"""In which a key is drawn while a request hangs: on a machine that does much else."""
+
+
+class OnServer:
+    """Opens the screen on the sample of nlps, which is indexed on a server that is reached through a proxy."""
+
+    def __init__(self, home: Path, url: str, direct: str, prefix: str) -> None:
+        self._opened = ExitStack()
+        self.task = load("nlps")
+        self.home = home
+        self.settings = Settings(home=home, url=url, index_prefix=prefix, engine=SERVER)
+        self.direct = Settings(home=home, url=direct, index_prefix=prefix, engine=SERVER)
+        self.index()
+
+    def index(self) -> None:
+        """Build the index anew, past the proxy."""
+        with closing(open_engine(self.direct)) as engine:
+            collection = self.task.collection(SAMPLES / "nlps")
+            index_task(self.task, engine, collection, Silent(), rebuild=True)
+
+    def app(self, **given: Any) -> SearchApp:
+        engine = self._opened.enter_context(closing(open_engine(self.settings)))
+
+        def searcher(progress: Any) -> Searcher:
+            return Searcher.open(self.task, engine, progress, self.home, SAMPLES / "nlps")
+
+        def session() -> Session:
+            raise AssertionError("nobody judges here")
+
+        sought = Sought(given.get("text", ""), given.get("recipe"))
+        opened = Opened(searcher(Silent()), searcher, self.home, ("searchapp", "search"), sought, session)
+        return SearchApp(opened, actions.load(self.home, self.task.info.grades))
+
+    def expected(self, text: str) -> list[str]:
+        with closing(open_engine(self.direct)) as engine:
+            searcher = Searcher.open(self.task, engine, Silent(), self.home)
+            return [one.hit.document_id for one in searcher.search(SearchRequest(text, size=PAGE))]
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+async def typed(pilot: Pilot[None], screen: SearchScreen, text: str) -> None:
+    """Type, and see each key drawn at once."""
+    for character in text:
+        begin = time.monotonic()
+        await press(pilot, {" ": "space"}.get(character, character))
+        assert time.monotonic() - begin < DRAWN_SECONDS
+        assert screen.words.value in text_of(pilot.app)  # type: ignore[arg-type]
+
+
+async def shows(pilot: Pilot[None], screen: SearchScreen, text: str) -> None:
+    """Wait until the ranking in sight is that of a text."""
+    await until(pilot, lambda: screen.hits.listing.request.text == text and not screen.searching.is_waiting)
+    await pilot.pause()

@@ -1,0 +1,68 @@
+"""The search screen on a cluster of three nodes that loses one, and then the one that it asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from searchapp.tui.search import asking
+from searchapp.tui.search.screen import SearchScreen
+from tests.conftest import JAVA, no_server
+from tests.server.cluster import QUICK_DETECTION, Cluster
+from tests.server.errors import ServerUnavailable
+from tests.tui.conftest import drive, text_of, until
+from tests.tui.search.conftest import answered, ids
+from tests.tui.search.on_server import OnServer, shows, typed
+
+pytestmark = [pytest.mark.elasticsearch, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    try:
+        cluster = Cluster(3, java=JAVA, settings=QUICK_DETECTION)
+    except ServerUnavailable as error:
+        no_server(error)
+    with cluster:
+        yield cluster
+
+
+def test_a_node_that_is_lost_is_gone_without(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "REQUEST_SECONDS", 3.0)
+    url = cluster.nodes[0].url
+    index = "test-screen-nlps-000001"
+
+    async def steps(pilot: Pilot[None], screen: SearchScreen) -> None:
+        await answered(pilot, screen)
+        holder = cluster.holder(index)
+        lost = holder if holder is not cluster.nodes[0] else cluster.holder(index, primary=False)
+        lost.kill()
+        for character in "prime number":
+            await typed(pilot, screen, character)
+            await asyncio.sleep(0.1)
+        await shows(pilot, screen, "prime number")
+        assert ids(screen) == expected["prime number"]
+        cluster.nodes[0].pause()  # the one that is asked hangs
+        await typed(pilot, screen, "s")
+        await until(pilot, lambda: "no answer for" in text_of(app) or "did not answer" in text_of(app))
+        assert "the hits below are those from before" in text_of(app)
+        assert ids(screen) == expected["prime number"]
+        await typed(pilot, screen, " and")
+        await until(pilot, lambda: "did not answer" in text_of(app))
+        cluster.nodes[0].resume()
+        await shows(pilot, screen, "prime numbers and")
+        assert ids(screen) == expected["prime numbers and"]
+        assert "from before" not in text_of(app).lower()
+
+    with closing(OnServer(tmp_path, url, url, "test-screen")) as on_server:
+        cluster.await_whole()
+        expected = {text: on_server.expected(text) for text in ("prime number", "prime numbers and")}
+        app = on_server.app()
+        drive(app, steps)

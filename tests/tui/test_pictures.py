@@ -1,0 +1,45 @@
+"""The pictures of the documentation, which `scripts/pictures.py` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scripts.pictures import IMAGES, NOT_PICTURED, PICTURES, ROOT, TASK, Picture, made
+from searchapp.tui.screen import KeyScreen
+from searchapp.tui.work import WorkScreen
+from tests.tui.conftest import Prepared
+from tests.tui.pictures import pinned
+
+NO_SCREEN = {WorkScreen}
+"""What other screens are made of."""
+
+
+def every_screen(of: type[KeyScreen] = KeyScreen) -> Iterator[type[KeyScreen]]:
+    for one in of.__subclasses__():
+        if one.__module__.startswith("searchapp.") and one not in NO_SCREEN:
+            yield one
+        yield from every_screen(one)
+
+
+def test_every_screen_has_a_picture() -> None:
+    assert set(every_screen()) == {one.screen for one in PICTURES} | NOT_PICTURED
+    assert {one.path for one in PICTURES} == set(IMAGES.glob("*"))
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda one: one.name)
+def test_a_picture_is_shown_by_a_document_and_loads_nothing(picture: Picture) -> None:
+    documents = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    assert any(f"images/{picture.name}.svg)" in one.read_text(encoding="utf-8") for one in documents)
+    text = picture.path.read_text(encoding="utf-8")
+    assert "font-face" not in text and "url(http" not in text and "href" not in text and "@import" not in text
+    assert str(Path.home()) not in text and "/tmp" not in text
+
+
+@pinned
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda one: one.name)
+def test_pictures_are_what_is_seen(picture: Picture, prepared: Prepared) -> None:
+    run = prepared.run(TASK)
+    assert made(picture, prepared.home, run) == picture.path.read_text(encoding="utf-8"), "run: make pictures"
