@@ -70,7 +70,8 @@ def index_task(
     collection: Collection,
     progress: Progress,
     *,
-    shards: int = 1,
+    shards: int | None = None,
+    replicas: int | None = None,
     rebuild: bool = False,
     lenient: bool = False,
 ) -> IndexOutcome:
@@ -78,17 +79,22 @@ def index_task(
 
     Everything in its folder is read and checked before the engine is asked for anything: with invalid files
     nothing is indexed. An index of the same mapping, documents and shards is left alone unless `rebuild`, or unless
-    it does not hold what it was built from; one of splits that the folder does not have is removed.
+    it does not hold what it was built from; one of splits that the folder does not have is removed. Without `shards`
+    an index that is there keeps those it has, and a new one gets as many as fit it; without `replicas` it keeps those
+    it has, and a new one gets one where there is a second node.
 
     Raises:
-        UsageError: the index of that name was made for another task file, and `rebuild` is not set.
+        UsageError: the index of that name was made for another task file, and `rebuild` is not set; or the engine has
+            no shards.
         InvalidFiles: the data has problems, and `lenient` is not set.
         DataError: there is not one document.
         EngineError: the engine failed; the index before it still serves.
     """
-    if shards > 1 and not engine.has_shards:
+    if not engine.has_shards and ((shards or 1) > 1 or replicas):
+        given = "--shards" if (shards or 1) > 1 else "--replicas"
         raise UsageError(
-            f"the {engine.info().name} engine has no shards: leave out --shards, or choose --engine elasticsearch"
+            f"the {engine.info().name} engine has no {given.strip('-')}: leave out {given}, or choose "
+            "--engine elasticsearch"
         )
     problems = Problems(lenient=lenient)
     names = _names(task, collection)
@@ -110,11 +116,21 @@ def index_task(
     for name, documents in seen.items():
         digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": documents.hexdigest()})
         info = serving[name]
-        unchanged = info is not None and (info.digest, info.shards) == (digest, shards)
+        unchanged = info is not None and info.digest == digest and shards in (None, info.shards)
         if info is not None and unchanged and not rebuild and not engine.flaw(name):
+            if replicas is not None:
+                engine.replicate(name, replicas)
             indexes.append(ServingIndex(info, built=False))
             continue
-        spec = IndexSpec(mapping, documents.count, digest, documents.hexdigest(), shards, _owner(task))
+        spec = IndexSpec(
+            mapping,
+            documents.count,
+            digest,
+            documents.hexdigest(),
+            shards or engine.shards_for(documents.count),
+            _owner(task),
+            replicas,
+        )
         # Asked for again instead of kept: the documents of a large collection need not fit into memory.
         again = _Again(collection, name, documents)
         indexes.append(_build(engine, name, spec, info, again, "indexing", progress))

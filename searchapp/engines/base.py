@@ -46,7 +46,8 @@ class IndexSpec:
     `mapping` is a create-index body without shards and replicas. `digest` identifies everything that an answer
     can depend on, mapping and documents alike: two indexes of one digest give the same answers, on any engine
     and any number of shards. `documents_digest` identifies the documents alone. `owner` says whose index it is
-    where a name alone does not: the file of a user's own task.
+    where a name alone does not: the file of a user's own task. With `replicas` None each shard has a second copy where
+    there is a second node to keep it.
     """
 
     mapping: Mapping[str, Any]
@@ -55,6 +56,7 @@ class IndexSpec:
     documents_digest: str = ""
     shards: int = 1
     owner: str = ""
+    replicas: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class State(StrEnum):
     """What one version of an index is there for.
 
     `unreadable`: it should serve, but is damaged, or was made by a newer searchapp. `leftover`: nobody uses it, and
-    the next build removes it.
+    the next build goes on with it or removes it.
     """
 
     serves = "serves"
@@ -234,7 +236,23 @@ class Engine(Protocol):
         """Build a new version of an index beside the old one, and let it serve once it is complete.
 
         Whatever happens on the way, including the end of this process, the old version still serves. Documents
-        that can be drawn more than once are, if what was built of them is lost on the way.
+        that can be drawn more than once are, if what was built of them is lost on the way. What a build that broke off
+        has left of the same documents and mapping may be used.
+        """
+
+    def shards_for(self, documents: int) -> int:
+        """The number of shards that fits a new index of this many documents here.
+
+        Raises:
+            EngineError: the engine failed.
+        """
+
+    def replicate(self, name: str, replicas: int) -> None:
+        """Give every shard of the version that serves this many copies beside the first.
+
+        Raises:
+            EngineRefused: there is no such index, or the engine keeps no copies.
+            EngineError: the engine failed.
         """
 
     def remove(self, name: str) -> None:

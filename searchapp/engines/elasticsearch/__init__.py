@@ -6,6 +6,8 @@
     locks        one builder at a time for each index, whatever machine it is on
     builder      the process that builds an index
     copies       what the copies of an index's shards hold, and whether an index may serve
+    sizing       how many shards an index gets, and how many copies of each
+    senders      threads that send at the same time, with little in memory
     sending      documents, each written once however often an answer is lost
     indexing     building a new version beside the old one and swapping the alias
     stored       every version that is there, and what for
@@ -27,6 +29,7 @@ from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.locks import Locks
 from searchapp.engines.elasticsearch.repair import repair
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
+from searchapp.engines.elasticsearch.sizing import replicate, shards_for
 from searchapp.engines.elasticsearch.stored import all_stored
 from searchapp.engines.elasticsearch.versions import Versions
 from searchapp.errors import EngineRefused
@@ -86,6 +89,17 @@ class ElasticsearchEngine:
         self, name: str, spec: IndexSpec, documents: Iterable[Document], advance: Advance = no_progress
     ) -> IndexInfo:
         return build(self._connection, self._versions(name), self._locks, spec, documents, advance)
+
+    def shards_for(self, documents: int) -> int:
+        return shards_for(self._connection, documents)
+
+    def replicate(self, name: str, replicas: int) -> None:
+        versions = self._versions(name)
+        with self._locks.hold(versions.alias):
+            serving = versions.serving()
+            if serving is None:
+                raise EngineRefused(f"{self._connection.url} has no index {versions.alias} to make copies of")
+            replicate(self._connection, serving.info, replicas)
 
     def open(self, name: str) -> ElasticsearchIndex:
         versions = self._versions(name)

@@ -160,15 +160,17 @@ class Versions:
             ],
         )
 
-    def remove_leftovers(self) -> list[str]:
+    def remove_leftovers(self, but: str | None = None) -> list[str]:
         """Delete the versions that builders before have left, and return their names; the lock must be held.
+
+        One of them can be kept.
 
         Raises:
             EngineRefused: an earlier searchapp on this machine is building this index right now.
         """
         removed = []
         for version in self.all():
-            if version.serves:
+            if version.serves or version.info.version == but:
                 continue
             if version.may_be_at_work():
                 if version.builder.is_here():
