@@ -169,6 +169,18 @@ class Counts:
     values: Mapping[str, Sequence[tuple[str, int]]]
 
 
+@dataclass(frozen=True, slots=True)
+class RightsOfUse:
+    """What a user of a server lacks for one use of it, "reading": privileges with what they are on; nothing is enough.
+
+    `use` lists the commands that the use is.
+    """
+
+    use_name: str
+    use: str
+    missing: tuple[str, ...]
+
+
 class Index(Protocol):
     """A handle on one version of an index.
 
@@ -291,6 +303,13 @@ class OnDisk(Engine, Protocol):
 
 class OnServer(Engine, Protocol):
     """An engine that several people may build indexes on."""
+
+    def rights(self) -> list[RightsOfUse] | None:
+        """What this user lacks for each use of the server; None where everybody may do everything.
+
+        Raises:
+            EngineError: the server does not answer, or refuses.
+        """
 
     def repair(self, name: str) -> Repair:
         """Let one version of an index serve again, and delete what builders have left.

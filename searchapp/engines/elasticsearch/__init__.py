@@ -11,6 +11,8 @@
     sending      documents, each written once however often an answer is lost
     indexing     building a new version beside the old one and swapping the alias
     stored       every version that is there, and what for
+    rights       the least role for each use, and which right an answer misses
+    privileges   which of these roles a user has
     repair       an index that serves again, out of what builders have left
     searching    a handle on one version: search, highlight, explain, analyze
     judgments    the index in which a team keeps its judgments
@@ -22,11 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, Repair, StoredVersion
+from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, Repair, RightsOfUse, StoredVersion
 from searchapp.engines.elasticsearch.connection import REQUEST_TIMEOUT_SECONDS, Connection
 from searchapp.engines.elasticsearch.copies import flaw, require_sound
 from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.locks import Locks
+from searchapp.engines.elasticsearch.privileges import rights
 from searchapp.engines.elasticsearch.repair import repair
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
 from searchapp.engines.elasticsearch.sizing import replicate, shards_for
@@ -128,6 +131,9 @@ class ElasticsearchEngine:
             EngineError: the server does not answer, or refuses.
         """
         return repair(self._connection, self._locks, self._versions(name))
+
+    def rights(self) -> list[RightsOfUse] | None:
+        return rights(self._connection, self._prefix)
 
     def close(self) -> None:
         self._connection.close()

@@ -16,7 +16,15 @@ from searchapp.engines.base import (
     Terms,
 )
 from searchapp.engines.elasticsearch.connection import Connection
-from searchapp.engines.elasticsearch.failures import NotYet, is_of_client, may_pass, reason, unreadable
+from searchapp.engines.elasticsearch.failures import (
+    NotYet,
+    forbidden,
+    is_forbidden,
+    is_of_client,
+    may_pass,
+    reason,
+    unreadable,
+)
 from searchapp.errors import (
     EngineBusy,
     EngineError,
@@ -206,6 +214,9 @@ class ElasticsearchIndex:
         """The response to a search of a batch, unless the server refused that search."""
         if "error" not in response:
             return response
+        if is_forbidden(response["error"]):
+            what = f"search in {self._info.version}"
+            raise forbidden(self._connection.url, what, reason(response["error"]))
         raise self._query_refused(reason(response["error"]), place)
 
     def _query_refused(self, problem: str, place: int) -> QueryRefused:

@@ -14,7 +14,7 @@ from elasticsearch import ApiError
 
 from searchapp.engines.elasticsearch.connection import SERVER_WAITS, Connection
 from searchapp.engines.elasticsearch.copies import Watch
-from searchapp.engines.elasticsearch.failures import NotYet, may_pass, reason
+from searchapp.engines.elasticsearch.failures import NotYet, forbidden, is_forbidden, may_pass, reason
 from searchapp.engines.elasticsearch.senders import Senders
 from searchapp.errors import EngineError, EngineRefused
 from searchapp.model import Document
@@ -99,6 +99,7 @@ class _Sending:
         self._connection = connection
         self._alias = alias
         self._watch = watch
+        self._what = f"send documents to {alias}; the index before it still serves"
         self.senders: Senders[Batch] = Senders(self._send, THREADS)
         # What was under way when a build broke off, and what came before it, may be there; nothing that follows is.
         self._new_to_see = 2 * THREADS + 1 if resumed else 0
@@ -125,7 +126,7 @@ class _Sending:
             if left:
                 raise NotYet(refused or _unanswered(self._connection, left[0].id))
 
-        self._watch.call("send documents; the index before it still serves", send_the_rest)
+        self._watch.call(self._what, send_the_rest)
 
     def _missing(self, batch: Batch) -> Batch:
         """The documents of a batch that are not known to be there."""
@@ -167,6 +168,8 @@ class _Sending:
 
 def _refused(connection: Connection, document: str, result: Mapping[str, Any]) -> EngineError:
     detail = reason(result["error"])
+    if is_forbidden(result["error"]):
+        return forbidden(connection.url, f"index the document {document}", detail)
     if may_pass(result["status"], result["error"]):
         return EngineRefused(
             f"{connection.url} is too busy to index the document {document}, "
