@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from searchapp.app import paging
 from searchapp.app.index import open_index
 from searchapp.app.signal_inputs import signal_inputs
 from searchapp.engines.base import BEST_FIRST, Counts, Engine, Explanation, Index
@@ -23,7 +22,7 @@ from searchapp.errors import DataError, Replaced
 from searchapp.formats.problems import Problems
 from searchapp.model import Hit, Hits, Topic
 from searchapp.progress import Progress
-from searchapp.ranking import marking, recipes, search, shards
+from searchapp.ranking import marking, paging, recipes, search, shards
 from searchapp.ranking.language import Compiler, Fields, Filter, parsed, require_text, without_signs
 from searchapp.ranking.language.compiled import Compiled
 from searchapp.ranking.language.syntax import Clause, Group, Occur, Word

@@ -36,9 +36,7 @@ class Lab:
         self.node = node
         self.cli = cli
         self.folder = folder
-        self.prefix = (
-            f"lab-{secrets.token_hex(4)}"
-        )
+        self.prefix = f"lab-{secrets.token_hex(4)}"
         self._environment = monkeypatch
         monkeypatch.setenv("SEARCHAPP_URL", node.url)
         monkeypatch.setenv("SEARCHAPP_CA_CERTS", str(node.ca_certs))
