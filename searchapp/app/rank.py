@@ -132,5 +132,5 @@ def make_run(
         except NoOfficialFile as error:
             shortfall = str(error)
     written = directory.write(out, manifest, run, official, overwrite=overwrite)
-    warnings = shards.warnings(request.recipe, task.index_mapping(), index.info.shards)
+    warnings = shards.warnings(request.recipe, index.info.shards)
     return MadeRun(written, problems, solved_problems, shortfall, tuple(warnings))

@@ -188,7 +188,7 @@ class Searcher:
 
     def warnings(self, recipe: str | None = None) -> tuple[str, ...]:
         """Why the hits may be others on another number of shards."""
-        return tuple(shards.warnings(self.recipe(recipe), self._mapping, self.index.info.shards))
+        return tuple(shards.warnings(self.recipe(recipe), self.index.info.shards))
 
     def search(self, request: SearchRequest) -> list[SearchResult]:
         """The hits of a request, best first, with what matches in them.

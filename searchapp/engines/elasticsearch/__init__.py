@@ -14,6 +14,7 @@
     rights       the least role for each use, and which right an answer misses
     privileges   which of these roles a user has
     repair       an index that serves again, out of what builders have left
+    whole        queries that several shards rank as one does
     searching    a handle on one version: search, highlight, explain, analyze
     judgments    the index in which a team keeps its judgments
 
@@ -112,7 +113,7 @@ class ElasticsearchEngine:
                 f"{self._connection.url} has no index {versions.alias}: make it with `searchapp index {name}`"
             )
         require_sound(self._connection, serving.info)
-        return ElasticsearchIndex(self._connection, serving.info)
+        return ElasticsearchIndex(self._connection, serving.info, serving.numbers)
 
     def remove(self, name: str) -> None:
         versions = self._versions(name)

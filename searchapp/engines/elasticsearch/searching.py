@@ -25,6 +25,7 @@ from searchapp.engines.elasticsearch.failures import (
     reason,
     unreadable,
 )
+from searchapp.engines.elasticsearch.whole import whole
 from searchapp.errors import (
     EngineBusy,
     EngineError,
@@ -68,10 +69,14 @@ T = TypeVar("T")
 class ElasticsearchIndex:
     """An `Index` on a server."""
 
-    def __init__(self, connection: Connection, info: IndexInfo) -> None:
+    def __init__(
+        self, connection: Connection, info: IndexInfo, numbers: frozenset[str] = frozenset()
+    ) -> None:
+        """`numbers` are the fields on numbers of its mapping."""
         self._connection = connection
         self._client = connection.client
         self._info = info
+        self._numbers = numbers
 
     @property
     def info(self) -> IndexInfo:
@@ -79,7 +84,7 @@ class ElasticsearchIndex:
 
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         done = 0
-        for batch in _batches(bodies):
+        for batch in _batches(map(self._asked, bodies)):
             try:
                 responses = self._responses(batch)
             except QueryRefused as error:
@@ -91,7 +96,7 @@ class ElasticsearchIndex:
             advance(len(batch))
 
     def find(self, body: Body) -> list[Found]:
-        return [_found(hit) for hit in self._search(body)["hits"]["hits"]]
+        return [_found(hit) for hit in self._search(self._asked(body))["hits"]["hits"]]
 
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
         wanted = [(field, term) for field, some in terms.items() for term in some]
@@ -119,6 +124,10 @@ class ElasticsearchIndex:
         }
         return Counts(answer["hits"]["total"]["value"], values)
 
+    def _asked(self, body: Body) -> Body:
+        """The body as it is sent: several shards shall rank as one."""
+        return body if self._info.shards == 1 else whole(body, self._numbers)
+
     def _search(self, body: Body) -> Mapping[str, Any]:
         def whole(index: str) -> Mapping[str, Any]:
             answer: Mapping[str, Any] = self._client.search(
@@ -142,7 +151,7 @@ class ElasticsearchIndex:
         return _analysis_steps(detail)
 
     def twin(self) -> ElasticsearchIndex:
-        return ElasticsearchIndex(self._connection, self._info)
+        return ElasticsearchIndex(self._connection, self._info, self._numbers)
 
     def close(self) -> None:
         """Nothing is open: the connection is the engine's."""
