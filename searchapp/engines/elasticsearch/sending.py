@@ -16,7 +16,7 @@ from searchapp.engines.elasticsearch.connection import SERVER_WAITS, Connection
 from searchapp.engines.elasticsearch.copies import Watch
 from searchapp.engines.elasticsearch.failures import NotYet, forbidden, is_forbidden, may_pass, reason
 from searchapp.engines.elasticsearch.senders import Senders
-from searchapp.errors import EngineError, EngineRefused
+from searchapp.errors import EngineBusy, EngineError, EngineRefused
 from searchapp.model import Document
 from searchapp.progress import Advance
 
@@ -171,7 +171,7 @@ def _refused(connection: Connection, document: str, result: Mapping[str, Any]) -
     if is_forbidden(result["error"]):
         return forbidden(connection.url, f"index the document {document}", detail)
     if may_pass(result["status"], result["error"]):
-        return EngineRefused(
+        return EngineBusy(
             f"{connection.url} is too busy to index the document {document}, "
             f"even after {connection.patience:.0f} s ({detail}): try again when it has less to do"
         )
