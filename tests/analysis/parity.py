@@ -13,10 +13,10 @@ from searchapp.analysis.offsets import from_utf16_units
 from searchapp.engines.elasticsearch.older import (
     SHORT_STEMS,
     analysis_for,
-    is_older,
     stems_english,
     without_added,
 )
+from searchapp.engines.elasticsearch.servers import Server as Answering
 from searchapp.model import AnalysisStep, Token
 from tests.server.rest import Server
 
@@ -40,7 +40,7 @@ class AnalysisOracle:
         self._server = server
         self._index = index
         self.registry = AnalysisRegistry(analysis)
-        version = server.request("GET", "/").json()["version"]["number"]
+        version = server_of(server)
         body = {
             "settings": {
                 "number_of_shards": 1,
@@ -85,7 +85,7 @@ class InlineOracle:
     """Analyzers that are defined in the request, over one connection: for many small ones."""
 
     def __init__(self, server: Server) -> None:
-        self.is_older = is_older(server.request("GET", "/").json()["version"]["number"])
+        self.is_older = server_of(server).is_older
         self._connection = server.connect(timeout=60)
 
     def __enter__(self) -> InlineOracle:
@@ -134,6 +134,11 @@ class InlineOracle:
             for one in ([SHORT_STEMS] if piece == "snowball" or stems_english(piece) else []) + [piece]
         ]
         return {**analyzer, "filter": adapted}
+
+
+def server_of(server: Server) -> Answering:
+    """What the engine knows of a server."""
+    return Answering(server.request("GET", "/").json()["version"]["number"])
 
 
 def built_analyzer(analyzer: str | Mapping[str, Any]) -> Analyzer:

@@ -9,6 +9,7 @@ import pytest
 
 from searchapp.analysis.porter2 import porter2
 from searchapp.engines.elasticsearch.older import ADDED, SHORT_STEMS, analysis_for, without_added
+from searchapp.engines.elasticsearch.servers import Server as Answering
 from tests.server.rest import Server
 
 STEMS = [f"{first}{twice}{twice}" for first in "aeo" for twice in "bdfgmnprt"]
@@ -57,8 +58,9 @@ def test_the_filter_stands_before_each_stemmer_of_its_kind_on_the_older_version_
             "e": {"type": "english"},
         },
     }
-    assert analysis_for("9.4.3", analysis) == analysis
-    adapted = analysis_for("8.19.13", analysis)
+    assert analysis_for(Answering("9.4.3"), analysis) == analysis
+    assert analysis_for(Answering("8.11.0", is_serverless=True), analysis) == analysis
+    adapted = analysis_for(Answering("8.19.13"), analysis)
     assert adapted["filter"] == {**analysis["filter"], ADDED: SHORT_STEMS}
     assert adapted["analyzer"] == {
         **analysis["analyzer"],
@@ -72,7 +74,7 @@ def test_the_filter_stands_before_each_stemmer_of_its_kind_on_the_older_version_
     "analysis", [{}, {"analyzer": {"a": {"filter": ["lowercase"]}}}, {"filter": {"p": PORTER2}}]
 )
 def test_an_index_without_such_a_stemmer_is_told_nothing(analysis: dict[str, object]) -> None:
-    assert analysis_for("8.19.13", analysis) == analysis
+    assert analysis_for(Answering("8.19.13"), analysis) == analysis
 
 
 def test_the_filter_is_no_step_that_people_see() -> None:

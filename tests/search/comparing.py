@@ -83,24 +83,17 @@ def comparable(found: Found) -> Json:
 
 
 def in_words_of_both(outcome: Outcome) -> Outcome:
-    """An outcome without what the versions 8 and 9 of Elasticsearch explain in other words, on the same scores.
+    """An outcome in which of explanations only the figure is left, which is all that is the same on 8 and 9.
 
-    Lucene 10 shows the bits of a number that is no integer, and leaves out what surrounds a clause that never matches.
+    Lucene 10 shows the bits of a number that is no integer, and leaves out what surrounds a clause that never matches,
+    or the only one that does.
     """
     if isinstance(outcome, str):
         return outcome
     return [
-        {**one, "explanation": _in_both(one["explanation"])} if one.get("explanation") else one
+        {**one, "explanation": {"value": one["explanation"]["value"]}} if one.get("explanation") else one
         for one in outcome
     ]
-
-
-def _in_both(explanation: Json) -> Json:
-    description = re.sub(r"\S+\] TO (\S+):\[\S+", r"TO \1", explanation["description"])
-    if "ConstantScore" in description or description == "of: sum":
-        return {"value": explanation["value"]}
-    details = [_in_both(child) for child in explanation["details"]]
-    return {**explanation, "description": description, "details": sorted(details, key=repr)}
 
 
 def unexplained(found: Json) -> Json:

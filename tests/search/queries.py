@@ -16,8 +16,8 @@ from typing import Any
 from searchapp.digests import digest_json
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.older import is_older
 from searchapp.engines.elasticsearch.searching import SEARCH_TYPE
+from searchapp.engines.elasticsearch.servers import Server as Answering
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.errors import SearchappError
@@ -77,7 +77,7 @@ class Engines:
         self._settings = Settings(home=Path(self._folder.name), url=server.url, index_prefix=self._prefix)
         self._server = server
         self._elasticsearch = ElasticsearchEngine.connect(self._settings)
-        self._is_older = is_older(self._elasticsearch.info().version)
+        self._is_older = Answering(self._elasticsearch.info().version).is_older
         self._embedded = EmbeddedEngine.at(self._settings)
         self._built = 0
         self._kept: list[Document] = []

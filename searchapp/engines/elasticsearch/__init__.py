@@ -14,6 +14,7 @@
     older        what Elasticsearch 8 is told besides, to make the same terms of a text
     sending      documents, each written once however often an answer is lost
     indexing     building a new version beside the old one and swapping the alias
+    survey       nodes and shards, for those who look after them
     stored       every version that is there, and what for
     repair       an index that serves again, out of what builders have left
     searching    a handle on one version: search, highlight, explain, analyze
@@ -26,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, Repair, StoredVersion
+from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, Repair, StoredVersion, Survey
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.copies import flaw, require_sound
 from searchapp.engines.elasticsearch.indexing import build
@@ -35,6 +36,7 @@ from searchapp.engines.elasticsearch.nodes import REQUEST_TIMEOUT_SECONDS
 from searchapp.engines.elasticsearch.repair import repair
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
 from searchapp.engines.elasticsearch.stored import all_stored
+from searchapp.engines.elasticsearch.survey import survey
 from searchapp.engines.elasticsearch.versions import Versions
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
@@ -120,6 +122,9 @@ class ElasticsearchEngine:
             EngineError: the server does not answer, or refuses.
         """
         return repair(self._connection, self._locks, self._versions(name))
+
+    def survey(self) -> Survey:
+        return survey(self._connection, self._prefix)
 
     def close(self) -> None:
         self._connection.close()

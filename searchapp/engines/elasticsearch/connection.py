@@ -92,7 +92,8 @@ class Connection:
         except BaseException:
             connection.close()
             raise
-        wire.speak(connection.server.media_version)
+        if not connection.server.is_serverless:  # which takes bodies of no version
+            wire.speak(connection.server.media_version)
         return connection
 
     @property

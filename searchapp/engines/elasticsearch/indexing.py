@@ -165,7 +165,7 @@ class _Builder:
             ),
         }
         if "analysis" in body["settings"]:
-            body["settings"]["analysis"] = analysis_for(server.version, body["settings"]["analysis"])
+            body["settings"]["analysis"] = analysis_for(server, body["settings"]["analysis"])
         for _ in range(NUMBERS_TRIED):
             number = self.versions.next_number(self.lock.last)
             self.lock.note(number)

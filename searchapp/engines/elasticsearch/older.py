@@ -11,6 +11,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from searchapp.engines.elasticsearch.servers import Server
+
 ADDED = "searchapp_short_stems"
 """The name of the filter that an index on a server of 8.x has more than its mapping says."""
 
@@ -22,10 +24,10 @@ SHORT_STEMS: Mapping[str, str] = {
 }
 
 
-def analysis_for(version: str, analysis: Mapping[str, Any]) -> dict[str, Any]:
-    """The `analysis` of an index's settings for a server of this version."""
+def analysis_for(server: Server, analysis: Mapping[str, Any]) -> dict[str, Any]:
+    """The `analysis` of an index's settings for a server."""
     adapted = copy.deepcopy(dict(analysis))
-    if not is_older(version):
+    if not server.is_older:
         return adapted
     filters: Mapping[str, Any] = adapted.get("filter") or {}
     stemming = {name for name, described in filters.items() if stems_english(described)}
@@ -46,11 +48,6 @@ def analysis_for(version: str, analysis: Mapping[str, Any]) -> dict[str, Any]:
     if changed:
         adapted["filter"] = {**filters, ADDED: dict(SHORT_STEMS)}
     return adapted
-
-
-def is_older(version: str) -> bool:
-    """Whether a server of this version has the older stemmer."""
-    return version.removeprefix("v").partition(".")[0] == "8"
 
 
 def stems_english(described: object) -> bool:

@@ -35,11 +35,14 @@ class Server:
         return {} if self.is_serverless else dict(settings)
 
     @property
+    def is_older(self) -> bool:
+        """Whether it is of version 8. A serverless project is of no version, and says 8.11 for the sake of clients."""
+        return not self.is_serverless and self.version.removeprefix("v").partition(".")[0] == "8"
+
+    @property
     def media_version(self) -> int | None:
         """The version of bodies to ask for; None for the client's own."""
-        if self.version == UNKNOWN or int(self.version.lstrip("v").partition(".")[0]) == SHARED_MEDIA_VERSION:
-            return SHARED_MEDIA_VERSION
-        return None
+        return SHARED_MEDIA_VERSION if self.is_older or self.version == UNKNOWN else None
 
 
 def recognised(url: str, about: object) -> Server:

@@ -13,7 +13,7 @@ import pytest
 
 from searchapp.engines.base import Found, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.older import is_older
+from searchapp.engines.elasticsearch.servers import Server as Answering
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.model import Document
@@ -104,7 +104,7 @@ class Both:
         expected, found = self.server.find(asked), self.embedded.find(asked)
         ours, theirs = ([comparable(one) for one in several] for several in (found, expected))
         said = first_difference(ours, theirs)
-        if is_older(self.version):
+        if Answering(self.version).is_older:
             said = first_difference(in_words_of_both(ours), in_words_of_both(theirs))
         assert said is None, f"on {query}: {said}"
         return found
