@@ -1,4 +1,4 @@
-"""Whole sessions with right and wrong secrets, had in every way: no form of one is in anything that is left or was seen."""
+"""Sessions with right and wrong secrets, had in every way: no form of one is in anything that is left or was seen."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Session:
             timeout=120,
             check=False,
         )
-        self.said += [done.stdout, done.stderr]
+        self.said.extend([done.stdout, done.stderr])
         return done.returncode
 
     def require_without(self, secrets: list[bytes], apart_from: tuple[Path, ...] = ()) -> None:
@@ -108,6 +108,8 @@ def secret(node: Node, kind: str) -> str:
         return node.password
     if kind == "api_key":
         return str(node.server.request("POST", "/_security/api_key", {"name": "session"}).json()["encoded"])
+    # The licence that a node begins with has no tokens of its own; that for a trial has.
+    node.server.request("POST", "/_license/start_trial?acknowledge=true", timeout=60)
     body = {"grant_type": "password", "username": "elastic", "password": node.password}
     return str(node.server.request("POST", "/_security/oauth2/token", body).json()["access_token"])
 
@@ -121,7 +123,7 @@ def test_a_session_leaves_no_secret(
     wrong = {
         "password": "hunter2hunter2",
         "api_key": "aHVudGVyMjpodW50ZXIyaHVudGVyMg==",
-        "bearer_token": "h" + right[1:],
+        "bearer_token": f"hunter2hunter2{right[14:]}",
     }[kind]
     kept = tmp_path / "kept"
     for given, is_right in ((wrong, False), (right, True)):
@@ -153,7 +155,7 @@ cat "$(dirname "$0")/kept"
 def test_no_process_shows_a_secret_that_it_was_not_given(
     secured_node: Node, environ: dict[str, str], tmp_path: Path
 ) -> None:
-    """A command that prints the password sees its own command line and environment, and the command line of searchapp."""
+    """A command that prints the password sees its own command line and environment, and searchapp's command line."""
     assert secured_node.password is not None
     (tmp_path / "kept").write_text(secured_node.password)
     script = tmp_path / "watching"

@@ -57,8 +57,8 @@ def test_a_password_in_an_address_is_never_shown(
             assert "hunter2" not in result.stdout + result.stderr, command
             assert result.code == 2 and "--url has a user name or a password in it" in result.stderr
         monkeypatch.setenv("SEARCHAPP_URL", url)
-        for options in ((), ("--verbose",)):
-            result = offline(*command, *options)
+        for verbose in ([], ["--verbose"]):
+            result = offline(*command, *verbose)
             assert "hunter2" not in result.stdout + result.stderr, command
         monkeypatch.delenv("SEARCHAPP_URL")
 
