@@ -42,7 +42,7 @@ def test_dev_topics_of_nlps_rank_the_same_at_depth_500(
     recipe_name: str,
     request: pytest.FixtureRequest,
 ) -> None:
-    every = 1 if FULL else 20 if OLDER in request.node.name else 5
+    every = 1 if FULL else 20 if OLDER in request.node.name else 10
     settings = Settings(home=tmp_path, url=compared_url, index_prefix=compared_prefix)
     documents = list(TASK.collection(nlps_data).documents.read(Problems()))
     all_of_them: list[Topic] = TASK.collection(nlps_data).topics("dev", Problems())
