@@ -14,6 +14,7 @@ from searchapp.errors import BeingBuilt, DataError, EngineRefused, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Advance, Progress
+from searchapp.settings import SERVER
 from searchapp.tasks.base import Collection, Task
 
 T = TypeVar("T")
@@ -91,10 +92,12 @@ def index_task(
         EngineError: the engine failed; the index before it still serves.
     """
     if not engine.has_shards and ((shards or 1) > 1 or replicas):
-        given = "--shards" if (shards or 1) > 1 else "--replicas"
+        given = "shards" if (shards or 1) > 1 else "replicas"
+        where = engine.info()
         raise UsageError(
-            f"the {engine.info().name} engine has no {given.strip('-')}: leave out {given}, or choose "
-            "--engine elasticsearch"
+            f"{where.location} chooses {given} by itself: leave out --{given}"
+            if where.name == SERVER
+            else f"the {where.name} engine has no {given}: leave out --{given}, or choose --engine elasticsearch"
         )
     problems = Problems(lenient=lenient)
     names = _names(task, collection)

@@ -15,10 +15,13 @@ from searchapp.settings import (
     ENGINES,
     SPACINGS,
     THEMES,
+    address_of_cloud,
+    addresses_in,
     without_credentials,
 )
 
-Value: TypeAlias = str | bool | Path | tuple[Path, ...]
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+Value: TypeAlias = str | bool | Path | tuple[Path, ...] | Headers
 
 LONGEST = 1_000
 """In characters: no address, path or name is longer, and a message can repeat what is refused."""
@@ -53,14 +56,102 @@ class Kind:
 class ApiKey(Kind):
     """A key for a server; one in a variable is checked by whoever connects."""
 
+    word, made = "API key", "the value `encoded` with which the key was made"
+
     def from_toml(self, held: object, named: str, folder: Path) -> Value:  # noqa: ARG002
         text = _text(held, named)
         if not re.fullmatch(r"[!-~]+", text):
             raise ValueError(
-                f"{named} holds a space, a line end or another character that no API key has: set it to the value "
-                "`encoded` with which the key was made"
+                f"{named} holds a space, a line end or another character that no {self.word} has: "
+                f"set it to {self.made}"
             )
         return text
+
+
+class Token(ApiKey):
+    """A bearer token; the same."""
+
+    word, made = "token", "the value that was given with it"
+
+
+class Addresses(Kind):
+    """The addresses of a server's nodes, one or several; as a value, with commas between them."""
+
+    def from_toml(self, held: object, named: str, folder: Path) -> Value:
+        each = held if isinstance(held, list) and held else [held]
+        texts = [one for text in each for one in addresses_in(_text(text, named))]
+        return ",".join(str(Address().from_toml(text, named, folder)) for text in texts)
+
+    def shown(self, value: Value) -> str:
+        return ", ".join(map(without_credentials, addresses_in(str(value))))
+
+
+class CloudId(Kind):
+    """What Elastic Cloud names a deployment by."""
+
+    def from_text(self, text: str, named: str) -> Value:
+        try:
+            address_of_cloud(text)
+        except ValueError:
+            raise ValueError(f"{named} is no Cloud ID: copy it from the deployment's page") from None
+        return text
+
+
+class Fingerprint(Kind):
+    """The SHA-256 of a certificate; as a value, 64 small hexadecimal digits."""
+
+    def from_text(self, text: str, named: str) -> Value:
+        digits = text.strip().replace(":", "").lower()
+        if not re.fullmatch(r"[0-9a-f]{64}", digits):
+            raise ValueError(
+                f"{named} is no SHA-256 fingerprint: one has 64 hexadecimal digits, with or without colons, as the "
+                "server prints it at its first start"
+            )
+        return digits
+
+
+class HeadersKind(Kind):
+    """Headers of requests: a table in a file, a line each in a variable."""
+
+    def from_text(self, text: str, named: str) -> Value:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if any(":" not in line for line in lines):
+            raise ValueError(f"{named} must hold one header a line, as in X-Team: search")
+        return self._checked([line.partition(":")[::2] for line in lines], named)
+
+    def from_toml(self, held: object, named: str, folder: Path) -> Value:  # noqa: ARG002
+        if not isinstance(held, Mapping):
+            raise ValueError(f'{named} must be a table, as in {named} = {{X-Team = "search"}}')
+        return self._checked([(name, _text(value, named)) for name, value in held.items()], named)
+
+    def _checked(self, pairs: Sequence[Sequence[str]], named: str) -> Headers:
+        headers = tuple((name.strip(), value.strip()) for name, value in pairs)
+        for name, value in headers:
+            if not re.fullmatch(r"[A-Za-z0-9-]{1,100}", name) or not re.fullmatch(r"[ -~]+", value):
+                raise ValueError(
+                    f"{named} has a header whose name or value can't be sent: use ASCII characters"
+                )
+            if name.lower() in RESERVED_HEADERS:
+                raise ValueError(f"{named} must not have {name}, which searchapp sets itself")
+        return headers
+
+
+RESERVED_HEADERS = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "authorization",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "host",
+        "proxy-authorization",
+        "transfer-encoding",
+        "x-opaque-id",
+    }
+)
+"""What searchapp says itself; a secret has settings of its own."""
 
 
 class Engine(Kind):
@@ -101,6 +192,19 @@ class Address(Kind):
 
     def shown(self, value: Value) -> str:
         return without_credentials(str(value))
+
+
+class Proxy(Address):
+    """The address of a proxy, which is spoken to without TLS; what goes through it to a server may have its own."""
+
+    def from_text(self, text: str, named: str) -> Value:
+        return self.from_toml(text, named, Path())
+
+    def from_toml(self, held: object, named: str, folder: Path) -> Value:
+        text = super().from_toml(held, named, folder)
+        if not str(text).startswith("http://"):
+            raise ValueError(f"{named} is no HTTP proxy: its address begins with http://")
+        return text
 
 
 class Switch(Kind):
@@ -202,6 +306,37 @@ class Declared:
         return f"{', '.join(others)} or {last}" if others else last
 
 
+WAYS = ("", "_file", "_command")
+"""Ends of the names of settings that have a secret, that name a file with it, and a command that prints it."""
+
+
+def _secret(name: str, about: str, kind: Kind) -> Sequence[Declared]:
+    """The settings that a secret can be had by. A command may have it among its words, and is shown as little."""
+    variable, told, shown = (
+        f"SEARCHAPP_{name.upper()}",
+        "not set",
+        name.replace("_", " ").replace("api", "API"),
+    )
+    return (
+        Declared(name, about, kind, variable=variable, told=told, secret=True),
+        Declared(
+            f"{name}_file",
+            f"File with the {shown}, in one line.",
+            PathKind(),
+            variable=f"{variable}_FILE",
+            told=told,
+        ),
+        Declared(
+            f"{name}_command",
+            f"Command that prints the {shown}; it is run without a shell, when a server is first asked.",
+            Kind(),
+            variable=f"{variable}_COMMAND",
+            told=told,
+            secret=True,
+        ),
+    )
+
+
 def _theme(section: str, screen: str) -> Declared:
     about = f"The look of the {screen}: {one_of(THEMES)}."
     return Declared(f"{section}.theme", about, OneOf(*THEMES), default=THEMES[0])
@@ -224,26 +359,29 @@ DECLARED: Sequence[Declared] = (
     ),
     Declared(
         "url",
-        "Address of an Elasticsearch server, which is then the engine; judgments are shared there.",
-        Address(),
+        "Address of an Elasticsearch server, or of several nodes of one, which is then the engine; judgments are "
+        "shared there.",
+        Addresses(),
         "--url",
         "SEARCHAPP_URL",
         DEFAULT_URL,
         by_project=True,
     ),
     Declared(
+        "cloud_id",
+        "What Elastic Cloud names a deployment by, instead of its address.",
+        CloudId(),
+        variable="SEARCHAPP_CLOUD_ID",
+        told="not set",
+        by_project=True,
+    ),
+    Declared(
         "username", "User name at the server, with a password.", variable="SEARCHAPP_USERNAME", told="not set"
     ),
-    Declared(
-        "password", "Password at the server.", variable="SEARCHAPP_PASSWORD", told="not set", secret=True
-    ),
-    Declared(
-        "api_key",
-        "API key for the server, instead of them.",
-        ApiKey(),
-        variable="SEARCHAPP_API_KEY",
-        told="not set",
-        secret=True,
+    *_secret("password", "Password at the server.", Kind()),
+    *_secret("api_key", "API key for the server, instead of user name and password.", ApiKey()),
+    *_secret(
+        "bearer_token", "Token for the server, such as one of a service account, instead of them.", Token()
     ),
     Declared(
         "ca_certs",
@@ -252,6 +390,38 @@ DECLARED: Sequence[Declared] = (
         variable="SEARCHAPP_CA_CERTS",
         told="the system's",
         by_project=True,
+    ),
+    Declared(
+        "fingerprint",
+        "SHA-256 of the certificate that is believed, of the server or its authority, instead of authorities.",
+        Fingerprint(),
+        variable="SEARCHAPP_FINGERPRINT",
+        told="not set",
+        by_project=True,
+    ),
+    Declared(
+        "headers",
+        "Headers that are sent with every request, for what stands before a server.",
+        HeadersKind(),
+        variable="SEARCHAPP_HEADERS",
+        told="none",
+        secret=True,
+    ),
+    Declared(
+        "proxy",
+        "Address of an HTTP proxy that the server is reached through.",
+        Proxy(),
+        variable="SEARCHAPP_PROXY",
+        told="none",
+        by_project=True,
+    ),
+    Declared(
+        "insecure",
+        "Whether credentials may go to another machine without TLS.",
+        Switch(),
+        "--insecure",
+        "SEARCHAPP_INSECURE",
+        False,
     ),
     Declared(
         "index_prefix",
@@ -331,19 +501,32 @@ DECLARED: Sequence[Declared] = (
         told="none",
     ),
     Declared("quiet", "Print results and errors only.", Switch(), "--quiet", default=False, by_user=False),
-    Declared("verbose", "Print tracebacks with errors.", Switch(), "--verbose", default=False, by_user=False),
+    Declared(
+        "verbose",
+        "Print each request to a server, and tracebacks with errors.",
+        Switch(),
+        "--verbose",
+        default=False,
+        by_user=False,
+    ),
 )
 """The settings, in the order in which they are shown."""
 
 BY_NAME = {one.name: one for one in DECLARED}
 
-CREDENTIALS = ("username", "password", "api_key")
+SECRETS = ("password", "api_key", "bearer_token")
+"""Each may also stand in a file, or be printed by a command, which settings of their own name."""
+
+CREDENTIALS = ("username", *(f"{name}{way}" for name in SECRETS for way in WAYS))
 """They belong together: all come from where the first of them is found."""
+
+PLACES = ("url", "cloud_id")
+"""Two ways to say where a server is: the nearest source that has one of them says it."""
 
 
 def holds_credentials(setting: Declared, value: Value) -> bool:
     """Whether a value is a secret, or has one in it as an address can."""
-    return setting.secret or (isinstance(setting.kind, Address) and "@" in str(value))
+    return setting.secret or (isinstance(setting.kind, Address | Addresses) and "@" in str(value))
 
 
 def _text(held: object, named: str) -> str:

@@ -23,6 +23,7 @@ from searchapp.engines.elasticsearch.copies import (
 )
 from searchapp.engines.elasticsearch.failures import is_there_already
 from searchapp.engines.elasticsearch.locks import Lock, Locks
+from searchapp.engines.elasticsearch.older import analysis_for
 from searchapp.engines.elasticsearch.sending import send
 from searchapp.engines.elasticsearch.sizing import await_replicas, replicas_settings
 from searchapp.engines.elasticsearch.versions import Version, Versions, building_alias
@@ -39,14 +40,13 @@ STARTS = 3
 
 NUMBERS_TRIED = 6
 
-FILLING = {
+WITHOUT_REPLICAS = {
     # Replicas come when it is complete: each document would wait for the slowest of them, or for one that is on a node
     # that has just gone.
     "number_of_replicas": 0,
     "auto_expand_replicas": False,
-    "refresh_interval": "-1",  # nobody searches it yet
 }
-"""Settings of a version that is being filled."""
+"""Settings of a version that is being filled, where there are replicas."""
 
 SHARDS_SECONDS = 90.0
 """How long an empty shard may take to find a node: twice what a node that hangs takes to be put out of its cluster."""
@@ -188,7 +188,9 @@ class _Builder:
             return False
         client = connection.client
         meta = self._body()["mappings"]["_meta"]
-        settings = {"index": {**FILLING, "blocks.write": None}}  # it may have been closed to writes already
+        # It may have been closed to writes already, and have got its replicas.
+        allowed = connection.server.allowed(WITHOUT_REPLICAS)
+        settings = {"index": {"refresh_interval": "-1", "blocks.write": None, **allowed}}
         connection.call(
             f"go on with {index}", lambda: client.indices.put_settings(index=index, settings=settings)
         )
@@ -204,12 +206,20 @@ class _Builder:
         """The settings and mappings of a version that is to be filled."""
         body: dict[str, Any] = copy.deepcopy(canonical(self.spec.mapping))
         body["mappings"].setdefault("_meta", {})["searchapp"] = self.versions.meta(self.spec, self.lock.token)
+        server = self.connection.server
         body["settings"] = {
             **body.get("settings", {}),
-            "number_of_shards": self.spec.shards,
-            **FILLING,
-            "highlight": {"max_analyzed_offset": LONGEST_HIGHLIGHTED},
+            "refresh_interval": "-1",  # nobody searches it yet
+            **server.allowed(
+                {
+                    "number_of_shards": self.spec.shards,
+                    **WITHOUT_REPLICAS,
+                    "highlight": {"max_analyzed_offset": LONGEST_HIGHLIGHTED},
+                }
+            ),
         }
+        if "analysis" in body["settings"]:
+            body["settings"]["analysis"] = analysis_for(server, body["settings"]["analysis"])
         return body
 
     def _create(self) -> str:
@@ -261,7 +271,7 @@ class _Builder:
         settings = {
             "index": {
                 "refresh_interval": None,
-                **replicas_settings(self.spec.replicas),
+                **connection.server.allowed(replicas_settings(self.spec.replicas)),
                 # Whatever is still on its way comes too late, and nobody changes what has been checked.
                 "blocks.write": True,
             }
@@ -276,7 +286,10 @@ class _Builder:
     def _refresh(self, index: str, watch: Watch) -> None:
         """Make what was sent searchable, and written to disk, on every shard."""
         indices = self.connection.client.indices
-        for what, act in (("refresh", indices.refresh), ("flush", indices.flush)):
+        acts = [("refresh", indices.refresh)]
+        if not self.connection.server.is_serverless:  # which writes to its own store, when it thinks fit
+            acts.append(("flush", indices.flush))
+        for what, act in acts:
             watch.call(
                 f"{what} {index}",
                 lambda what=what, act=act: require_all_shards(  # type: ignore[misc]

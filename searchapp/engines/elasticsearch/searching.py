@@ -25,6 +25,7 @@ from searchapp.engines.elasticsearch.failures import (
     reason,
     unreadable,
 )
+from searchapp.engines.elasticsearch.older import without_added
 from searchapp.engines.elasticsearch.whole import whole
 from searchapp.errors import (
     EngineBusy,
@@ -307,7 +308,7 @@ def _analysis_steps(detail: Mapping[str, Any]) -> list[AnalysisStep]:
     steps.append(AnalysisStep("tokenizer", tokenizer["name"], tokens=_tokens(tokenizer["tokens"])))
     steps += [
         AnalysisStep("filter", step["name"], tokens=_tokens(step["tokens"]))
-        for step in detail.get("tokenfilters", ())
+        for step in without_added(detail.get("tokenfilters", ()))
     ]
     return steps
 

@@ -36,6 +36,8 @@ def shards_for(connection: Connection, documents: int) -> int:
     Raises:
         EngineError: the server does not answer.
     """
+    if connection.server.is_serverless:
+        return 1  # it chooses by itself, and is sent nothing
     worthwhile = documents // WORTHWHILE
     nodes = _data_nodes(connection) if worthwhile > 1 else 1
     return min(MOST, max(1, -(-documents // LARGEST), min(nodes, worthwhile)))
@@ -71,7 +73,7 @@ def replicate(connection: Connection, info: IndexInfo, replicas: int) -> None:
     Raises:
         EngineError: the server does not answer, or refuses.
     """
-    settings = {"index": replicas_settings(replicas)}
+    settings = {"index": connection.server.allowed(replicas_settings(replicas))}
     client = connection.client
     connection.call(
         f"change the replicas of {info.version}",
