@@ -104,20 +104,18 @@ def rbo(first: Sequence[str], second: Sequence[str], persistence: float = PERSIS
 
 
 def kendall_tau(first: Sequence[str], second: Sequence[str]) -> float:
-    """Kendall's tau, by SciPy, of the order in which two rankings have the documents that both of them have.
+    """Kendall's tau of the order in which two rankings have the documents that both of them have.
 
     What one of them lacks says nothing here, so it is to be read beside the overlap. nan with fewer than two shared
-    documents.
+    documents. There are no ties, so that tau is 1 less twice the share of pairs in another order; SciPy's function
+    takes ten times as long for the lists of a run, most of it to look at its arguments.
     """
-    from scipy import stats
-
     places = {document: place for place, document in enumerate(second)}
-    order = [places[document] for document in first if document in places]
+    order = np.asarray([places[document] for document in first if document in places])
     if len(order) < 2:
         return math.nan
-    # The method is that of the p-value, which nobody asks for: the quicker one, that two documents are too few for.
-    method = "asymptotic" if len(order) > 2 else "exact"
-    return float(stats.kendalltau(range(len(order)), order, method=method).statistic)
+    swapped = int(np.triu(order[:, None] > order[None, :], 1).sum())
+    return 1.0 - 4.0 * swapped / (len(order) * (len(order) - 1))
 
 
 def jaccard(first: Sequence[str], second: Sequence[str], k: int) -> float:

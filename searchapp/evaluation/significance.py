@@ -28,7 +28,7 @@ Values: TypeAlias = NDArray[np.float64]
 PERMUTATIONS = 100_000
 """Sign vectors of the randomisation test where there are too many to go through all of them."""
 
-RESAMPLES = 10_000
+RESAMPLES = 5_000
 """Of the bootstrap."""
 
 LEVEL = 0.95

@@ -86,8 +86,7 @@ def _cells(held: Bytes, starts: Places, ends: Places) -> Bytes | None:
         return None
     table = np.zeros((len(starts), widest), dtype=np.uint8)
     for place in range(widest):
-        there = widths > place
-        table[there, place] = held[starts[there] + place]
+        table[:, place] = np.where(widths > place, held[np.minimum(starts + place, len(held) - 1)], 0)
     return table
 
 
