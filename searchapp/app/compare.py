@@ -93,7 +93,7 @@ def compare(request: CompareRequest) -> Comparison:
     baseline = _checked(request)
     first = StoredRun(request.runs[0], directory.read_manifest(request.runs[0]), Run("", ()))
     task, gold = of_run(first, request.source)
-    require_measures([name for name in request.source.measures if not _of_scorer(name, task)])
+    require_measures(_asked(request, task))
     stored = [directory.read(path) for path in request.runs]
     differing = require_comparable(stored, anyway=request.anyway)
     grades = _gold_grades(task, gold) if request.judgments is None else request.judgments.grades
@@ -161,18 +161,18 @@ def _of_scorer(name: str, task: Task) -> bool:
     return name.partition("@")[0] == task.info.official_measure.partition("@")[0]
 
 
-def _measured_too(request: CompareRequest, task: Task) -> tuple[str, ...]:
-    """The measures that are computed beside the official figures."""
-    asked = tuple(name for name in request.source.measures if not _of_scorer(name, task))
-    return asked or task.info.measures[:USUAL_MEASURES]
+def _asked(request: CompareRequest, task: Task) -> tuple[str, ...]:
+    """The measures that are asked for beside the official figures."""
+    return tuple(name for name in request.source.measures if not _of_scorer(name, task))
 
 
 def _scored(stored: StoredRun, request: CompareRequest, task: Task, grades: Grades) -> _Scored:
-    measures = _measured_too(request, task)
+    measures = _asked(request, task)
     if request.judgments is None:
         found = evaluate_run(stored, replace(request.source, measures=measures))
     else:
-        source = replace(request.source, measures=tuple(dict.fromkeys((*measures, *JUDGED))))
+        measures = tuple(dict.fromkeys((*measures, *JUDGED))) if measures else ()
+        source = replace(request.source, measures=measures)
         found = evaluate_judged(Subject.stored(stored, source), request.judgments, source)
     topics = next(iter(found.measures.per_topic.values()), {})
     ids = topic_ids(list(topics), grades)
@@ -216,7 +216,7 @@ def _measure_names(scored: Sequence[_Scored], request: CompareRequest) -> list[s
                 f"there is no measure {name!r} with a value for each topic: the runs have {', '.join(there)}"
             )
     measured = [name for name in scored[0].evaluation.measures.values if name in there and name not in JUDGED]
-    wanted = [*asked, official] if asked else [official, *measured]
+    wanted = [*asked, official] if asked else [official, *measured[:USUAL_MEASURES]]
     names = [name for name in dict.fromkeys(wanted) if name in there]
     if not names:
         raise DataError("the runs have no figure with a value for each topic: choose one with --measure")
@@ -226,7 +226,7 @@ def _measure_names(scored: Sequence[_Scored], request: CompareRequest) -> list[s
         for name in names
         if name != official
         and official in names
-        and all(one.values[name] == one.values[official] for one in scored)
+        and all(_same(one.values[name], one.values[official]) for one in scored)
     ]
     return [name for name in names if name not in same or name in asked]
 

@@ -58,10 +58,10 @@ _OF_ONE = {"MAP": "AP", "MRR": "RR"}
 def of_one(measure_name: str) -> str:
     """What a measure of many topics is called for one of them.
 
-    >>> of_one("MAP@500"), of_one("MRR"), of_one("mean NDCG"), of_one("F1")
+    >>> of_one("MAP@500"), of_one("MRR (whole labels)"), of_one("mean NDCG"), of_one("F1")
     ('AP@500', 'RR', 'NDCG', 'F1')
     """
-    name = measure_name.removeprefix("mean ")
+    name = measure_name.removeprefix("mean ").partition(" (")[0]
     kind, at, cutoff = name.partition("@")
     return f"{_OF_ONE.get(kind, kind)}{at}{cutoff}"
 
