@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 from searchapp.evaluation.overlap import rbo
+from searchapp.evaluation.significance import PERMUTATIONS, SEED
 from searchapp.formats import trec
 from searchapp.model import Ranking, Run
 from searchapp.runs import directory
@@ -91,6 +92,7 @@ def test_tests_and_moved_documents_are_those_of_the_values_and_rankings(ranked: 
     assert pair["tests"]["t_test"]["p"] == pytest.approx(stats.ttest_1samp(differences, 0).pvalue, abs=1e-12)
     assert pair["tests"]["mean"] == pytest.approx(math.fsum(differences) / len(differences), abs=1e-12)
     assert pair["tests"]["randomisation"]["exact"]
+    assert (found["permutations"], found["seed"]) == (PERMUTATIONS, SEED)
     rankings = {
         name: {one.topic_id: one.document_ids() for one in directory.read(Path(name)).run} for name in "AB"
     }
