@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from searchapp.judging import events
 from searchapp.judging.session import SeenDocument
+from searchapp.tui.themes import next_theme
 from searchapp.tui.work import WorkApp, WorkScreen
 from tests.tui.conftest import Judging, drive, settled
 from tests.tui.pictures import pinned, require_same
@@ -29,16 +30,14 @@ DECIDING = {
 }
 
 
-looks = pytest.mark.parametrize("look", ["dark", "light"])
 sizes = pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["80x24", "160x45"])
 
 
 @pinned
-@looks
 @sizes
 @pytest.mark.parametrize("name", SCREENS)
 def test_screens_look_as_they_did(
-    judging: Judging, name: str, size: tuple[int, int], look: str, monkeypatch: pytest.MonkeyPatch
+    judging: Judging, name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "datetime", TickingClock)  # so that pace and order are always the same ones
     monkeypatch.setattr(TickingClock, "ticks", 0)
@@ -47,18 +46,17 @@ def test_screens_look_as_they_did(
     documents = judging.judging.order(topic).documents
     judging.session("ben").grade([SeenDocument(topic, one) for one in documents[4:7]], 1, "by definition")
     judging.judging.refresh()
-    compare(app, SCREENS[name], name, size, look)
+    compare(app, SCREENS[name], name, size)
 
 
 @pinned
-@looks
 @sizes
 @pytest.mark.parametrize("name", DECIDING)
 def test_the_adjudicating_screen_looks_as_it_did(
-    judging: Judging, name: str, size: tuple[int, int], look: str, monkeypatch: pytest.MonkeyPatch
+    judging: Judging, name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "datetime", StandingClock)
-    compare(judging.adjudicating(("ann", "ben", "bot")), DECIDING[name], name, size, look)
+    compare(judging.adjudicating(("ann", "ben", "bot")), DECIDING[name], name, size)
 
 
 class StandingClock(datetime):
@@ -80,17 +78,17 @@ class TickingClock(datetime):
         return cls(2026, 1, 2, 3, cls.ticks // 60 % 60, cls.ticks % 60, tzinfo=tz)
 
 
-def compare(app: WorkApp, pressed: Sequence[str], name: str, size: tuple[int, int], look: str) -> None:
-    """Press keys, and compare the picture with the one that is kept."""
+def compare(app: WorkApp, pressed: Sequence[str], name: str, size: tuple[int, int]) -> None:
+    """Press keys, and compare the pictures with those that are kept: in the dark, and then in the light."""
 
     async def steps(pilot: Pilot[None], screen: WorkScreen) -> None:
-        if look == "light":
-            await pilot.press("d")
-            screen.head.tell("")
         await pilot.press(*pressed)
-        await settled(pilot)
-        pictures.append(app.export_screenshot(title="searchapp judge"))
+        for look in ("dark", "light"):
+            await settled(pilot)
+            pictures[look] = app.export_screenshot(title="searchapp judge")
+            next_theme(app)
 
-    pictures: list[str] = []
+    pictures: dict[str, str] = {}
     drive(app, steps, size)
-    require_same(pictures[0], name, size, look)
+    for look, picture in pictures.items():
+        require_same(picture, name, size, look)
