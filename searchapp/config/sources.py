@@ -19,6 +19,7 @@ from searchapp.config.declared import (
     BY_NAME,
     CREDENTIALS,
     DECLARED,
+    TEAM,
     Declared,
     Value,
     holds_credentials,
@@ -335,6 +336,7 @@ def _settings(found: Mapping[str, Found], own_home: Path) -> Settings:
         shared=bool(found["shared"].value),
         annotator=text("annotator"),
         own_home=own_home,
+        team={one.name.partition(".")[2]: value for one in TEAM if (value := text(one.name)) is not None},
         quiet=bool(found["quiet"].value),
     )
 

@@ -33,6 +33,8 @@ def value_of(setting: Declared, origin: Origin) -> str:
             return "ansi-light"
         case "judge.spacing" | "search.spacing" | "topics.spacing" | "browse.spacing":
             return "compact"
+        case "team.role":
+            return ("experimenter", "reproducer")[place % 2]
         case "quiet" | "verbose":
             return "1"
         case _:
@@ -223,6 +225,13 @@ HARMFUL = (
     'index_prefix = "theirs"\n',
     "shared = true\n",
     'data_mirror = "http://theirs"\n',
+    'team.team = "theirs"\n',
+    'team.name = "theirs"\n',
+    'team.orcid = "0000-0000-0000-0001"\n',
+    'team.mail = "them@example.org"\n',
+    'team.github = "theirs"\n',
+    'team.role = "reproducer"\n',
+    'team.repository = "theirs"\n',
 )
 
 
