@@ -22,7 +22,6 @@ from searchapp.config.declared import (
     PLACES,
     WAYS,
     Declared,
-    Value,
     holds_credentials,
 )
 from searchapp.config.files import (
@@ -32,6 +31,7 @@ from searchapp.config.files import (
     read_project_file,
     read_user_file,
 )
+from searchapp.config.kinds import Value
 from searchapp.errors import UsageError
 from searchapp.settings import (
     DEFAULT_INDEX_PREFIX,
