@@ -14,6 +14,7 @@ from searchapp.errors import BeingBuilt, DataError, EngineRefused, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Advance, Progress
+from searchapp.settings import SERVER
 from searchapp.tasks.base import Collection, Task
 
 T = TypeVar("T")
@@ -87,8 +88,11 @@ def index_task(
         EngineError: the engine failed; the index before it still serves.
     """
     if shards > 1 and not engine.has_shards:
+        where = engine.info()
         raise UsageError(
-            f"the {engine.info().name} engine has no shards: leave out --shards, or choose --engine elasticsearch"
+            f"{where.location} chooses shards by itself: leave out --shards"
+            if where.name == SERVER
+            else f"the {where.name} engine has no shards: leave out --shards, or choose --engine elasticsearch"
         )
     problems = Problems(lenient=lenient)
     names = _names(task, collection)
