@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from searchapp.digests import DocumentsDigest, digest_json
 from searchapp.engines.base import Engine, Index, IndexInfo, IndexSpec
@@ -117,7 +117,7 @@ def index_task(
             )
     indexes = []
     for name, documents in seen.items():
-        digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": documents.hexdigest()})
+        digest = index_digest(mapping, documents)
         info = serving[name]
         unchanged = info is not None and info.digest == digest and shards in (None, info.shards)
         if info is not None and unchanged and not rebuild and not engine.flaw(name):
@@ -141,6 +141,11 @@ def index_task(
     for name in removed:
         engine.remove(name)
     return IndexOutcome(tuple(indexes), problems, missing_files(task, collection), removed)
+
+
+def index_digest(mapping: Mapping[str, Any], documents: DocumentsDigest) -> str:
+    """The digest of the index that a mapping and documents make."""
+    return digest_json({"format": FORMAT, "mapping": mapping, "documents": documents.hexdigest()})
 
 
 def _build(

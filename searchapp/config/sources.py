@@ -20,9 +20,9 @@ from searchapp.config.declared import (
     CREDENTIALS,
     DECLARED,
     PLACES,
+    TEAM,
     WAYS,
     Declared,
-    Value,
     holds_credentials,
 )
 from searchapp.config.files import (
@@ -32,6 +32,7 @@ from searchapp.config.files import (
     read_project_file,
     read_user_file,
 )
+from searchapp.config.kinds import Value
 from searchapp.errors import UsageError
 from searchapp.settings import (
     DEFAULT_INDEX_PREFIX,
@@ -371,6 +372,7 @@ def _settings(found: Mapping[str, Found], own_home: Path, opaque_id: str) -> Set
         shared=bool(found["shared"].value),
         annotator=text("annotator"),
         own_home=own_home,
+        team={one.name.partition(".")[2]: value for one in TEAM if (value := text(one.name)) is not None},
         quiet=bool(found["quiet"].value),
     )
 

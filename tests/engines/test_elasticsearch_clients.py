@@ -314,6 +314,7 @@ SECRET: list[dict[str, Any]] = [
     {"api_key": "hunter2"},
     {"bearer_token": "hunter2"},
     {"username": "me", "password": "hunter2"},
+    {"headers": (("X-Gate", "hunter2"),)},
     {"url": "http://me:hunter2@192.0.2.1:9200"},
     {"url": "https://192.0.2.1,http://me:hunter2@192.0.2.1:9200"},
 ]

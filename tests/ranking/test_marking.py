@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.app.index import index_task, open_index
+from searchapp.app.index import open_index
 from searchapp.app.pages import Page, Pages
 from searchapp.engines.base import Engine, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
@@ -19,11 +19,11 @@ from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused
 from searchapp.formats.problems import Problems
 from searchapp.model import Document
-from searchapp.progress import Silent
 from searchapp.ranking import marking, recipes
 from searchapp.ranking.search import seen_by
 from searchapp.settings import Settings
 from searchapp.tasks import load
+from tests.real import RealRuns
 
 MAPPING: dict[str, Any] = {
     "settings": {
@@ -204,13 +204,12 @@ def test_the_same_words_are_marked_whichever_documents_are_looked_at(opened: Ope
     assert alone == {id_: together[id_].matches for id_ in alone}
 
 
-def test_a_small_part_of_a_premise_is_marked(tmp_path: Path, nlps_data: Path) -> None:
+def test_a_small_part_of_a_premise_is_marked(nlps_data: Path, real_runs: RealRuns) -> None:
     """Statements of the dev split and their best premises: it was 53 % of a premise's words before."""
     task = load("nlps")
     recipe = recipes.load(task.recipe_book(), task.info.default_recipe)
     topics = task.collection(nlps_data).topics("dev", Problems())[:20]
-    with closing(EmbeddedEngine(tmp_path, "test")) as engine:
-        index_task(task, engine, task.collection(nlps_data), Silent())
+    with closing(EmbeddedEngine.at(Settings(home=real_runs.home("nlps")))) as engine:
         index = open_index(task, engine)
         pages = Pages(task, index, {topic.id: topic for topic in topics}, recipe)
         shares = []

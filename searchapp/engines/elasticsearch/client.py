@@ -31,7 +31,7 @@ def make_client(settings: Settings, timeout: float) -> tuple[Elasticsearch, Wire
     for url in settings.urls:
         _require_address(url)
     options = credentials(settings)
-    if options:
+    if options or settings.headers:
         _require_private(settings)
     wire = Wire(settings.opaque_id, settings.proxy)
     is_tls = any(url.startswith("https") for url in settings.urls)
@@ -90,7 +90,7 @@ def _require_private(settings: Settings) -> None:
         ):
             raise UsageError(
                 f"{without_credentials(url)} is reached without TLS, where others on the network could read the "
-                "credentials: use https, or allow it with --insecure"
+                "password, key, token or headers: use https, or allow it with --insecure"
             )
 
 
