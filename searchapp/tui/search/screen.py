@@ -334,11 +334,12 @@ class SearchScreen(KeyScreen):
         self.searching.fetch(range(seen.start, seen.stop))
         self.searching.fetch(range(seen.start - self.hits.page, seen.stop + self.hits.page))
 
-    @on(Rows.Moved)
-    def _moved(self, event: Rows.Moved) -> None:
-        event.stop()
-        self._fetch()
+    def cursor_moved(self, rows: Rows) -> None:  # noqa: ARG002  # there is one list
         self.show_document()
+        if self.hits.result is None:
+            self._fetch()
+        else:
+            self.call_after_refresh(self._fetch)  # what is fetched would take turns with what draws
 
     @on(Rows.Picked)
     def _picked(self, event: Rows.Picked) -> None:

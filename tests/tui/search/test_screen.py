@@ -446,3 +446,18 @@ def test_a_text_that_is_put_into_the_line_is_harmless(searching: SearchingOn) ->
         assert screen.words.value == "a␛[2Jb"
 
     drive(searching.app(), steps)
+
+
+def test_the_document_goes_with_the_cursor_into_one_frame(searching: SearchingOn) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await answered(pilot, screen)
+        await enter(pilot, screen, "enter")
+        for name in ("down", "down", "page_down", "up"):
+            place = screen.hits.cursor
+            screen.do(name)  # nothing is drawn before it is back
+            assert screen.hits.cursor != place
+            title = str(screen.query_one("#document").border_title)
+            assert f"· rank {screen.hits.cursor + 1} ·" in title
+            await answered(pilot, screen)
+
+    drive(searching.app(), steps, SIZES[0])
