@@ -18,16 +18,23 @@ from types import TracebackType
 
 import pyte
 
+from tests.nursery import nursery
+from tests.profile import FULL
+
 KEYS = {
     "enter": "\r", "escape": "\x1b", "up": "\x1b[A", "down": "\x1b[B", "home": "\x1b[H", "end": "\x1b[F", "tab": "\t",
     "space": " ",
 }  # fmt: skip
 
+SEARCHAPP = ("-m", "searchapp")
+
 
 class Terminal:
     """A program on a pseudo-terminal whose screen can be read; `raw` is all that it has written.
 
-    `program` is what Python is asked to run, `environment` what it finds besides the tests' own.
+    `program` is what Python is asked to run, `environment` what it finds besides the tests' own. In the full profile
+    each is a new Python; in the short one, searchapp itself is forked from a process that has imported it, see
+    `tests.nursery`.
     """
 
     def __init__(
@@ -36,28 +43,35 @@ class Terminal:
         home: Path,
         columns: int = 120,
         lines: int = 40,
-        program: Sequence[str] = ("-m", "searchapp"),
+        program: Sequence[str] = SEARCHAPP,
         **environment: str,
     ) -> None:
         self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
-        self._pid, self._end = pty.fork()
-        if self._pid == 0:
-            # Processes that run tests say in COLUMNS and LINES how large theirs is, and programs believe it.
-            kept = {
-                name: value
-                for name, value in os.environ.items()
-                if not name.startswith("SEARCHAPP_") and name not in ("COLUMNS", "LINES")
-            }
-            kept |= {
-                "TERM": "xterm-256color",
-                "COLORTERM": "truecolor",
-                "SEARCHAPP_HOME": str(home),
-                **environment,
-            }
-            command = [sys.executable, *program, *map(str, arguments)]
-            os.execve(sys.executable, command, kept)
-        fcntl.ioctl(self._end, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        # Processes that run tests say in COLUMNS and LINES how large theirs is, and programs believe it.
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("SEARCHAPP_") and name not in ("COLUMNS", "LINES")
+        }
+        kept |= {
+            "TERM": "xterm-256color",
+            "COLORTERM": "truecolor",
+            "SEARCHAPP_HOME": str(home),
+            **environment,
+        }
+        self._nursery = nursery() if program == SEARCHAPP and not FULL else None
+        self._end, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        if self._nursery:
+            self._pid = self._nursery.start(list(map(str, arguments)), kept, terminal)
+        else:
+            self._pid = os.fork()
+            if self._pid == 0:
+                os.login_tty(terminal)
+                command = [sys.executable, *program, *map(str, arguments)]
+                os.execve(sys.executable, command, kept)
+        os.close(terminal)
         self.raw = b""
 
     def __enter__(self) -> Terminal:
@@ -98,9 +112,7 @@ class Terminal:
         until = time.monotonic() + seconds
         while self._read(0.05):
             assert time.monotonic() < until, self.text
-        _pid, status = os.waitpid(self._pid, 0)
-        self._pid = 0
-        return os.waitstatus_to_exitcode(status)
+        return os.waitstatus_to_exitcode(self._ended())
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self._pid, number)
@@ -109,11 +121,16 @@ class Terminal:
         """End the program if it still runs; what the terminal shows stays readable."""
         if self._pid:
             os.kill(self._pid, signal.SIGKILL)
-            os.waitpid(self._pid, 0)
-            self._pid = 0
+            self._ended()
         if self._end >= 0:
             os.close(self._end)
             self._end = -1
+
+    def _ended(self) -> int:
+        """The status of the program, once it has ended."""
+        status = self._nursery.wait(self._pid) if self._nursery else os.waitpid(self._pid, 0)[1]
+        self._pid = 0
+        return status
 
     def _read(self, seconds: float) -> bool:
         """Take in what the program has written; False once it has ended."""

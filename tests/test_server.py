@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.profile import FULL
 from tests.server import choice, distribution
 from tests.server.docker import IMAGE, Docker
 from tests.server.errors import ADVICE, ServerFailed, ServerUnavailable
@@ -298,17 +299,8 @@ def test_the_secured_node_wants_its_password_and_its_authority(secured_node: Nod
         Server(right.url, "elastic", right.password).request("GET", "/")
 
 
-def test_a_node_that_was_killed_starts_again_with_its_data(secured_node: Node) -> None:
-    assert secured_node.server.request("PUT", "/kept", timeout=60).status == 200
-    secured_node.kill()
-    try:
-        assert not secured_node.running
-        assert processes_of(secured_node.folder) == []
-        with pytest.raises(ConnectionRefusedError):
-            secured_node.server.request("GET", "/")
-    finally:
-        secured_node.start()
-    assert secured_node.server.request("GET", "/kept").status == 200
+# That a node which was killed is gone, and starts again with its data, is tested where one must be killed anyway:
+# tests/engines/test_elasticsearch_faults.py.
 
 
 def test_a_node_that_is_paused_keeps_its_connections_and_answers_later(secured_node: Node) -> None:
@@ -348,6 +340,21 @@ class DiesAtOnce:
 
     def discard(self, plan: Plan) -> None:
         pass
+
+
+class AnswersAtOnce(DiesAtOnce):
+    """A host whose server answers as Elasticsearch does, and is there in no time."""
+
+    def command(self, plan: Plan) -> list[str]:
+        program = (
+            "import http.server, json, sys\n"
+            "class Answers(http.server.BaseHTTPRequestHandler):\n"
+            "    def do_GET(self):\n"
+            "        self.send_response(200); self.end_headers()\n"
+            f"        self.wfile.write(json.dumps({{'version': {{'number': '{distribution.VERSION}'}}}}).encode())\n"
+            "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), Answers).serve_forever()"
+        )
+        return [sys.executable, "-c", program, str(plan.port), str(plan.folder)]
 
 
 class Sleeps(DiesAtOnce):
@@ -437,8 +444,14 @@ def test_the_command_runs_against_a_node_and_leaves_nothing(
 
 
 def test_without_command_it_waits_for_sigterm(elasticsearch_url: str, open_folder: Path) -> None:
+    """In the short profile with a stand-in, whose start takes no ten seconds; see the test above for a real one."""
     taken = elasticsearch_url.rpartition(":")[2]
-    command = [sys.executable, "-m", "tests.server", "--brief", "--port", taken]
+    stand_in = (
+        "import sys; from tests.server import __main__, choice; from tests.test_server import AnswersAtOnce\n"
+        "choice.find_host = AnswersAtOnce; sys.exit(__main__.main())"
+    )
+    program = ["-m", "tests.server"] if FULL else ["-c", stand_in]
+    command = [sys.executable, *program, "--brief", "--port", taken]
     environment = {**os.environ, "TMPDIR": str(open_folder)}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True) as process:

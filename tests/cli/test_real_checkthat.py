@@ -41,7 +41,11 @@ def test_the_training_debates_are_ranked_well(offline: Cli, real_runs: RealRuns)
     assert scored["honest"]["MAP"] >= 0.98 * 0.2303
 
 
-@pytest.mark.parametrize(("recipe", "documented"), [("bm25", 0.2100), ("neighbours", 0.2440)])
+DOCUMENTED = {"bm25": 0.2100, "neighbours": 0.2440} if FULL else {"bm25": 0.2100}
+"""MAP of all debates by recipe. By neighbours the short profile ranks one debate only, see below."""
+
+
+@pytest.mark.parametrize(("recipe", "documented"), DOCUMENTED.items())
 def test_the_figures_are_the_documented_ones(
     offline: Cli, real_runs: RealRuns, recipe: str, documented: float
 ) -> None:
@@ -50,7 +54,7 @@ def test_the_figures_are_the_documented_ones(
     assert round(official["values"]["MAP"], 4) == documented
 
 
-DEBATES = None if FULL else 5
+DEBATES = None if FULL else 2
 """How many of the training debates are ranked with test debates beside them."""
 
 

@@ -12,7 +12,7 @@ from tests.cli.conftest import Cli
 from tests.profile import FULL
 from tests.real import RealRuns
 
-EVERY = 1 if FULL else 4
+EVERY = 1 if FULL else 8
 """The server ranks every EVERY-th topic."""
 
 RANKINGS = ("run.trec", "predict.txt")

@@ -11,11 +11,12 @@ from searchapp.formats.problems import Problems
 from searchapp.tasks.smart_types_dbpedia import TASK as DBPEDIA
 from searchapp.tasks.smart_types_wikidata import TASK as WIKIDATA
 from tests.cli.conftest import Cli
+from tests.profile import FULL
 from tests.real import real_data
 
 pytestmark = pytest.mark.data
 
-EVERY = 4
+EVERY = 4 if FULL else 8
 """Every EVERY-th question of the train file is taken: enough for the figures, few enough to be quick."""
 
 

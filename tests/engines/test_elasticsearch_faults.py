@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
 from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, sending
@@ -193,10 +194,21 @@ def test_a_connection_lost_while_indexing_leaves_the_old_version(
     assert engine.index_info("groups") == new
 
 
+def named(process: psutil.Process, folder: Path) -> bool:
+    """Whether a process still runs whose command names a folder."""
+    try:
+        return any(str(folder) in argument for argument in process.cmdline())
+    except psutil.Error:
+        return False  # it has ended meanwhile
+
+
 def test_a_node_that_stops_half_way_and_comes_back(
     secured_node: Node, settings_for: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real node, killed between two bulk requests; after its return the old version serves, the next builds."""
+    """A real node, killed between two bulk requests; after its return the old version serves, the next builds.
+
+    And what `tests.server` says of a node that is killed: nothing of it is left but its data.
+    """
     settings = settings_for(
         secured_node.url,
         username=secured_node.username,
@@ -216,6 +228,10 @@ def test_a_node_that_stops_half_way_and_comes_back(
         try:
             with pytest.raises(EngineError, match="no Elasticsearch answers at .* still serves"):
                 engine.build("groups", spec_of(GROUPS[:3]), dying())
+            assert not secured_node.running
+            with pytest.raises(ConnectionRefusedError):
+                secured_node.server.request("GET", "/")
+            assert not [one for one in psutil.process_iter() if named(one, secured_node.folder)]
         finally:
             secured_node.start()
         assert engine.index_info("groups") == old

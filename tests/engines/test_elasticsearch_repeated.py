@@ -28,7 +28,7 @@ from tests.server.rest import Server
 
 BULK = r"/_bulk$"
 SAMPLE = Path(searchapp.__file__).parent / "samples" / "nlps"
-REAL_TOPICS = None if FULL else 100
+REAL_TOPICS = None if FULL else 50
 DISTURBED_RUNS = 200 if FULL else 6
 
 

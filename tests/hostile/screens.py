@@ -14,7 +14,7 @@ from searchapp.judging.records import Window
 from tests.hostile import world as worlds
 from tests.hostile.world import WORD, World
 from tests.hostile.written import Written, read
-from tests.terminal import Terminal
+from tests.terminal import SEARCHAPP, Terminal
 
 BEGIN_PASTE, END_PASTE = "\x1b[200~", "\x1b[201~"
 NO_PROGRAMS = {"PATH": "/nowhere"}
@@ -366,7 +366,7 @@ def browse(world: World) -> Result:
 
 @contextmanager
 def driven(
-    world: World, *arguments: object, program: tuple[str, ...] = ("-m", "searchapp"), **environment: str
+    world: World, *arguments: object, program: tuple[str, ...] = SEARCHAPP, **environment: str
 ) -> Iterator[Driven]:
     with Terminal(
         *arguments, home=world.home, columns=160, lines=45, program=program, **NO_PROGRAMS, **environment

@@ -9,8 +9,6 @@ import krippendorff
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import cohen_kappa_score
 
 from searchapp.judging.agreement import Level, Weights, cohen_kappa, krippendorff_alpha
 from searchapp.judging.events import Action, Author
@@ -53,6 +51,10 @@ def alpha_elsewhere(table: Table, level: Level) -> float:
 
 
 def kappa_elsewhere(pairs: Sequence[tuple[int, int]], weights: Weights) -> float:
+    from sklearn.metrics import (
+        cohen_kappa_score,
+    )  # takes a second, which each process of the tests would wait
+
     # Without labels the library would count a step from 0 to 5 as one if nobody gave the grades between.
     return float(
         cohen_kappa_score(
@@ -127,6 +129,8 @@ def test_where_chance_cannot_be_told_there_is_no_figure(table: Table, level: Lev
     ],
 )
 def test_degenerate_grades_give_no_figure_there_either(table: Table) -> None:
+    from sklearn.exceptions import UndefinedMetricWarning
+
     units, pairs = units_of(table), pairs_in(*table)
     assert math.isnan(krippendorff_alpha(units)) and math.isnan(cohen_kappa(pairs))
     if pairs:

@@ -29,8 +29,14 @@ PAUSE_SECONDS = 10.0
 LOG_LINES = 30
 
 # Options of Java for a server that lives for minutes and never earns back what the optimizing compiler takes: without
-# it a start takes two thirds of the processor time, and requests just after it half.
-BRIEF_LIFE = ("-XX:TieredStopAtLevel=1",)
+# it a start takes two thirds of the processor time, and requests just after it half. Nor does it earn back that every
+# class is verified, and every page of the heap touched, before anything asks for it.
+BRIEF_LIFE = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+    "-XX:-AlwaysPreTouch",
+)
 
 Setting = str | bool | list[str]
 

@@ -109,6 +109,9 @@ class Unpacked:
             "ES_DISTRIBUTION_TYPE": "tar",
             "ES_JAVA_HOME": str(self.java),
             "ES_JAVA_OPTS": plan.java_options,
+            "CLI_JAVA_OPTS": " ".join(
+                LAUNCHER_OPTIONS
+            ),  # of the program that works out the server's own options
             "ES_TMPDIR": str(plan.folder / "tmp"),
             "LIBFFI_TMPDIR": str(plan.folder / "tmp"),
             "JAVA": self._java,

@@ -16,6 +16,7 @@ from searchapp.judging import events
 from searchapp.judging.session import SeenDocument
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.home.screen import HomeScreen
+from searchapp.tui.themes import next_theme
 from searchapp.tui.topics.screen import TopicsScreen
 from searchapp.tui.work import WorkApp, WorkScreen
 from tests.tui.conftest import Judging, Prepared, drive, settled
@@ -43,16 +44,14 @@ AROUND = (
 )
 """Screens on which nobody judges, or not yet."""
 
-looks = pytest.mark.parametrize("look", ["dark", "light"])
 sizes = pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["80x24", "160x45"])
 
 
 @pinned
-@looks
 @sizes
 @pytest.mark.parametrize("name", SCREENS)
 def test_screens_look_as_they_did(
-    judging: Judging, name: str, size: tuple[int, int], look: str, monkeypatch: pytest.MonkeyPatch
+    judging: Judging, name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "datetime", TickingClock)  # so that pace and order are always the same ones
     monkeypatch.setattr(TickingClock, "ticks", 0)
@@ -61,30 +60,30 @@ def test_screens_look_as_they_did(
     documents = judging.judging.order(topic).documents
     judging.session("ben").grade([SeenDocument(topic, one) for one in documents[4:7]], 1, "by definition")
     judging.judging.refresh()
-    compare(app, SCREENS[name], name, size, look)
+    compare(app, SCREENS[name], name, size)
 
 
 @pinned
-@looks
 @sizes
 @pytest.mark.parametrize("name", DECIDING)
 def test_the_adjudicating_screen_looks_as_it_did(
-    judging: Judging, name: str, size: tuple[int, int], look: str, monkeypatch: pytest.MonkeyPatch
+    judging: Judging, name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "datetime", StandingClock)
-    compare(judging.adjudicating(("ann", "ben", "bot")), DECIDING[name], name, size, look)
+    compare(judging.adjudicating(("ann", "ben", "bot")), DECIDING[name], name, size)
 
 
 @pinned
-@looks
 @sizes
 @pytest.mark.parametrize("picture", AROUND, ids=lambda one: one.name)
 def test_screens_around_judging_look_as_they_did(
-    picture: Picture, size: tuple[int, int], look: str, prepared: Prepared, tmp_path: Path
+    picture: Picture, size: tuple[int, int], prepared: Prepared, tmp_path: Path
 ) -> None:
     runs = {task: prepared.run(task) for task in SPLITS}
-    with closing(Bench(prepared.home, runs, tmp_path, look)) as bench:
-        require_same(drawn(replace(picture, size=size), bench), picture.name, size, look)
+    with closing(Bench(prepared.home, runs, tmp_path)) as bench:
+        pictures = drawn(replace(picture, size=size), bench, ("dark", "light"))
+    for look, picture_ in pictures.items():
+        require_same(picture_, picture.name, size, look)
 
 
 class StandingClock(datetime):
@@ -106,17 +105,17 @@ class TickingClock(datetime):
         return cls(2026, 1, 2, 3, cls.ticks // 60 % 60, cls.ticks % 60, tzinfo=tz)
 
 
-def compare(app: WorkApp, pressed: Sequence[str], name: str, size: tuple[int, int], look: str) -> None:
-    """Press keys, and compare the picture with the one that is kept."""
+def compare(app: WorkApp, pressed: Sequence[str], name: str, size: tuple[int, int]) -> None:
+    """Press keys, and compare the pictures with those that are kept: in the dark, and then in the light."""
 
     async def steps(pilot: Pilot[None], screen: WorkScreen) -> None:
-        if look == "light":
-            await pilot.press("d")
-            screen.head.tell("")
         await pilot.press(*pressed)
-        await settled(pilot)
-        pictures.append(app.export_screenshot(title="searchapp judge"))
+        for look in ("dark", "light"):
+            await settled(pilot)
+            pictures[look] = app.export_screenshot(title="searchapp judge")
+            next_theme(app)
 
-    pictures: list[str] = []
+    pictures: dict[str, str] = {}
     drive(app, steps, size)
-    require_same(pictures[0], name, size, look)
+    for look, picture in pictures.items():
+        require_same(picture, name, size, look)

@@ -30,7 +30,7 @@ def test_random_queries_on_random_documents_find_the_same(elasticsearch_url: str
             assert not different, "\n".join(different)
 
 
-EVERY = 1 if FULL else 5
+EVERY = 1 if FULL else 10
 """Every EVERY-th topic is searched for."""
 
 

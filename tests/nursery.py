@@ -1,0 +1,119 @@
+"""Programs on terminals that needn't import everything again: forks of a process that has imported searchapp.
+
+A start of the interpreter and the imports take longer than most commands. `python nursery.py` imports searchapp once,
+takes orders from the process that started it, and forks a child for each; the child gets arguments, environment,
+folder and terminal of its own, and then is what `python -m searchapp` would be. Modules alone are shared. It ends with
+the process that started it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import random
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+LONGEST_ORDER = 1 << 20
+
+
+class Nursery:
+    """The process that forks, as its owner sees it."""
+
+    def __init__(self) -> None:
+        self._line, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # The interpreter believes some variables only when it starts; those of a single program come with its order.
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
+        with other:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, str(other.fileno())],
+                pass_fds=[other.fileno()],
+                cwd=Path(__file__).parents[1],
+                env={**kept, "OPENBLAS_NUM_THREADS": "1"},
+            )
+        atexit.register(self.close)
+
+    def start(self, arguments: Sequence[str], environment: Mapping[str, str], terminal: int) -> int:
+        """Start searchapp on a terminal; answers with its process id."""
+        order = {"arguments": list(arguments), "environment": dict(environment), "folder": str(Path.cwd())}
+        socket.send_fds(self._line, [json.dumps(order).encode()], [terminal])
+        return self._answer()
+
+    def wait(self, pid: int) -> int:
+        """Wait for the end of a program; answers with its status, as `os.waitpid` tells it."""
+        self._line.send(json.dumps({"wait": pid}).encode())
+        return self._answer()
+
+    def close(self) -> None:
+        """End the process; programs that still run go on."""
+        self._line.close()
+        self._process.wait()
+
+    def _answer(self) -> int:
+        answer = self._line.recv(64)
+        assert answer, "the nursery is gone"
+        return int(answer)
+
+
+@cache
+def nursery() -> Nursery | None:
+    """The nursery of this process; None where a process should not go on in a fork of itself."""
+    return Nursery() if sys.platform == "linux" else None
+
+
+def main() -> None:
+    """Take orders until there is nobody to give any."""
+    line = socket.socket(fileno=int(sys.argv[1]))
+    import searchapp
+
+    for module in pkgutil.walk_packages(searchapp.__path__, "searchapp."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the tests, which then close the line
+    while True:
+        written, descriptors, _flags, _address = socket.recv_fds(line, LONGEST_ORDER, 1)
+        if not written:
+            return
+        order = json.loads(written)
+        if "wait" in order:
+            line.send(str(os.waitpid(order["wait"], 0)[1]).encode())
+            continue
+        (terminal,) = descriptors
+        pid = os.fork()
+        if pid == 0:
+            line.close()
+            become(order["arguments"], order["environment"], order["folder"], terminal)
+            return
+        os.close(terminal)
+        line.send(str(pid).encode())
+
+
+def become(arguments: Sequence[str], environment: Mapping[str, str], folder: str, terminal: int) -> None:
+    """Be what `python -m searchapp` with these arguments is on this terminal."""
+    os.login_tty(terminal)
+    for place, name in enumerate(("stdin", "stdout", "stderr")):
+        setattr(sys, name, open(place, "w" if place else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
+        setattr(sys, f"__{name}__", getattr(sys, name))
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    random.seed()
+    sys.argv = ["searchapp", *arguments]
+    runpy.run_module("searchapp", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
