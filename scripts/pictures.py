@@ -73,6 +73,7 @@ SPLITS = {TASK: SPLIT, "checkthat": "training"}
 
 SIZE = (110, 26)
 PATIENCE_SECONDS = 60
+IDLE_LOOKS = 5
 FONTS = "ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace"
 
 
@@ -281,13 +282,15 @@ def drawn(picture: Picture, bench: Bench, looks: Sequence[str] = THEMES[:1]) -> 
 
 async def _settled(pilot: Pilot[None], screen: KeyScreen) -> None:
     """Wait until everything that was begun is done and drawn."""
-    for _again in range(2):  # what comes may be a reason to ask for more
-        await pilot.app.workers.wait_for_complete()
-        for _try in range(100 * PATIENCE_SECONDS):
-            await pilot.pause()
-            if all(one.is_idle for one in _askers(screen)):
-                break
-            await asyncio.sleep(0.01)
+    await pilot.app.workers.wait_for_complete()
+    idle = 0
+    for _try in range(100 * PATIENCE_SECONDS):
+        await pilot.pause()
+        # An answer is handed over before it is shown, and may be a reason to ask for more.
+        idle = idle + 1 if all(one.is_idle for one in _askers(screen)) else 0
+        if idle == IDLE_LOOKS:
+            return
+        await asyncio.sleep(0.01)
 
 
 class Asks(Protocol):

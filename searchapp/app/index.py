@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from searchapp.digests import DocumentsDigest, digest_json
 from searchapp.engines.base import Engine, Index, IndexInfo, IndexSpec
@@ -14,6 +14,7 @@ from searchapp.errors import BeingBuilt, DataError, EngineBusy, EngineRefused, U
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Advance, Progress
+from searchapp.settings import SERVER
 from searchapp.tasks.base import Collection, Task
 
 T = TypeVar("T")
@@ -87,8 +88,11 @@ def index_task(
         EngineError: the engine failed; the index before it still serves.
     """
     if shards > 1 and not engine.has_shards:
+        where = engine.info()
         raise UsageError(
-            f"the {engine.info().name} engine has no shards: leave out --shards, or choose --engine elasticsearch"
+            f"{where.location} chooses shards by itself: leave out --shards"
+            if where.name == SERVER
+            else f"the {where.name} engine has no shards: leave out --shards, or choose --engine elasticsearch"
         )
     problems = Problems(lenient=lenient)
     names = _names(task, collection)
@@ -108,7 +112,7 @@ def index_task(
             )
     indexes = []
     for name, documents in seen.items():
-        digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": documents.hexdigest()})
+        digest = index_digest(mapping, documents)
         info = serving[name]
         unchanged = info is not None and (info.digest, info.shards) == (digest, shards)
         if info is not None and unchanged and not rebuild and not engine.flaw(name):
@@ -122,6 +126,11 @@ def index_task(
     for name in removed:
         engine.remove(name)
     return IndexOutcome(tuple(indexes), problems, missing_files(task, collection), removed)
+
+
+def index_digest(mapping: Mapping[str, Any], documents: DocumentsDigest) -> str:
+    """The digest of the index that a mapping and documents make."""
+    return digest_json({"format": FORMAT, "mapping": mapping, "documents": documents.hexdigest()})
 
 
 def _build(

@@ -9,7 +9,7 @@ Bodies are Elasticsearch search bodies, whichever engine runs them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -286,8 +286,45 @@ class OnDisk(Engine, Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class ShardedIndex:
+    """How an index is spread on a server.
+
+    Of each of its `shards` there shall be `replicas` besides the primary; `copies` of both kinds are at work. `size` is
+    what they take on disk, in bytes. `searches` is how many searches shards have answered since their nodes started,
+    and `milliseconds` how long one took on average, 0 if there were too few. `slow` has a clause for each slow copy.
+    """
+
+    shards: int
+    replicas: int
+    copies: int
+    size: int
+    searches: int
+    milliseconds: float
+    slow: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a server says of itself: how many nodes there are of each version, None if that can't be known; how it is
+    (`green`, `yellow`, `red`), and its indexes by the names of their versions."""
+
+    version: str
+    nodes: Mapping[str, int] | None = None
+    health: str = ""
+    indexes: Mapping[str, ShardedIndex] = field(default_factory=dict)
+    is_serverless: bool = False
+
+
 class OnServer(Engine, Protocol):
     """An engine that several people may build indexes on."""
+
+    def survey(self) -> Survey:
+        """Nodes and shards, as far as the one who asks may know of them.
+
+        Raises:
+            EngineError: the server does not answer.
+        """
 
     def repair(self, name: str) -> Repair:
         """Let one version of an index serve again, and delete what builders have left.

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.app.index import index_task, open_index
+from searchapp.app.index import open_index
 from searchapp.app.pages import Page, Pages
 from searchapp.engines.base import BEST_FIRST, Engine, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
@@ -19,13 +19,13 @@ from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused
 from searchapp.formats.problems import Problems
 from searchapp.model import Document
-from searchapp.progress import Silent
 from searchapp.ranking import marking, recipes
 from searchapp.ranking.analyzed import Analyzed
 from searchapp.ranking.marking import Marker
 from searchapp.ranking.search import page, seen_by
 from searchapp.settings import Settings
 from searchapp.tasks import load
+from tests.real import RealRuns
 
 MAPPING: dict[str, Any] = {
     "settings": {
@@ -227,13 +227,12 @@ def test_what_only_the_server_can_analyze_is_asked_of_it(opened: Open) -> None:
     assert list(known.tokens("words", "Odd numbers")) == list(asked.tokens("words", "Odd numbers"))
 
 
-def test_a_small_part_of_a_premise_is_marked(tmp_path: Path, nlps_data: Path) -> None:
+def test_a_small_part_of_a_premise_is_marked(nlps_data: Path, real_runs: RealRuns) -> None:
     """Statements of the dev split and their best premises: it was 53 % of a premise's words before."""
     task = load("nlps")
     recipe = recipes.load(task.recipe_book(), task.info.default_recipe)
     topics = task.collection(nlps_data).topics("dev", Problems())[:20]
-    with closing(EmbeddedEngine(tmp_path, "test")) as engine:
-        index_task(task, engine, task.collection(nlps_data), Silent())
+    with closing(EmbeddedEngine.at(Settings(home=real_runs.home("nlps")))) as engine:
         index = open_index(task, engine)
         pages = Pages(task, index, {topic.id: topic for topic in topics}, recipe)
         shares = []

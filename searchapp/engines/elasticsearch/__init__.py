@@ -1,13 +1,20 @@
-"""The engine that is an Elasticsearch server or cluster (9.x), through the official client.
+"""The engine that is an Elasticsearch server or cluster (8.19 and 9.x), through the official client.
 
-    connection   the client, and the patience with which requests are repeated
+    connection   the patience with which requests are repeated, and who answers
+    client       the client, made from settings
+    nodes        the client's way to one address, which speaks to either version, and the log of requests
+    credentials  who searchapp is to a server, read from where secrets are kept
+    tls          which certificates a server is believed by
+    servers      which versions searchapp works with, and what it says of others
     failures     every way a request can fail turned into one sentence
     versions     names, ownership and clean-up: what `<prefix>-<task>` stands for on the server
     locks        one builder at a time for each index, whatever machine it is on
     builder      the process that builds an index
     copies       what the copies of an index's shards hold, and whether an index may serve
+    older        what Elasticsearch 8 is told besides, to make the same terms of a text
     sending      documents, each written once however often an answer is lost
     indexing     building a new version beside the old one and swapping the alias
+    survey       nodes and shards, for those who look after them
     stored       every version that is there, and what for
     repair       an index that serves again, out of what builders have left
     searching    a handle on one version: search, highlight, explain, analyze
@@ -20,14 +27,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, Repair, StoredVersion
-from searchapp.engines.elasticsearch.connection import REQUEST_TIMEOUT_SECONDS, Connection
+from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, Repair, StoredVersion, Survey
+from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.copies import flaw, require_sound
 from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.locks import Locks
+from searchapp.engines.elasticsearch.nodes import REQUEST_TIMEOUT_SECONDS
 from searchapp.engines.elasticsearch.repair import repair
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
 from searchapp.engines.elasticsearch.stored import all_stored
+from searchapp.engines.elasticsearch.survey import survey
 from searchapp.engines.elasticsearch.versions import Versions
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
@@ -40,9 +49,8 @@ __all__ = ["ElasticsearchEngine"]
 class ElasticsearchEngine:
     """An `Engine` whose index `name` is the alias `<prefix>-<name>` on a server."""
 
-    has_shards = True
-
     def __init__(self, connection: Connection, prefix: str) -> None:
+        self.has_shards = not connection.server.is_serverless
         self._connection = connection
         self._prefix = prefix
         self._locks = Locks(connection, prefix)
@@ -69,7 +77,7 @@ class ElasticsearchEngine:
         return cls(Connection.open(settings, attempts, seconds, notify=notify), settings.index_prefix)
 
     def info(self) -> EngineInfo:
-        return EngineInfo("elasticsearch", self._connection.server_version, self._connection.url)
+        return EngineInfo("elasticsearch", self._connection.server.version, self._connection.url)
 
     def index_info(self, name: str) -> IndexInfo | None:
         serving = self._versions(name).serving()
@@ -114,6 +122,9 @@ class ElasticsearchEngine:
             EngineError: the server does not answer, or refuses.
         """
         return repair(self._connection, self._locks, self._versions(name))
+
+    def survey(self) -> Survey:
+        return survey(self._connection, self._prefix)
 
     def close(self) -> None:
         self._connection.close()

@@ -14,9 +14,10 @@ from elasticsearch import (
     UnsupportedProductError,
 )
 
+from searchapp.engines.elasticsearch.servers import too_old
+from searchapp.engines.elasticsearch.tls import NOT_PINNED
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable
 
-OLDEST_SERVER = (9, 0)
 RETRIED_STATUS = (429, 502, 503, 504)
 """Answers that ask for patience: a full queue, a node that is restarting behind a proxy."""
 
@@ -110,14 +111,6 @@ def is_there_already(error: EngineError) -> bool:
     return isinstance(cause, ApiError) and "resource_already_exists_exception" in kinds(cause.body)
 
 
-def too_old(url: str, number: str) -> EngineRefused:
-    """A sentence on a server of an earlier version."""
-    oldest = ".".join(map(str, OLDEST_SERVER))
-    return EngineRefused(
-        f"{url} runs Elasticsearch {number}, searchapp needs {oldest} or newer: upgrade the server"
-    )
-
-
 def unreachable(url: str, what: str, error: TransportError, timeout: float) -> EngineError:
     """A sentence on why no usable answer came; `timeout` is what the server was given, in seconds."""
     if isinstance(error, TlsError):
@@ -137,6 +130,11 @@ def unreachable(url: str, what: str, error: TransportError, timeout: float) -> E
 
 
 def _of_tls(url: str, cause: str) -> str:
+    if NOT_PINNED in cause:
+        return (
+            f"{url} shows no certificate with the fingerprint in SEARCHAPP_FINGERPRINT: ask its administrator whether "
+            "certificates were made anew, and for the new fingerprint; if they were not, somebody else answers there"
+        )
     if "certificate has expired" in cause:
         return (
             f"the certificate of {url} has expired: the server's administrator must renew it, "
@@ -152,7 +150,9 @@ def _of_tls(url: str, cause: str) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in cause:
         return (
             f"{url} shows a certificate that is not trusted here: "
-            "set SEARCHAPP_CA_CERTS to the PEM file of the authority that signed it"
+            "set SEARCHAPP_CA_CERTS to the PEM file of the authority that signed it, or SEARCHAPP_FINGERPRINT to the "
+            "fingerprint that the server printed at its first start; if it was trusted before, ask its administrator "
+            "whether it was changed"
         )
     return f"the TLS handshake with {url} failed ({cause}): is it an https address?"
 
@@ -167,10 +167,10 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
     if isinstance(error, AuthenticationException):
         return EngineRefused(
             f"{url} does not accept the credentials: "
-            "check SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD, or SEARCHAPP_API_KEY"
+            "check the user name and password, API key or bearer token; `searchapp config` says where they come from"
         )
     if "media_type_header_exception" in kinds(body):
-        return too_old(url, "8 or older")
+        return too_old(url, "of another version")
     if _BLOCK in kinds(body) and not may_pass(status, body):
         return EngineRefused(
             f"{url} could not {what}: the index or the cluster is read-only ({detail}); "

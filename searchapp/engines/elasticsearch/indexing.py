@@ -22,6 +22,7 @@ from searchapp.engines.elasticsearch.copies import (
 )
 from searchapp.engines.elasticsearch.failures import is_there_already
 from searchapp.engines.elasticsearch.locks import Lock, Locks
+from searchapp.engines.elasticsearch.older import analysis_for
 from searchapp.engines.elasticsearch.sending import send
 from searchapp.engines.elasticsearch.versions import Version, Versions, building_alias
 from searchapp.engines.index_settings import canonical
@@ -148,16 +149,23 @@ class _Builder:
         spec, client = self.spec, self.connection.client
         body: dict[str, Any] = copy.deepcopy(canonical(spec.mapping))
         body["mappings"].setdefault("_meta", {})["searchapp"] = self.versions.meta(spec, self.lock.token)
+        server = self.connection.server
         body["settings"] = {
             **body.get("settings", {}),
-            "number_of_shards": spec.shards,
-            # Replicas come when it is complete: each document would wait for the slowest of them, or for one that is
-            # on a node that has just gone.
-            "number_of_replicas": 0,
-            "auto_expand_replicas": False,
             "refresh_interval": "-1",  # nobody searches it yet
-            "highlight": {"max_analyzed_offset": LONGEST_HIGHLIGHTED},
+            **server.allowed(
+                {
+                    "number_of_shards": spec.shards,
+                    # Replicas come when it is complete: each document would wait for the slowest of them, or for one
+                    # that is on a node that has just gone.
+                    "number_of_replicas": 0,
+                    "auto_expand_replicas": False,
+                    "highlight": {"max_analyzed_offset": LONGEST_HIGHLIGHTED},
+                }
+            ),
         }
+        if "analysis" in body["settings"]:
+            body["settings"]["analysis"] = analysis_for(server, body["settings"]["analysis"])
         for _ in range(NUMBERS_TRIED):
             number = self.versions.next_number(self.lock.last)
             self.lock.note(number)
@@ -202,7 +210,7 @@ class _Builder:
         settings = {
             "index": {
                 "refresh_interval": None,
-                "auto_expand_replicas": "0-1",
+                **connection.server.allowed({"auto_expand_replicas": "0-1"}),
                 # Whatever is still on its way comes too late, and nobody changes what has been checked.
                 "blocks.write": True,
             }
@@ -221,7 +229,10 @@ class _Builder:
     def _refresh(self, index: str, watch: Watch) -> None:
         """Make what was sent searchable, and written to disk, on every shard."""
         indices = self.connection.client.indices
-        for what, act in (("refresh", indices.refresh), ("flush", indices.flush)):
+        acts = [("refresh", indices.refresh)]
+        if not self.connection.server.is_serverless:  # which writes to its own store, when it thinks fit
+            acts.append(("flush", indices.flush))
+        for what, act in acts:
             watch.call(
                 f"{what} {index}",
                 lambda what=what, act=act: require_all_shards(  # type: ignore[misc]

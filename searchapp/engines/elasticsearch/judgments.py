@@ -84,7 +84,15 @@ class JudgmentIndex:
             EngineUnreachable: no answer, or TLS failed.
             EngineRefused: wrong credentials, no Elasticsearch, or one that is too old.
         """
-        return cls(Connection.open(settings, attempts, timeout), settings)
+        connection = Connection.open(settings, attempts, timeout)
+        if connection.server.is_serverless:
+            connection.close()
+            raise EngineRefused(
+                f"{connection.url} is a serverless project, through which judgments can't be shared: it doesn't say "
+                "which of them are safely stored; share them through an Elasticsearch of another kind, or by "
+                "`searchapp judgments export`"
+            )
+        return cls(connection, settings)
 
     def state(self) -> IndexState:
         """The index as it is now; it is made if it is not there.
@@ -241,7 +249,9 @@ class JudgmentIndex:
                 f"create the index {self._name}",
                 lambda: self._client.indices.create(
                     index=self._name,
-                    settings={"number_of_shards": 1, "auto_expand_replicas": "0-1"},
+                    settings=self._connection.server.allowed(
+                        {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
+                    ),
                     mappings={
                         "dynamic": "strict",
                         "_meta": _META,

@@ -315,7 +315,9 @@ class Locks:
                 f"create the index {self._index}",
                 lambda: self._connection.client.indices.create(
                     index=self._index,
-                    settings={"number_of_shards": 1, "auto_expand_replicas": "0-1"},
+                    settings=self._connection.server.allowed(
+                        {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
+                    ),
                     mappings={
                         "dynamic": "false",  # nobody searches it
                         "_meta": {"searchapp": {"holds": "locks", "format": FORMAT}},

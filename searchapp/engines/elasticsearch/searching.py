@@ -18,6 +18,7 @@ from searchapp.engines.base import (
 )
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.failures import NotYet, is_of_client, may_pass, reason, unreadable
+from searchapp.engines.elasticsearch.older import without_added
 from searchapp.errors import (
     EngineBusy,
     EngineError,
@@ -325,7 +326,7 @@ def _analysis_steps(detail: Mapping[str, Any]) -> list[AnalysisStep]:
     steps.append(AnalysisStep("tokenizer", tokenizer["name"], tokens=_tokens(tokenizer["tokens"])))
     steps += [
         AnalysisStep("filter", step["name"], tokens=_tokens(step["tokens"]))
-        for step in detail.get("tokenfilters", ())
+        for step in without_added(detail.get("tokenfilters", ()))
     ]
     return steps
 
