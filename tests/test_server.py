@@ -459,7 +459,7 @@ def test_without_command_it_waits_for_sigterm(elasticsearch_url: str, open_folde
     taken = elasticsearch_url.rpartition(":")[2]
     stand_in = (
         "import sys; from tests.server import __main__, choice; from tests.test_server import AnswersAtOnce\n"
-        "choice.find_host = AnswersAtOnce; sys.exit(__main__.main())"
+        "choice.find_host = lambda version=None: AnswersAtOnce(); sys.exit(__main__.main())"
     )
     program = ["-m", "tests.server"] if FULL else ["-c", stand_in]
     command = [sys.executable, *program, "--brief", "--port", taken]
