@@ -73,6 +73,7 @@ class Terminal:
                 os.execve(sys.executable, command, kept)
         os.close(terminal)
         self.raw = b""
+        self._text: str | None = None
 
     def __enter__(self) -> Terminal:
         return self
@@ -87,9 +88,13 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        # not pyte's own `display`, which stops where half of a wide character was written over
-        lines = (self._screen.buffer[line] for line in range(self._screen.lines))
-        return "\n".join("".join(line[x].data for x in range(self._screen.columns)) for line in lines)
+        if self._text is None:
+            # not pyte's own `display`, which stops where half of a wide character was written over
+            lines = (self._screen.buffer[line] for line in range(self._screen.lines))
+            self._text = "\n".join(
+                "".join(line[x].data for x in range(self._screen.columns)) for line in lines
+            )
+        return self._text
 
     @property
     def is_raw(self) -> bool:
@@ -140,6 +145,7 @@ class Terminal:
             except OSError:
                 return False
             self.raw += written
+            self._text = None
             # pyte takes what follows `<` or `>` in these for text.
             self._stream.feed(re.sub(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]", b"", written))
         return True

@@ -27,9 +27,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*ssl.SSLSocket:pytest.PytestUnr
 
 @pytest.fixture(autouse=True)
 def collected() -> Iterator[None]:
-    """Collects such sockets within the test that made them."""
+    """Collects such sockets within the test that made them: they are young."""
     yield
-    gc.collect()
+    gc.collect(1)
 
 
 def connect(settings: Settings) -> str:
