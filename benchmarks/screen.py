@@ -39,6 +39,7 @@ from growth import Generator
 from terminal import Terminal
 
 from searchapp.app.search import Searcher, SearchRequest
+from searchapp.config.files import USER_FILE
 from searchapp.engines import open_engine
 from searchapp.progress import Silent
 from searchapp.settings import Settings
@@ -208,6 +209,7 @@ def measure(
     programs: Sequence[Program],
 ) -> None:
     """Measure with one task, each step with one program after the other."""
+    (home / USER_FILE).write_text("[search]\nrestore = false\n", encoding="utf-8")
     environment = {
         **os.environ,
         "SEARCHAPP_HOME": str(home),
