@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,7 +49,7 @@ class Settings:
     official data is fetched from instead of its sources. With `shared`, judgments are exchanged with everybody who
     uses the same server and prefix: the one at `url`, which is the engine as well unless another one is chosen.
     `url_given` says that somebody has named it. `annotator` judges where no other one is named. `own_home` is the home
-    folder with the user's own file, where a project file names another one as `home`.
+    folder with the user's own file, where a project file names another one as `home`. `team` says whose runs they are.
     """
 
     home: Path
@@ -71,6 +72,7 @@ class Settings:
     shared: bool = False
     annotator: str | None = None
     own_home: Path | None = None
+    team: Mapping[str, str] = field(default_factory=dict)
     quiet: bool = False
 
     @property

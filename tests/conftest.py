@@ -7,11 +7,14 @@ import os
 import secrets
 import signal
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
 import hypothesis
 import pytest
+import typer.main
+import typer.testing
 
 from tests.profile import FULL, PROFILE
 from tests.real import RealRuns, real_data
@@ -38,6 +41,13 @@ TEST_SECONDS = 1800 if FULL else 300
 hypothesis.settings.register_profile("short", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("full", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile(PROFILE)
+
+# Typer makes the whole command line anew each time that a test invokes it, which takes longer than many commands.
+typer.testing._get_command = cache(typer.main.get_command)  # type: ignore[attr-defined]
+
+if not FULL:
+    # Only a loss of power shows what was not synchronized with the disk, and no test makes one.
+    os.fsync = lambda fd: None  # the name is part of its type
 
 
 def pytest_configure() -> None:

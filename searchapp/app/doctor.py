@@ -16,6 +16,7 @@ from enum import StrEnum
 
 import searchapp
 from searchapp import tasks
+from searchapp.app import rights
 from searchapp.app.index import index_task
 from searchapp.app.indexes import remedy, versions
 from searchapp.engines import open_engine, open_on_disk, open_server
@@ -64,6 +65,8 @@ def examine(settings: Settings, progress: Progress = SILENT) -> Iterator[Check]:
     yield _disk(settings)
     yield Check("engine", Verdict.ok, _choice(settings))
     yield _reachable(settings)
+    if settings.uses_server:
+        yield from _rights(settings)
     yield from _server(settings)
     yield from _indexes(settings)
     yield from _files(settings, progress)
@@ -113,6 +116,13 @@ def _reachable(settings: Settings) -> Check:
     except SearchappError as error:
         return Check("engine answers", Verdict.failed, str(error))
     return Check("engine answers", Verdict.ok, f"{info.name} {info.version} at {info.location}")
+
+
+def _rights(settings: Settings) -> Iterator[Check]:
+    """What this user may do on the server: who may not even read can do nothing there."""
+    for one in rights.findings(settings):
+        lacking = Verdict.failed if one.needed else Verdict.warning
+        yield Check(one.name, Verdict.ok if one.enough else lacking, one.sentence)
 
 
 def _server(settings: Settings) -> Iterator[Check]:

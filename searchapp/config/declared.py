@@ -101,6 +101,26 @@ def _theme(section: str, screen: str) -> Declared:
     return Declared(f"{section}.theme", about, OneOf(*THEMES), default=THEMES[0])
 
 
+ROLES = ("experimenter", "reproducer")
+"""Of whoever makes a run, by the community's schema of metadata."""
+
+
+def _team(name: str, about: str, kind: Kind | None = None) -> Declared:
+    return Declared(f"team.{name}", about, kind or Kind(), told="not set", by_project=True)
+
+
+TEAM = (
+    _team("team", "Name of the team, for `export --format ir-metadata`, as all of this table is."),
+    _team("name", "Who made the runs."),
+    _team("orcid", "Their ORCID."),
+    _team("mail", "Their mail address."),
+    _team("github", "Their page at GitHub."),
+    _team("role", "Whether they experiment or reproduce.", OneOf(*ROLES)),
+    _team("repository", "Address of the repository with the recipes and task files."),
+)
+"""What a project says of the people whose runs they are."""
+
+
 def _spacing(section: str, screen: str) -> Declared:
     about = f"Compact leaves out borders and blank cells of the {screen}."
     return Declared(f"{section}.spacing", about, OneOf(*SPACINGS), default=SPACINGS[0])
@@ -236,6 +256,7 @@ DECLARED: Sequence[Declared] = (
     _theme("browse", "home screen"),
     _spacing("browse", "home screen"),
     Declared("browse.keys", "Other keys for the actions of the home screen.", Keys(), told="as in its help"),
+    *TEAM,
     Declared(
         "home",
         "searchapp's own folder: indexes, judgments, fetched files.",

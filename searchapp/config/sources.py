@@ -20,6 +20,7 @@ from searchapp.config.declared import (
     CREDENTIALS,
     DECLARED,
     PLACES,
+    TEAM,
     WAYS,
     Declared,
     holds_credentials,
@@ -371,6 +372,7 @@ def _settings(found: Mapping[str, Found], own_home: Path, opaque_id: str) -> Set
         shared=bool(found["shared"].value),
         annotator=text("annotator"),
         own_home=own_home,
+        team={one.name.partition(".")[2]: value for one in TEAM if (value := text(one.name)) is not None},
         quiet=bool(found["quiet"].value),
     )
 

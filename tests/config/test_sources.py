@@ -34,6 +34,8 @@ def value_of(setting: Declared, origin: Origin) -> str:
             return "ansi-light"
         case "judge.spacing" | "search.spacing" | "topics.spacing" | "browse.spacing":
             return "compact"
+        case "team.role":
+            return ("experimenter", "reproducer")[place % 2]
         case "quiet" | "verbose" | "insecure":
             return "1"
         case "fingerprint":
@@ -236,6 +238,13 @@ HARMFUL = (
     'index_prefix = "theirs"\n',
     "shared = true\n",
     'data_mirror = "http://theirs"\n',
+    'team.team = "theirs"\n',
+    'team.name = "theirs"\n',
+    'team.orcid = "0000-0000-0000-0001"\n',
+    'team.mail = "them@example.org"\n',
+    'team.github = "theirs"\n',
+    'team.role = "reproducer"\n',
+    'team.repository = "theirs"\n',
     'cloud_id = "theirs:dGhlaXJzLmV4YW1wbGUkZXM="\n',
     f'fingerprint = "{"0" * 64}"\n',
     'proxy = "http://theirs:3128"\n',

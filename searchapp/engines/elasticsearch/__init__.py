@@ -11,12 +11,17 @@
     locks        one builder at a time for each index, whatever machine it is on
     builder      the process that builds an index
     copies       what the copies of an index's shards hold, and whether an index may serve
+    sizing       how many shards an index gets, and how many copies of each
+    senders      threads that send at the same time, with little in memory
     older        what Elasticsearch 8 is told besides, to make the same terms of a text
     sending      documents, each written once however often an answer is lost
     indexing     building a new version beside the old one and swapping the alias
     survey       nodes and shards, for those who look after them
     stored       every version that is there, and what for
+    rights       the least role for each use, and which right an answer misses
+    privileges   which of these roles a user has
     repair       an index that serves again, out of what builders have left
+    whole        queries that several shards rank as one does
     searching    a handle on one version: search, highlight, explain, analyze
     judgments    the index in which a team keeps its judgments
 
@@ -27,14 +32,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, Repair, StoredVersion, Survey
+from searchapp.engines.base import (
+    EngineInfo,
+    IndexInfo,
+    IndexSpec,
+    Repair,
+    RightsOfUse,
+    StoredVersion,
+    Survey,
+)
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.copies import flaw, require_sound
 from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.locks import Locks
 from searchapp.engines.elasticsearch.nodes import REQUEST_TIMEOUT_SECONDS
+from searchapp.engines.elasticsearch.privileges import rights
 from searchapp.engines.elasticsearch.repair import repair
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
+from searchapp.engines.elasticsearch.sizing import replicate, shards_for
 from searchapp.engines.elasticsearch.stored import all_stored
 from searchapp.engines.elasticsearch.survey import survey
 from searchapp.engines.elasticsearch.versions import Versions
@@ -95,6 +110,17 @@ class ElasticsearchEngine:
     ) -> IndexInfo:
         return build(self._connection, self._versions(name), self._locks, spec, documents, advance)
 
+    def shards_for(self, documents: int) -> int:
+        return shards_for(self._connection, documents)
+
+    def replicate(self, name: str, replicas: int) -> None:
+        versions = self._versions(name)
+        with self._locks.hold(versions.alias):
+            serving = versions.serving()
+            if serving is None:
+                raise EngineRefused(f"{self._connection.url} has no index {versions.alias} to make copies of")
+            replicate(self._connection, serving.info, replicas)
+
     def open(self, name: str) -> ElasticsearchIndex:
         versions = self._versions(name)
         serving = versions.serving()
@@ -103,7 +129,7 @@ class ElasticsearchEngine:
                 f"{self._connection.url} has no index {versions.alias}: make it with `searchapp index {name}`"
             )
         require_sound(self._connection, serving.info)
-        return ElasticsearchIndex(self._connection, serving.info)
+        return ElasticsearchIndex(self._connection, serving.info, serving.numbers)
 
     def remove(self, name: str) -> None:
         versions = self._versions(name)
@@ -122,6 +148,9 @@ class ElasticsearchEngine:
             EngineError: the server does not answer, or refuses.
         """
         return repair(self._connection, self._locks, self._versions(name))
+
+    def rights(self) -> list[RightsOfUse] | None:
+        return rights(self._connection, self._prefix)
 
     def survey(self) -> Survey:
         return survey(self._connection, self._prefix)

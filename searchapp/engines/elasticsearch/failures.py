@@ -14,6 +14,7 @@ from elasticsearch import (
     UnsupportedProductError,
 )
 
+from searchapp.engines.elasticsearch.rights import lacks
 from searchapp.engines.elasticsearch.servers import too_old
 from searchapp.engines.elasticsearch.tls import NOT_PINNED
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable
@@ -38,6 +39,10 @@ PASSING_KINDS = frozenset(
 
 
 _BLOCK = "cluster_block_exception"
+
+
+class Forbidden(EngineRefused):
+    """The user lacks a right."""
 
 
 class NotYet(Exception):
@@ -102,7 +107,8 @@ def unreadable(error: BaseException | None) -> str | None:
 
 def is_of_client(error: EngineError) -> bool:
     """Whether a request was refused for who made it, whatever it asked for."""
-    return isinstance(error.__cause__, AuthenticationException | AuthorizationException)
+    cause = error.__cause__
+    return isinstance(error, Forbidden) or isinstance(cause, AuthenticationException | AuthorizationException)
 
 
 def is_there_already(error: EngineError) -> bool:
@@ -177,9 +183,7 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
             "free disk space or remove the block, then try again"
         )
     if isinstance(error, AuthorizationException):
-        return EngineRefused(
-            f"{url} does not allow this user to {what} ({detail}): ask for a role or key that may"
-        )
+        return forbidden(url, what, detail)
     if status == 429:
         return EngineBusy(f"{url} is too busy to {what}{tried} ({detail}): try again when it has less to do")
     if may_pass(status, body):
@@ -188,6 +192,19 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
             "look at the server's health and try again"
         )
     return EngineRefused(f"{url} refused to {what}: {detail}")
+
+
+def is_forbidden(error: object) -> bool:
+    """Whether an error of a part of an answer, an item or a search, says that the user lacks a right."""
+    return "security_exception" in kinds(error)
+
+
+def forbidden(url: str, what: str, detail: str) -> Forbidden:
+    """A sentence on a right that the user lacks, with its name where the server says it."""
+    return Forbidden(
+        f"{url} does not allow this user to {what} ({lacks(detail) or detail}): ask for a role or key that may, "
+        "`searchapp doctor --roles` prints them"
+    )
 
 
 def _detail(error: ApiError) -> str:

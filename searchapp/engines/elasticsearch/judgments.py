@@ -18,7 +18,13 @@ from elasticsearch import ApiError
 from elasticsearch.helpers import streaming_bulk
 
 from searchapp.engines.elasticsearch.connection import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Connection
-from searchapp.engines.elasticsearch.failures import RETRIED_STATUS, is_there_already, reason
+from searchapp.engines.elasticsearch.failures import (
+    RETRIED_STATUS,
+    forbidden,
+    is_forbidden,
+    is_there_already,
+    reason,
+)
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable
 from searchapp.judging import shared
 from searchapp.judging.events import Event
@@ -172,6 +178,9 @@ class JudgmentIndex:
                 if ok:
                     continue
                 result = outcome["create"]
+                if is_forbidden(result.get("error")):
+                    detail = reason(result["error"])
+                    raise forbidden(self._connection.url, f"send judgments to {self._alias}", detail)
                 if result["status"] != 409:
                     raise EngineRefused(
                         f"{self.address} did not take the judgment {result['_id']} ({reason(result.get('error'))}): "
@@ -179,7 +188,7 @@ class JudgmentIndex:
                     )
                 taken.append(result["_id"])
         except (ApiError, TransportError) as error:
-            raise connection.translated("send judgments", error) from error
+            raise connection.translated(f"send judgments to {self._alias}", error) from error
         return self._different(taken, by_id)
 
     def fetch(self, after: int, up_to: int) -> EventPage:

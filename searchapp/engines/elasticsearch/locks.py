@@ -114,6 +114,15 @@ class Lock:
                 f"{ABANDONED_SECONDS:.0f} s: index again when it is done"
             )
 
+    def confirm(self, *, brief: bool = False) -> None:
+        """Make sure that nobody has taken the lock over, by asking the server.
+
+        Raises:
+            Overtaken: somebody has.
+            EngineError: the server does not answer.
+        """
+        self._change(brief=brief)
+
     def release(self) -> None:
         """Let others build; a lock that can't be given back is taken over in time."""
         self._stop.set()
