@@ -362,7 +362,8 @@ class AnswersAtOnce(DiesAtOnce):
             "class Answers(http.server.BaseHTTPRequestHandler):\n"
             "    def do_GET(self):\n"
             "        self.send_response(200); self.end_headers()\n"
-            f"        self.wfile.write(json.dumps({{'version': {{'number': '{distribution.wanted_version()}'}}}}).encode())\n"
+            f"        about = {{'version': {{'number': '{distribution.wanted_version()}'}}}}\n"
+            "        self.wfile.write(json.dumps(about).encode())\n"
             "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), Answers).serve_forever()"
         )
         return [sys.executable, "-c", program, str(plan.port), str(plan.folder)]
