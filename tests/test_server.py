@@ -362,7 +362,8 @@ class AnswersAtOnce(DiesAtOnce):
             "class Answers(http.server.BaseHTTPRequestHandler):\n"
             "    def do_GET(self):\n"
             "        self.send_response(200); self.end_headers()\n"
-            f"        self.wfile.write(json.dumps({{'version': {{'number': '{distribution.VERSION}'}}}}).encode())\n"
+            f"        about = {{'version': {{'number': '{distribution.wanted_version()}'}}}}\n"
+            "        self.wfile.write(json.dumps(about).encode())\n"
             "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), Answers).serve_forever()"
         )
         return [sys.executable, "-c", program, str(plan.port), str(plan.folder)]
@@ -459,7 +460,7 @@ def test_without_command_it_waits_for_sigterm(elasticsearch_url: str, open_folde
     taken = elasticsearch_url.rpartition(":")[2]
     stand_in = (
         "import sys; from tests.server import __main__, choice; from tests.test_server import AnswersAtOnce\n"
-        "choice.find_host = lambda version=None: AnswersAtOnce(); sys.exit(__main__.main())"
+        "choice.find_host = lambda version: AnswersAtOnce(); sys.exit(__main__.main())"
     )
     program = ["-m", "tests.server"] if FULL else ["-c", stand_in]
     command = [sys.executable, *program, "--brief", "--port", taken]
