@@ -59,6 +59,7 @@ from searchapp.tui.search import actions
 from searchapp.tui.search.app import SearchApp
 from searchapp.tui.search.screen import Opened, SearchScreen
 from searchapp.tui.search.searching import Sought
+from searchapp.tui.themes import next_theme
 from searchapp.tui.topics.app import TopicsApp
 from searchapp.tui.topics.opening import topics_screen
 from searchapp.tui.topics.screen import TopicsScreen
@@ -94,12 +95,10 @@ class Bench:
         home: a folder that has the indexes
         runs: a run of each sample
         own: an empty folder
-        theme: the look of the home screen, the settings and the topics
     """
 
-    def __init__(self, home: Path, runs: Mapping[str, Path], own: Path, theme: str = THEMES[0]) -> None:
+    def __init__(self, home: Path, runs: Mapping[str, Path], own: Path) -> None:
         self._home = home
-        self._theme = theme
         self._runs = runs
         self._own = own
         self._opened = ExitStack()
@@ -128,7 +127,7 @@ class Bench:
         settings = Settings(home=self._home)
         topics = open_topics(self._opened, load(TASK), request, settings, Silent(), print)
         screen = topics_screen(topics, request, settings, lambda: self._session("ann"))
-        return TopicsApp(screen, self._theme)
+        return TopicsApp(screen, THEMES[0])
 
     def judge(self) -> JudgeApp:
         """The judging screen."""
@@ -169,7 +168,6 @@ class Bench:
             shutil.copytree(SAMPLES / task, home / "data" / task)
             shutil.copytree(self._runs[task], home / "runs" / f"{task}-{split}")
         self._opened.enter_context(patch.object(watching, "look", _at_a_fixed_moment))
-        (home / "settings.toml").write_text(f'[browse]\ntheme = "{self._theme}"\n')
         pages = self._pages()
         with JudgmentLog(home / "judgments.sqlite") as log:
             seen = [SeenDocument(pages.topics[0], one) for one in pages.ranking(pages.topics[0])[:12]]
@@ -185,8 +183,7 @@ class Bench:
         work.mkdir()
         (work / "searchapp.toml").write_text('url = "https://cluster:9200"\nindex_prefix = "lab"\n')
         (home / "settings.toml").write_text(
-            'annotator = "ann"\ntrusted = ["~/projects"]\n\n'
-            f'[judge]\ntheme = "{self._theme}"\n\n[search]\nspacing = "compact"\n'
+            'annotator = "ann"\ntrusted = ["~/projects"]\n\n[search]\nspacing = "compact"\n'
         )
         environ = {"SEARCHAPP_HOME": str(home), "SEARCHAPP_API_KEY": "c2VjcmV0"}
         return ConfigApp(resolution({}, environ, work))
@@ -260,22 +257,27 @@ PICTURES = (
 )  # fmt: skip
 
 
-def drawn(picture: Picture, bench: Bench) -> str:
-    """A picture as SVG."""
+def drawn(picture: Picture, bench: Bench, looks: Sequence[str] = THEMES[:1]) -> dict[str, str]:
+    """A picture as SVG, in each of these looks, which are the first themes in their order."""
 
-    async def run() -> str:
+    async def run() -> dict[str, str]:
         app = picture.open(bench)
         async with app.run_test(size=picture.size) as pilot:
             await _settled(pilot, app.main)
             for key in picture.press:
                 await pilot.press({" ": "space"}.get(key, key))
                 await _settled(pilot, app.main)
-            return app.export_screenshot(title="searchapp")
+            pictures = {}
+            for look in looks:
+                await _settled(pilot, app.main)
+                pictures[look] = without_network(app.export_screenshot(title="searchapp"))
+                next_theme(app)
+            return pictures
 
     Clock.ticks = 0
     with patch.object(events, "datetime", Clock), patch.dict(os.environ):
         os.environ.pop("NO_COLOR", None)
-        return without_network(asyncio.run(run()))
+        return asyncio.run(run())
 
 
 async def _settled(pilot: Pilot[None], screen: KeyScreen) -> None:
@@ -334,7 +336,8 @@ def prepared() -> Iterator[tuple[Path, Mapping[str, Path]]]:
 def made(picture: Picture, home: Path, runs: Mapping[str, Path]) -> str:
     """A picture, made with a log of judgments of its own."""
     with tempfile.TemporaryDirectory() as own, closing(Bench(home, runs, Path(own))) as bench:
-        return drawn(picture, bench)
+        (svg,) = drawn(picture, bench).values()
+        return svg
 
 
 def main(names: list[str]) -> None:

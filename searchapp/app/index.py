@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from searchapp.digests import DocumentsDigest, digest_json
 from searchapp.engines.base import Engine, Index, IndexInfo, IndexSpec
-from searchapp.errors import BeingBuilt, DataError, EngineRefused, UsageError
+from searchapp.errors import BeingBuilt, DataError, EngineBusy, EngineRefused, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Advance, Progress
@@ -316,20 +316,7 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
     Raises:
         EngineRefused: there is no index, or it was made with another mapping or for another task file.
     """
-    if name is None:
-        *larger, _last = task.info.index_names
-        name = next((one for one in larger if engine.index_info(one)), task.info.index_name)
-    if name != task.name and engine.index_info(name) is None:  # the engine knows the index's name only
-        command = f"`searchapp index {task.reference}`"
-        if name != task.info.index_name:
-            raise EngineRefused(
-                f"there is no index {name}, which this split needs: make it with {command}, from a folder that has "
-                "the split's files"
-            )
-        raise EngineRefused(f"nothing of {task.name} is indexed yet: build it with {command}")
-    if name != task.name and (flaw := engine.flaw(name)):
-        raise EngineRefused(f"{flaw}: build it again with `searchapp index {task.reference} --rebuild`")
-    index = engine.open(name)
+    index = _opened(task, engine, task.info.index_names if name is None else (name,))
     if index.info.owner != _owner(task):
         raise EngineRefused(
             f"{index.info.version} {_of_another(task, index.info)}: rename one of the two, and make "
@@ -341,6 +328,43 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
             f"build it again with `searchapp index {task.reference}`"
         )
     return index
+
+
+def _opened(task: Task, engine: Engine, names: Sequence[str]) -> Index:
+    """The first index of these names that there is.
+
+    Raises:
+        EngineRefused: there is none, or it must not rank.
+    """
+    name, *others = names
+    try:
+        return engine.open(
+            name
+        )  # what is wrong is looked for only where something is: a server may be far away
+    except EngineBusy:
+        raise
+    except EngineRefused as error:
+        is_there = engine.index_info(name) is not None
+        if others and not is_there:
+            return _opened(task, engine, others)
+        raise _refused(task, engine, name, is_there, error) from error
+
+
+def _refused(task: Task, engine: Engine, name: str, is_there: bool, error: EngineRefused) -> EngineRefused:
+    """Why an index can't be opened, in the words of its task: the engine knows the index's name only."""
+    if name == task.name:
+        return error
+    command = f"`searchapp index {task.reference}`"
+    if not is_there:
+        if name != task.info.index_name:
+            return EngineRefused(
+                f"there is no index {name}, which this split needs: make it with {command}, from a folder that has "
+                "the split's files"
+            )
+        return EngineRefused(f"nothing of {task.name} is indexed yet: build it with {command}")
+    if flaw := engine.flaw(name):
+        return EngineRefused(f"{flaw}: build it again with `searchapp index {task.reference} --rebuild`")
+    return error
 
 
 def require_documents(task: Task, index: Index, collection: Collection) -> None:

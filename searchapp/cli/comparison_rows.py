@@ -150,12 +150,13 @@ def legend(found: Comparison) -> Iterator[str]:
     for one in found.differing:
         yield f"the runs are compared although {one}"
     tests = found.measures[0].pairs[0].tests
-    at_random = tests.randomisation
-    of = (
-        f"all {at_random.permutations:,} sign vectors"
-        if at_random.exact
-        else f"{at_random.permutations:,} of seed {found.seed}, standard error of p up to {_largest_error(found):.1g}"
-    )
+    drawn = [pair for _, pair in _pairs(found) if not pair.tests.randomisation.exact]
+    of = "all sign vectors"
+    if drawn:
+        error = max(pair.tests.randomisation.error for pair in drawn)
+        of = (
+            f"{found.permutations:,} sign vectors of seed {found.seed}, standard error of p up to {error:.1g}"
+        )
     split = f" {found.split}" if found.split else ""
     yield f"{found.task}{split} against {found.against}; differences are the second less the first"
     yield (
@@ -164,10 +165,6 @@ def legend(found: Comparison) -> Iterator[str]:
     )
     yield found.treatment
     yield from found.notes
-
-
-def _largest_error(found: Comparison) -> float:
-    return max(pair.tests.randomisation.error for _, pair in _pairs(found))
 
 
 def number(value: float | None) -> str:

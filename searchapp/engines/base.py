@@ -29,6 +29,8 @@ BEYOND_FLOAT32 = (
 Terms = Mapping[str, Collection[str]]
 """Terms by the field that they are terms of."""
 
+NO_TERMS: Terms = {}
+
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
@@ -192,11 +194,21 @@ class Index(Protocol):
     def info(self) -> IndexInfo:
         """What this version was built from."""
 
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether it answers without a server, which may be far away: then small questions cost nothing."""
+
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         """The hits of each body, in the order of the bodies; the bodies are drawn as needed."""
 
-    def find(self, body: Body) -> list[Found]:
-        """The hits of one body with source, highlights and, if the body asks for it, explanations."""
+    def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:
+        """The hits of one body with source, highlights and, if the body asks for it, explanations.
+
+        With `terms` what `unknown` named becomes known on the way.
+        """
+
+    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
+        """The same, and how many documents match in all."""
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
         """How many documents match a query, and the values of keyword fields, this many of each."""
@@ -208,6 +220,9 @@ class Index(Protocol):
 
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
         """In how many documents each of some terms stands, by field and term; 0 where no field has such terms."""
+
+    def unknown(self, terms: Terms) -> Terms:
+        """Those of some terms whose `frequencies` a server would have to be asked for."""
 
     def twin(self) -> Index:
         """Another handle on the same version, for another thread: one handle is asked from one thread at a time.

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import bm25s
 import pytest
 
 from searchapp.errors import UsageError
@@ -127,7 +128,6 @@ def test_an_imported_run_is_of_the_index_that_rank_uses(nlps: Cli, offline: Cli)
 
 def test_what_bm25s_finds_is_imported_compared_and_judged(nlps: Cli, offline: Cli) -> None:
     """End to end: another library ranks the same texts, and from then on its run is one like any other."""
-    bm25s = pytest.importorskip("bm25s", reason="installed with .[bench]")
     described = json.loads(Path("data/knowledge_base.json").read_text())
     texts = {
         id_: " ".join(map(str, one.values())) if isinstance(one, dict) else str(one)

@@ -74,15 +74,16 @@ def test_the_adjudicating_screen_looks_as_it_did(
 
 
 @pinned
-@pytest.mark.parametrize("look", ["dark", "light"])
 @sizes
 @pytest.mark.parametrize("picture", AROUND, ids=lambda one: one.name)
 def test_screens_around_judging_look_as_they_did(
-    picture: Picture, size: tuple[int, int], look: str, prepared: Prepared, tmp_path: Path
+    picture: Picture, size: tuple[int, int], prepared: Prepared, tmp_path: Path
 ) -> None:
     runs = {task: prepared.run(task) for task in SPLITS}
-    with closing(Bench(prepared.home, runs, tmp_path, look)) as bench:
-        require_same(drawn(replace(picture, size=size), bench), picture.name, size, look)
+    with closing(Bench(prepared.home, runs, tmp_path)) as bench:
+        pictures = drawn(replace(picture, size=size), bench, ("dark", "light"))
+    for look, picture_ in pictures.items():
+        require_same(picture_, picture.name, size, look)
 
 
 class StandingClock(datetime):

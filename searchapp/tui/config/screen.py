@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from textual import events, on
+from textual import events
 from textual.app import ComposeResult
 
 from searchapp.config.files import PROJECT_FILE
@@ -105,8 +105,7 @@ class ConfigScreen(KeyScreen):
             return True
         return super().take(event)
 
-    @on(Rows.Moved)
-    def _moved(self) -> None:
+    def cursor_moved(self, rows: Rows) -> None:  # noqa: ARG002  # there is one list
         self._describe()
 
     def _describe(self) -> None:
