@@ -1,19 +1,22 @@
 """How fast the search screen is: opening it, from a key to the hits that it finds, and scrolling.
 
-    python benchmarks/screen.py --data DIR [--keys 300] [--documents 1000000]
+    python benchmarks/screen.py --data DIR [--keys 300] [--documents 1000000] [--beside SEARCHAPP]
 
 DIR is the folder with the data of nlps. The program runs as people run it, on a terminal of 160 x 45 that this script
 reads from the other end. Statements of the dev topics are typed, a key at a time: a key counts as answered when what
-has changed of the number of hits, the first document and its score has arrived; keys that change none of these are not
-counted. Then the ranking of all documents is gone through page by page, to rank 10,000. With `--documents` the same
-keys are typed in a task with so many synthetic documents (see growth.py), whose words are those of nlps.
+has changed of the number of hits, the first document and its score has arrived, and with it the whole frame that it is
+in; keys that change none of these are not counted. Nothing is emulated: the script looks for the words in what is
+written, and a time ends when the bytes came, before it looks. Then the ranking of all documents is gone through line
+by line and page by page, to rank 10,000 and on from there. With `--documents` the same keys are typed in a task with
+so many synthetic documents (see growth.py), whose words are those of nlps. With `--beside` another installation gets
+each key in turn with this one, so that both meet the same load of the machine.
 
 Median and 99th percentile are printed, by the clock, and of what the program has worked meanwhile, all threads
 together, which other work on the machine lengthens little; and how much work the machine had: the processes that were
 ready to run, for each processor.
 
 The aims: opened in under 1 s; a key answered in under 40 ms (median) and 120 ms (99 %), under 80 ms (median) with a
-million documents; a page in under 30 ms.
+million documents; a line or a page in under 30 ms at any depth.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +39,7 @@ from growth import Generator
 from terminal import Terminal
 
 from searchapp.app.search import Searcher, SearchRequest
+from searchapp.config.files import USER_FILE
 from searchapp.engines import open_engine
 from searchapp.progress import Silent
 from searchapp.settings import Settings
@@ -48,6 +52,9 @@ LONGEST = 40
 DEEPEST = 10_000
 BETWEEN_SECONDS = 0.06
 """Between an answer and the next key: nobody types faster."""
+
+OPENED = 5
+"""How often the screen is opened."""
 
 DOWN, PAGE_DOWN = "\x1b[B", "\x1b[6~"
 ERASE_LINE = "\x15"
@@ -97,7 +104,7 @@ class Times:
         """Print a line."""
         load_ = os.getloadavg()[0] / (os.cpu_count() or 1)
         figures = (_median_and_p99(self.took), _median_and_p99(self.worked))
-        print("{:32} clock {}   work {}".format(what, *figures), f"  ({len(self.took)} times, load {load_:.1f})",
+        print("{:48} clock {}   work {}".format(what, *figures), f"  ({len(self.took)} times, load {load_:.1f})",
               flush=True)  # fmt: skip
 
 
@@ -105,79 +112,137 @@ def _median_and_p99(values: Sequence[float]) -> str:
     return f"{statistics.median(values):7.1f} {statistics.quantiles(values, n=100)[98]:7.1f} ms"
 
 
-def typed(terminal: Terminal, finder: Finder, texts: Sequence[str], keys: int) -> Times:
+class Program:
+    """A searchapp on a terminal, and the times that it took."""
+
+    def __init__(self, name: str, path: str) -> None:
+        self.name = name
+        self._path = path
+        self._terminal: Terminal | None = None
+        self._times = Times()
+
+    @property
+    def terminal(self) -> Terminal:
+        assert self._terminal is not None
+        return self._terminal
+
+    def open(self, task: str, environment: Mapping[str, str]) -> None:
+        """Start it, and measure the time to the first hits."""
+        begin = time.perf_counter()
+        self._terminal = Terminal([self._path, "search", task], dict(environment))
+        self._terminal.wait_for("Document [^ ]+ · rank 1 ")
+        self._times.add(self._terminal.arrived - begin, self._terminal.cpu_seconds)
+
+    def close(self) -> None:
+        self.terminal.close()
+
+    def press(self, key: str, *patterns: str) -> str:
+        """Press a key, and measure the time until what it changes has arrived, which is returned."""
+        terminal = self.terminal
+        worked, begin = terminal.cpu_seconds, time.perf_counter()
+        terminal.press(key)
+        said = terminal.wait_for(*patterns)
+        self._times.add(terminal.arrived - begin, terminal.cpu_seconds - worked)
+        return said
+
+    def erase(self) -> None:
+        """Search for nothing, which finds all documents."""
+        self.terminal.press(ERASE_LINE)
+        self.terminal.drain(0.5)
+
+    @property
+    def measured(self) -> int:
+        return len(self._times.took)
+
+    def report(self, what: str) -> None:
+        """Print the times since the report before, and forget them."""
+        self._times.report(f"{what}{f' ({self.name})' if self.name else ''}")
+        self.forget()
+
+    def forget(self) -> None:
+        self._times = Times()
+
+
+def typed(programs: Sequence[Program], finder: Finder, texts: Sequence[str], keys: int) -> None:
     """From each key to what it finds."""
-    times = Times()
     for text in texts:
-        terminal.press(ERASE_LINE)
-        terminal.drain(0.3)
+        for one in programs:
+            one.erase()
         before = finder.seen("")
         prefix = ""
         for character in text[:LONGEST]:
             prefix += character
             expected = finder.seen(prefix)
             changed = [
-                now
+                re.escape(now)
                 for now, then in ((expected.hits, before.hits), (expected.document, before.document))
                 if now != then
             ]
             before = expected
-            cpu, begin = terminal.cpu_seconds, time.perf_counter()
-            terminal.press(character)
-            if changed:
-                terminal.wait_for(*map(re.escape, changed))
-                times.add(time.perf_counter() - begin, terminal.cpu_seconds - cpu)
-            terminal.drain(BETWEEN_SECONDS)
-            if len(times.took) == keys:
-                return times
-    return times
+            for one in programs:
+                if changed:
+                    one.press(character, *changed)
+                else:
+                    one.terminal.press(character)
+                one.terminal.drain(BETWEEN_SECONDS)
+            if programs[0].measured == keys:
+                return
 
 
-def scrolled(terminal: Terminal, key: str, most: int, deepest: int) -> Times:
-    """From each key that moves the cursor to the document that it is on then, in the ranking of all documents."""
-    terminal.press(ERASE_LINE)
-    terminal.drain(0.5)
-    times, rank = Times(), 1
-    while rank < deepest and len(times.took) < most:
-        cpu, begin = terminal.cpu_seconds, time.perf_counter()
-        terminal.press(key)
-        said = terminal.wait_for(r"Document [^ ]+ · rank [0-9,]+ ")
-        times.add(time.perf_counter() - begin, terminal.cpu_seconds - cpu)
-        rank = int(re.findall(r"· rank ([0-9,]+) ", said)[-1].replace(",", ""))
-        terminal.drain(0.03)
-    return times
+def stepped(programs: Sequence[Program], key: str, most: int, deepest: int) -> None:
+    """From each key that moves the cursor to the document that it is on then, `most` times or to a rank."""
+    for _step in range(most):
+        for one in programs:
+            said = one.press(key, r"Document [^ ]+ · rank [0-9,]+ ")
+            one.terminal.drain(0.03)
+        if int(re.findall(r"· rank ([0-9,]+) ", said)[-1].replace(",", "")) >= deepest:
+            return
 
 
-def opened(command: list[str], environment: dict[str, str]) -> Times:
-    """From the command to the first hits, five times."""
-    times = Times()
-    for _time in range(5):
-        begin = time.perf_counter()
-        terminal = Terminal(command, environment)
-        terminal.wait_for("Document [^ ]+ · rank 1 ")
-        times.add(time.perf_counter() - begin, terminal.cpu_seconds)
-        terminal.close()
-    return times
-
-
-def measure(name: str, task: str, home: Path, texts: Sequence[str], keys: int, deepest: int) -> None:
-    """Measure with one task."""
+def measure(
+    name: str,
+    task: str,
+    home: Path,
+    texts: Sequence[str],
+    keys: int,
+    deepest: int,
+    programs: Sequence[Program],
+) -> None:
+    """Measure with one task, each step with one program after the other."""
+    (home / USER_FILE).write_text("[search]\nrestore = false\n", encoding="utf-8")
     environment = {
         **os.environ,
         "SEARCHAPP_HOME": str(home),
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",
     }
-    command = [SEARCHAPP, "search", task]
-    opened(command, environment).report(f"{name}: opened")
-    terminal = Terminal(command, environment)
-    terminal.wait_for("Document [^ ]+ · rank 1 ")
-    terminal.drain(0.5)
+
+    def report(what: str) -> None:
+        for one in programs:
+            one.report(f"{name}: {what}")
+
+    for _time in range(OPENED):
+        for one in programs:
+            one.open(task, environment)
+            one.close()
+    report("opened")
+    for one in programs:
+        one.open(task, environment)
+        one.terminal.drain(0.5)
+        one.forget()
     with closing(Finder(task, home)) as finder:
-        typed(terminal, finder, texts, keys).report(f"{name}: key to its hits")
-    scrolled(terminal, DOWN, keys, deepest).report(f"{name}: a line down")
-    scrolled(terminal, PAGE_DOWN, deepest, deepest).report(f"{name}: a page down, to {deepest:,}")
-    terminal.close()
+        typed(programs, finder, texts, keys)
+    report("key to its hits")
+    for one in programs:
+        one.erase()
+    stepped(programs, DOWN, keys, deepest)
+    report("a line down")
+    stepped(programs, PAGE_DOWN, deepest, deepest)
+    report(f"a page down, to {deepest:,}")
+    stepped(programs, DOWN, keys, 2 * deepest)
+    report(f"a line down from {deepest:,} on")
+    for one in programs:
+        one.close()
 
 
 def synthetic(data: Path, folder: Path, count: int) -> Path:
@@ -202,20 +267,25 @@ def main() -> None:
         "--documents", type=int, default=0, help="synthetic documents to measure with as well"
     )
     parser.add_argument("--synthetic", type=Path, help="folder to keep that task in, made before or now")
+    parser.add_argument("--beside", metavar="SEARCHAPP", help="the program of another installation")
     parser.add_argument("--depth", type=int, default=DEEPEST, help="how far to scroll (default 10000)")
     given = parser.parse_args()
     topics = json.loads((given.data / "dev_set.json").read_text(encoding="utf-8"))
     texts = [re.sub(r"[^A-Za-z ]", "", topic["text"]).strip() for topic in topics.values()]
+    programs = [Program("", SEARCHAPP)]
+    if given.beside:
+        programs = [Program("beside", given.beside), Program("this one", SEARCHAPP)]
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         subprocess.run([*indexing(home), "nlps", "--data", str(given.data)], check=True)
-        measure("nlps", "nlps", home, texts, given.keys, given.depth)
+        measure("nlps", "nlps", home, texts, given.keys, given.depth, programs)
         if given.documents:
             folder = given.synthetic or home
             task = synthetic(given.data, folder, given.documents)
             home = folder / "home"
             subprocess.run([*indexing(home), str(task)], check=True)  # does nothing if that was done
-            measure(f"{given.documents:,} documents", str(task), home, texts, given.keys, given.depth)
+            name = f"{given.documents:,} documents"
+            measure(name, str(task), home, texts, given.keys, given.depth, programs)
 
 
 def indexing(home: Path) -> list[str]:

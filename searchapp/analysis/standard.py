@@ -5,19 +5,22 @@ grammar gives them: a token is the longest text from a place on that fits one of
 none stands between the words. Beyond UAX #29, each ideograph and each Hiragana character is a token, so is a run
 of a Southeast Asian script, and an emoji by UTS #51 (with modifiers, joined by ZWJ, keycaps, flags).
 
-Code points have classes in `data/word_break.txt`. Lucene looks at no more than `max_token_length` code units from
-where a token begins; a longer word falls apart there.
+Code points have classes in `data/word_break.txt`, each of them one at most. The rules are regular expressions; where a
+text is not of ASCII, they are matched against the classes of its characters, a letter each, for expressions with all
+of Unicode in them would take half a second to compile. Lucene looks at no more than `max_token_length` code units
+from where a token begins; a longer word falls apart there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import cache, cached_property
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 from searchapp.analysis.options import Options
 from searchapp.analysis.tokenizers import Spans, SpanTokenizer, Tokenizer, code_units_end, token_limit
-from searchapp.analysis.unicode_tables import as_set, merged, parse_ranges, read_table
+from searchapp.analysis.unicode_tables import as_set, parse_ranges, read_table
 
 
 class StandardTokenizer(SpanTokenizer):
@@ -27,38 +30,35 @@ class StandardTokenizer(SpanTokenizer):
         self._limit = self.stops_after = limit
 
     def terms(self, text: str) -> list[str]:
-        scan = self._scan(text)
-        if scan is None:
+        if not text.isascii():
             return super().terms(text)
-        found = [term for term in scan.findall(text) if term]
+        found = [term for term in _RULES.scan_ascii.findall(text) if term]
         return found if self._all_short(map(len, found)) else super().terms(text)
 
     def spans(self, text: str) -> Spans:
-        if scan := self._scan(text):
-            found = [match.span(1) for match in scan.finditer(text) if match[1]]
+        is_ascii = text.isascii()
+        classes = text if is_ascii else text.translate(_RULES.classes)
+        if is_ascii or not _RULES.has_emoji.search(classes):  # then it is enough to look for words
+            scan = _RULES.scan_ascii if is_ascii else _RULES.scan
+            found = [match.span(1) for match in scan.finditer(classes) if match[1]]
             if self._all_short(end - start for start, end in found):
                 return found
-        return self._longest_matches(text)
-
-    def _scan(self, text: str) -> re.Pattern[str] | None:
-        """The rule that is enough for this text, if it is enough to look for words."""
-        if text.isascii():
-            return _RULES.scan_ascii
-        return None if _RULES.has_emoji.search(text) else _RULES.scan
+        return self._longest_matches(text, text.translate(_RULES.classes))
 
     def _all_short(self, lengths: Iterable[int]) -> bool:
         """Whether nothing needs to be cut, even if each character should be two code units."""
         return max(lengths, default=0) * 2 <= self._limit
 
-    def _longest_matches(self, text: str) -> Spans:
+    def _longest_matches(self, text: str, classes: str) -> Spans:
         """The spans where a word and an emoji may begin at one place, or a word may be too long."""
         spans = []
         at = 0
-        while next_start := _RULES.start.search(text, at):
+        while next_start := _RULES.start.search(classes, at):
             at = next_start.start()
             stop = code_units_end(text, at, self._limit)
             rules = (_RULES.word, _RULES.emoji)
-            end = max((match.end() for rule in rules if (match := rule.match(text, at, stop))), default=at)
+            found = (rule.match(classes, at, stop) for rule in rules)
+            end = max((match.end() for match in found if match), default=at)
             if end > at:
                 spans.append((at, end))
             at = max(end, at + 1)
@@ -78,23 +78,40 @@ _NO_START = ("mid_letter", "mid_num_let", "single_quote", "double_quote", "mid_n
 _EMOJI = ("emoji", "letter_emoji", "emoji_modifier", "regional_indicator", "keycap")
 
 
-class _Alphabet:
-    """Bracket expressions for classes of code points, of all of Unicode or of ASCII alone.
+class _Classes(dict[int, str]):
+    """By code point the letter that stands for its class, found when it is asked for first."""
 
-    Most text is ASCII, and the rules for it are much shorter: nothing extends a character.
+    NONE = " "
+
+    def __init__(self, table: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        super().__init__()
+        self.letters = {name: chr(ord("A") + number) for number, name in enumerate(table)}
+        self._ranges = sorted(
+            (low, high, self.letters[name]) for name, ranges in table.items() for low, high in ranges
+        )
+        self._begins = [low for low, _high, _letter in self._ranges]
+
+    def __missing__(self, code: int) -> str:
+        place = bisect_right(self._begins, code) - 1
+        _low, high, letter = self._ranges[place] if place >= 0 else (0, -1, self.NONE)
+        self[code] = letter if code <= high else self.NONE
+        return self[code]
+
+
+class _Alphabet:
+    """Bracket expressions for classes of characters.
+
+    Args:
+        inside: what stands between the brackets for each class, nothing where it has no characters
     """
 
-    def __init__(self, ascii_only: bool = False) -> None:
-        last = 0x7F if ascii_only else 0x10FFFF
-        self.classes = {
-            name: [(low, min(high, last)) for low, high in parse_ranges(ranges) if low <= last]
-            for name, ranges in read_table("word_break.txt")
-        }
+    def __init__(self, inside: Mapping[str, str]) -> None:
+        self.classes = inside
 
     def any_of(self, *names: str) -> str:
         """One character of these classes."""
-        ranges = merged([pair for name in names for pair in self.classes[name]])
-        return f"[{as_set(ranges)}]" if ranges else "(?!)"
+        inside = "".join(self.classes[name] for name in names)
+        return f"[{inside}]" if inside else "(?!)"
 
     def extended(self, *names: str) -> str:
         """One character of these classes and what extends it (WB4)."""
@@ -140,44 +157,55 @@ def _emoji_rule(alphabet: _Alphabet) -> str:
 
 
 class _Rules:
-    """The rules, each compiled when a text first needs it: that takes a fifth of a second, and most texts are ASCII.
+    """The rules, for the letters of classes and, as most texts are ASCII, for such text itself: nothing extends there.
 
     The `scan` rules also run over connectors without a word; group 1 is the word.
     """
 
     @cached_property
+    def _table(self) -> dict[str, list[tuple[int, int]]]:
+        return {name: parse_ranges(ranges) for name, ranges in read_table("word_break.txt")}
+
+    @cached_property
+    def classes(self) -> _Classes:
+        return _Classes(self._table)
+
+    @cached_property
+    def _alphabet(self) -> _Alphabet:
+        return _Alphabet(self.classes.letters)
+
+    @cached_property
     def word(self) -> re.Pattern[str]:
-        return re.compile(_word_rule(_unicode()))
+        return re.compile(_word_rule(self._alphabet))
 
     @cached_property
     def scan(self) -> re.Pattern[str]:
-        connectors = _unicode().any_of("extend_num_let")
-        return re.compile(rf"(?={_start(_unicode())})({_word_rule(_unicode())})|{connectors}+")
+        connectors = self._alphabet.any_of("extend_num_let")
+        return re.compile(rf"(?={self._start})({_word_rule(self._alphabet)})|{connectors}+")
 
     @cached_property
     def scan_ascii(self) -> re.Pattern[str]:
-        return re.compile(rf"(?=[A-Za-z0-9_])({_word_rule(_Alphabet(ascii_only=True))})|_+")
+        inside = {
+            name: as_set([(low, min(high, 0x7F)) for low, high in ranges if low <= 0x7F])
+            for name, ranges in self._table.items()
+        }
+        return re.compile(rf"(?=[A-Za-z0-9_])({_word_rule(_Alphabet(inside))})|_+")
 
     @cached_property
     def emoji(self) -> re.Pattern[str]:
-        return re.compile(_emoji_rule(_unicode()))
+        return re.compile(_emoji_rule(self._alphabet))
 
     @cached_property
     def has_emoji(self) -> re.Pattern[str]:
-        return re.compile(_unicode().any_of(*_EMOJI))
+        return re.compile(self._alphabet.any_of(*_EMOJI))
 
     @cached_property
     def start(self) -> re.Pattern[str]:
-        return re.compile(_start(_unicode()))
+        return re.compile(self._start)
 
-
-def _start(alphabet: _Alphabet) -> str:
-    return alphabet.any_of(*(name for name in alphabet.classes if name not in _NO_START))
-
-
-@cache
-def _unicode() -> _Alphabet:
-    return _Alphabet()
+    @property
+    def _start(self) -> str:
+        return self._alphabet.any_of(*(name for name in self.classes.letters if name not in _NO_START))
 
 
 _RULES = _Rules()

@@ -142,7 +142,7 @@ def with_formulas(text: str) -> Rewritten:
     return writer.done()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def formula(latex: str) -> str:
     """A formula as Unicode, with its delimiters or without; as it is, if it can't be read or is very long."""
     if len(latex) > LONGEST_FORMULA:
@@ -196,9 +196,21 @@ def _converter() -> Any:
 
         return latex2text.MacroTextSpec(name, simplify_repl=replacement)
 
-    texts.add_context_category("searchapp", [shown(name) for name in arguments], prepend=True)
+    symbols = [
+        latex2text.MacroTextSpec(name, simplify_repl=_SYMBOLS[name])
+        for name in _SYMBOLS
+        if name not in _AROUND
+    ]
+    texts.add_context_category("searchapp", [*symbols, *map(shown, (*_AROUND, *_FUNCTIONS))], prepend=True)
     texts.set_unknown_macro_spec(
         latex2text.MacroTextSpec("", simplify_repl=lambda node: f"\\{node.macroname} ")
+    )
+
+    # Most of the time would go to a look for signs such as `--` at each character.
+    first_of_signs = {one.specials_chars[0] for one in walker.iter_specials_specs()}
+    sign_at = walker.test_for_specials
+    walker.test_for_specials = lambda s, pos, **state: (
+        sign_at(s, pos, **state) if s[pos] in first_of_signs else None
     )
 
     class Texts(latex2text.LatexNodes2Text):  # type: ignore[misc]

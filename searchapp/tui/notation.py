@@ -18,6 +18,9 @@ from searchapp.visible import visible_spans
 LONGEST = 20_000
 """Characters of a text that is shown as what its markup means; a longer one is shown as it is written."""
 
+SHORT = 2_100
+"""Characters of a text that is not long: what is looked at for a line of a list is none."""
+
 LOOKS = {
     wiki.BOLD: "bold",
     wiki.ITALIC: "italic",
@@ -73,7 +76,8 @@ class Notation:
         if self.form is Form.stored or self.markup is Markup.plain or len(text) > LONGEST:
             return unchanged(text)
         if self.markup is Markup.wiki:
-            return _wiki(text, maths=self.form is Form.rendered)
+            shown = _short if len(text) <= SHORT else _long
+            return shown(text, maths=self.form is Form.rendered)
         return with_formulas(text) if self.form is Form.rendered else unchanged(text)
 
 
@@ -88,9 +92,13 @@ def unchanged(text: str) -> Rewritten:
     return writer.done()
 
 
-@lru_cache(maxsize=512)
 def _wiki(text: str, *, maths: bool) -> Rewritten:
     return wiki.rendered(text, formula if maths else None)
+
+
+# What is typed finds the same documents again and again: many of the texts that lists show are kept, a few long ones.
+_short = lru_cache(maxsize=4096)(_wiki)
+_long = lru_cache(maxsize=64)(_wiki)
 
 
 @dataclass(frozen=True, slots=True)

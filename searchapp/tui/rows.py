@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -55,6 +55,14 @@ def shortened(text: str, cells: int) -> str:
     return text if cell_len(text) <= cells else fitted(text, cells)
 
 
+@runtime_checkable
+class FollowsCursors(Protocol):
+    """A screen that shows what the cursor of a list is on."""
+
+    def cursor_moved(self, rows: Rows) -> None:
+        """The cursor is on another line; called at once, so that both are drawn together and once."""
+
+
 class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     """A list with a cursor; a subclass says what each line shows.
 
@@ -69,8 +77,8 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         "rows--here",
     }
 
-    class Moved(Message):
-        """The cursor is on another line."""
+    class Picked(Message):
+        """A line was clicked."""
 
         def __init__(self, rows: Rows, place: int) -> None:
             self.rows = rows
@@ -80,9 +88,6 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         @property
         def control(self) -> Rows:
             return self.rows
-
-    class Picked(Moved):
-        """A line was clicked."""
 
     # Not laid out again with the whole screen when its length changes: only its scroll bar depends on that.
     virtual_size = Reactive(Size(0, 0))
@@ -94,7 +99,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         self.count = 0
         self.cursor = 0
         self.moves = 0
-        """How often the cursor has gone elsewhere, at once when it does: messages on that come later."""
+        """How often the cursor has gone elsewhere."""
         self._looks: dict[str, Style] = {}
 
     # For subclasses
@@ -119,9 +124,9 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def move(self, place: int) -> None:
-        """Put the cursor on a line, and tell."""
-        if self.put(place):
-            self.post_message(self.Moved(self, self.cursor))
+        """Put the cursor on a line, and have the screen follow."""
+        if self.put(place) and isinstance(self.screen, FollowsCursors):
+            self.screen.cursor_moved(self)
 
     def put(self, place: int) -> bool:
         """Put the cursor on a line; whether it was on another one."""
@@ -216,6 +221,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         inside = event.get_content_offset(self)  # None on the border
         place = -1 if inside is None else inside.y + self.scroll_offset.y
         if 0 <= place < self.count:
-            self.move(place)
+            with self.app.batch_update():
+                self.move(place)
             self.post_message(self.Picked(self, place))
         event.stop()

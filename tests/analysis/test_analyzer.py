@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from searchapp.analysis import AnalysisRegistry
+from searchapp.analysis import AnalysisRegistry, standard
+from searchapp.analysis.unicode_tables import parse_ranges, read_table
 from searchapp.model import AnalysisStep, Token
 
 SETTINGS = {
@@ -71,3 +72,18 @@ def test_holes_after_the_last_token_are_known() -> None:
 @pytest.mark.parametrize("name", ["standard", "simple", "whitespace", "keyword", "stop", "english"])
 def test_an_empty_text_has_no_tokens_but_for_keyword(name: str) -> None:
     assert AnalysisRegistry({}).analyzer(name).terms("") == ([("", 0)] if name == "keyword" else [])
+
+
+def test_each_character_has_the_class_of_its_table() -> None:
+    table = [
+        (name, low, high)
+        for name, ranges in read_table("word_break.txt")
+        for low, high in parse_ranges(ranges)
+    ]
+    letters = standard._RULES.classes.letters
+    assert len(set(letters.values())) == len(letters)
+    for code in {one + step for _name, low, high in table for one in (low, high) for step in (-1, 0, 1)}:
+        names = [name for name, low, high in table if low <= code <= high]
+        assert len(names) <= 1  # or one letter would not do
+        expected = letters[names[0]] if names else standard._Classes.NONE
+        assert standard._RULES.classes[code] == expected

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import searchapp
 from searchapp.cli import app
+from searchapp.config.declared import DECLARED
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 SAMPLE = SAMPLES / "nlps"
@@ -36,9 +37,9 @@ Cli = Callable[..., Result]
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """Runs commands that need no server, on the embedded engine."""
-    names = ("URL", "API_KEY", "USERNAME", "PASSWORD", "CA_CERTS", "ENGINE", "INDEX_PREFIX", "SHARED")
-    for name in (*names, "ANNOTATOR", "PROJECT"):
-        monkeypatch.delenv(f"SEARCHAPP_{name}", raising=False)
+    for setting in DECLARED:
+        if setting.variable:
+            monkeypatch.delenv(setting.variable, raising=False)
     monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
 
     def run(*arguments: object) -> Result:

@@ -10,9 +10,9 @@ from itertools import islice
 
 import numpy as np
 
-from searchapp.engines.base import BEST_FIRST, Body, Counts, Found, IndexInfo, Terms
+from searchapp.engines.base import BEST_FIRST, NO_TERMS, Body, Counts, Found, IndexInfo, Terms
 from searchapp.engines.embedded import topk, workers
-from searchapp.engines.embedded.body import BodyReader, Request
+from searchapp.engines.embedded.body import BodyReader, Frame, Request
 from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Emitted, Highlighter
@@ -25,6 +25,7 @@ from searchapp.engines.embedded.scoring import Scorer, finite_scores
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage import verified
 from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
+from searchapp.engines.embedded.sums import Scores
 from searchapp.engines.waiting import require_wanted
 from searchapp.errors import DataError, EngineRefused, QueryRefused, Replaced
 from searchapp.model import AnalysisStep, Hits
@@ -40,12 +41,17 @@ Answer = tuple[Numbers, Float32s]
 class EmbeddedIndex:
     """An `Index` whose files this process has open, from which it answers even after a newer version serves."""
 
+    is_at_hand = True
+
     def __init__(self, reader: IndexReader, analyzers: Analyzers) -> None:
         self._reader = reader
         self._analyzers = analyzers
         self._bodies = BodyReader(Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader)))
         self._scorer = Scorer(reader)
         self._emitted = Emitted(analyzers)
+        self._found: tuple[str, Scores] | None = None
+        """The scores of the query that was asked last, whose next hits are often asked for."""
+
         self.is_closed = False
 
     @property
@@ -79,7 +85,7 @@ class EmbeddedIndex:
                     answers.append(self._best(request))
             return answers
 
-    def find(self, body: Body) -> list[Found]:
+    def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:  # noqa: ARG002  # each is known
         require_wanted()
         with self._damage_reported(), finite_scores():
             request = self._bodies.read(body)
@@ -89,7 +95,8 @@ class EmbeddedIndex:
             highlighter = None
             if frame.highlight is not None:
                 highlighter = Highlighter.of(frame.highlight, request.marked, schema, self._emitted)
-            documents, scores = self._best(request)
+            scored = self._scored_again(request, f"{frame.counts_all} {body.get('query')!r}")
+            documents, scores = self._best_of(scored, frame)
             hits = self._hits(documents, scores)
             sources = self._reader.sources.sources(documents.tolist())
             return [
@@ -101,6 +108,12 @@ class EmbeddedIndex:
                 )
                 for hit, document, source in zip(hits, documents.tolist(), sources, strict=True)
             ]
+
+    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
+        found = self.find(body, terms)
+        frame = self._bodies.frame(body)
+        is_all = frame.first == 0 and frame.after is None and len(found) < frame.size
+        return found, len(found) if is_all else self.counts(body["query"], {}).total
 
     def analyze(
         self, text: str, *, field: str | None = None, analyzer: str | None = None
@@ -116,6 +129,9 @@ class EmbeddedIndex:
                 name: {term: fields[name].document_frequency(term) if name in fields else 0 for term in some}
                 for name, some in terms.items()
             }
+
+    def unknown(self, terms: Terms) -> Terms:  # noqa: ARG002  # none is
+        return NO_TERMS
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
         require_wanted()
@@ -153,12 +169,23 @@ class EmbeddedIndex:
         return self._analyzers.analyzer(field.analyzer or "keyword")
 
     def _best(self, request: Request) -> Answer:
+        return self._best_of(self._scored(request), request.frame)
+
+    def _scored(self, request: Request) -> Scores:
         scorer = self._scorer.complete if request.frame.counts_all else self._scorer
-        scores = scorer.scores(request.query)
-        first, size = request.frame.first, request.frame.size
-        after = request.frame.after
-        if after is not None:
-            score, id_ = after
+        return scorer.scores(request.query)
+
+    def _scored_again(self, request: Request, words: str) -> Scores:
+        """The scores of a query in these words, kept until another one is asked."""
+        found = self._found
+        if found is None or found[0] != words:
+            found = self._found = words, self._scored(request)
+        return found[1]
+
+    def _best_of(self, scores: Scores, frame: Frame) -> Answer:
+        first, size = frame.first, frame.size
+        if frame.after is not None:
+            score, id_ = frame.after
             scores = topk.behind(scores, self._reader.ranks, score, self._reader.ids.place_behind(id_))
         documents = topk.best(scores, self._reader.ranks, first + size)[first:]
         return documents.astype(np.int32), scores.values[documents]

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 
@@ -177,9 +176,7 @@ class AdjudicateScreen(WorkScreen):
 
     # Moving
 
-    @on(Rows.Moved)
-    def _moved(self, event: Rows.Moved) -> None:
-        event.stop()
+    def cursor_moved(self, rows: Rows) -> None:  # noqa: ARG002  # there is one list
         self._show()
 
     def _go(self, line: int) -> None:

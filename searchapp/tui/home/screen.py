@@ -190,9 +190,7 @@ class HomeScreen(KeyScreen):
         """The run that the cursor is on, if it is on one."""
         return self.runs.run if self._is_in_runs else None
 
-    @on(Rows.Moved)
-    def _moved(self, event: Rows.Moved) -> None:
-        event.stop()
+    def cursor_moved(self, rows: Rows) -> None:  # noqa: ARG002  # the one with the focus
         self._news = ()
         self.describe()
 

@@ -137,10 +137,8 @@ class JudgeScreen(WorkScreen):
         self.show_document()
         self._figures.show(topic)
 
-    @on(Rows.Moved)
-    def _moved(self, event: Rows.Moved) -> None:
-        event.stop()
-        if event.rows is self.ranking:
+    def cursor_moved(self, rows: Rows) -> None:
+        if rows is self.ranking:
             self.show_document()
 
     @on(Rows.Picked)

@@ -214,14 +214,12 @@ class TopicsScreen(KeyScreen):
             self.in_missed = focused is self.missed
             self.show_document()
 
-    @on(Rows.Moved)
-    def _moved(self, event: Rows.Moved) -> None:
-        event.stop()
-        if event.rows is self.topic_rows:
-            topic = self.topic_rows.topics[event.place]
+    def cursor_moved(self, rows: Rows) -> None:
+        if rows is self.topic_rows:
+            topic = self.topic_rows.topics[rows.cursor]
             if topic != self.sought:
                 self.open_topic(topic)
-        elif event.rows is self.rows:
+        elif rows is self.rows:
             self.show_document()
 
     @on(Rows.Picked)

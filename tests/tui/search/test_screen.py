@@ -372,10 +372,12 @@ def test_neighbours_in_a_text_are_shown(searching: SearchingOn) -> None:
     drive(app, steps)
 
 
-def test_a_failure_that_nobody_foresaw_is_told(searching: SearchingOn) -> None:
+def test_a_failure_that_nobody_foresaw_is_told(
+    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def steps(pilot: P, screen: SearchScreen) -> None:
         await enter(pilot, screen, *"prime")
-        searching.index.find = lambda body: 1 / 0  # type: ignore[method-assign,assignment,return-value]
+        monkeypatch.setattr(searching.index, "page", lambda *_given: 1 / 0)
         await enter(pilot, screen, "s")
         assert "the search failed: ZeroDivisionError" in text_of(app)
 
@@ -446,3 +448,18 @@ def test_a_text_that_is_put_into_the_line_is_harmless(searching: SearchingOn) ->
         assert screen.words.value == "a␛[2Jb"
 
     drive(searching.app(), steps)
+
+
+def test_the_document_goes_with_the_cursor_into_one_frame(searching: SearchingOn) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await answered(pilot, screen)
+        await enter(pilot, screen, "enter")
+        for name in ("down", "down", "page_down", "up"):
+            place = screen.hits.cursor
+            screen.do(name)  # nothing is drawn before it is back
+            assert screen.hits.cursor != place
+            title = str(screen.query_one("#document").border_title)
+            assert f"· rank {screen.hits.cursor + 1} ·" in title
+            await answered(pilot, screen)
+
+    drive(searching.app(), steps, SIZES[0])

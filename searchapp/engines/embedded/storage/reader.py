@@ -159,14 +159,16 @@ class FieldReader:
             return Postings(documents, np.ones(len(documents), np.float32))
         return Postings(documents, _joined(self._frequencies, parts).astype(np.float32))
 
-    def positions(self, term: str, among: Numbers) -> tuple[Numbers, Numbers]:
-        """Document and position of each occurrence of a term in some documents, in this order, ascending."""
+    def positions(self, term: str, among: Numbers | None = None) -> tuple[Numbers, Numbers]:
+        """Document and position of each occurrence of a term, in this order, ascending; or those in some documents."""
         rank = self.rank(term)
-        if rank is None:
+        if rank is None or (among is not None and not len(among)):
             return np.empty(0, np.int32), np.empty(0, np.int32)
         part = self._part(rank)
-        documents, frequencies = self._documents[part], self._frequencies[part].astype(np.int64)
+        documents, frequencies = self._documents[part], self._frequencies[part]
         positions = self._positions[slice(*self._position_starts[rank : rank + 2].tolist())]
+        if among is None:
+            return np.repeat(documents, frequencies), positions
         wanted = np.isin(documents, among, assume_unique=True)
         return np.repeat(documents[wanted], frequencies[wanted]), positions[np.repeat(wanted, frequencies)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +41,9 @@ class Phrase(ScoredLeaf):
 
     def postings(self, field: FieldReader) -> Postings:
         documents, _positions = self._occurrences(field)
-        distinct, counts = np.unique(documents, return_counts=True)
-        return Postings(distinct, counts.astype(np.float32))
+        distinct = _distinct(documents)
+        ends = np.searchsorted(documents, distinct, "right")
+        return Postings(distinct, np.diff(ends, prepend=0).astype(np.float32))
 
     def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:  # noqa: ARG002
         field = reader.fields[self.field]
@@ -64,19 +64,24 @@ class Phrase(ScoredLeaf):
         A first term that stands twice on one position (as itself and as a synonym, say) begins the phrase twice; how
         often the others stand on theirs makes no difference.
         """
-        documents = reduce(
-            lambda found, term: np.intersect1d(found, field.postings(term).documents, assume_unique=True),
-            self.terms[1:],
-            field.postings(self.terms[0]).documents,
-        )
-        firsts: NDArray[np.int64] | None = None
-        for term, position in zip(self.terms, self.positions, strict=True):
-            where, at = field.positions(term, documents)
-            # One number for document and position: the places of the terms are then intersected as numbers.
-            places = (where.astype(np.int64) << 32) + (at.astype(np.int64) - (position - self.positions[0]))
-            firsts = places if firsts is None else firsts[np.isin(firsts, places)]
-        assert firsts is not None  # a phrase has terms
+        firsts = found = np.empty(0, np.int64)
+        documents: Numbers | None = None
+        # The rarest first: each of the others is looked at only in the documents that are left.
+        for number in np.argsort([field.document_frequency(term) for term in self.terms], kind="stable"):
+            places = self._begins(field, int(number), documents)
+            if number == 0:
+                firsts = places
+            found = places if documents is None else _those_in(found, places)
+            documents = _distinct((found >> 32).astype(np.int32))
+        firsts = _those_in(firsts, found)
         return (firsts >> 32).astype(np.int32), (firsts & 0xFFFFFFFF).astype(np.int32)
+
+    def _begins(self, field: FieldReader, number: int, documents: Numbers | None) -> NDArray[np.int64]:
+        """Where the phrase begins if a term of it stands in its place, as one number for document and position."""
+        where, at = field.positions(self.terms[number], documents)
+        begins = at.astype(np.int64) - (self.positions[number] - self.positions[0])
+        places = where.astype(np.int64) << 32 | begins
+        return places if number == 0 else places[begins >= 0]
 
     def explained_idf(self, field: FieldReader) -> Explanation:
         terms = [Term(self.field, term).explained_idf(field) for term in self.terms]
@@ -111,3 +116,17 @@ class Phrase(ScoredLeaf):
                 last = following
             if skipped <= holes:
                 yield start, last
+
+
+def _distinct(documents: Numbers) -> Numbers:
+    """Each of the documents once; they are ascending, so that they need not be sorted."""
+    return documents[np.diff(documents, prepend=-1) > 0]
+
+
+def _those_in(some: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Those numbers that are among the others, which are ascending."""
+    if not len(others):
+        return some[:0]
+    nearest = np.searchsorted(others, some)
+    nearest[nearest == len(others)] = 0
+    return np.asarray(some[others[nearest] == some])
