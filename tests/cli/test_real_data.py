@@ -13,7 +13,7 @@ from tests.profile import FULL
 from tests.real import RealRuns
 
 EVERY = 1 if FULL else 8
-"""The server ranks every EVERY-th topic."""
+"""The server ranks every EVERY-th topic, and the exported file has the same ones."""
 
 SHARDS = (1, 3) if FULL else (3,)
 """On one shard the short profile ranks by another recipe, in tests/engines/embedded/test_parity.py."""
@@ -54,25 +54,31 @@ def of_topics(content: bytes, topics: set[bytes]) -> list[bytes]:
     return [line for line in content.splitlines(keepends=True) if line.split()[0] in topics]
 
 
-def test_the_dev_split_is_ranked_well(
-    server: Cli, real_runs: RealRuns, nlps_data: Path, tmp_path: Path
-) -> None:
+def test_the_dev_split_is_ranked_well(server: Cli, real_runs: RealRuns) -> None:
     run = real_runs.run("nlps", "dev", "bm25")
     rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
     assert len(rows) == 1913 * 500
     assert all(topic != document for topic, _q0, document, *_rest in rows)
 
-    scored = server("evaluate", run, "--json", "--per-topic").json
+    scored = server("evaluate", run, "--json").json
     assert scored["official"]["measure"] == "MAP@500"
     # 98 % of what docs/nlps-analysis.md documents.
     assert scored["official"]["value"] >= 0.98 * 0.228427
     assert scored["measures"]["AP"] >= 0.98 * 0.189448
 
+
+def test_an_exported_file_is_valid_and_has_the_figures_of_its_run(
+    offline: Cli, real_runs: RealRuns, fewer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_HOME", str(real_runs.home("nlps")))
+    run, options = tmp_path / "run", ["--data", fewer, "--split", "dev"]
+    assert offline("rank", "nlps", *options, "--recipe", "bm25", "--out", run).code == 0
+    scored = offline("evaluate", run, "--json", "--per-topic").json
     exported = tmp_path / "predict.txt"
-    assert server("export", run, "--format", "official", "--out", exported).code == 0
-    options = ["--task", "nlps", "--data", nlps_data, "--split", "dev"]
-    assert server("validate", exported, *options).code == 0
-    of_file = server("evaluate", exported, *options, "--json", "--per-topic").json
+    assert offline("export", run, "--format", "official", "--out", exported).code == 0
+    options = ["--task", "nlps", *options]
+    assert offline("validate", exported, *options).code == 0
+    of_file = offline("evaluate", exported, *options, "--json", "--per-topic").json
     assert of_file["official"] == scored["official"]
     assert of_file["measures"] == scored["measures"]
     assert of_file["per_topic"] == scored["per_topic"]
