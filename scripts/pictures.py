@@ -2,7 +2,8 @@
 
 python scripts/pictures.py [NAME]...
 
-They show the same on every machine: no clock, no path and no name of it is in them, and they load nothing.
+They show the same on every machine: no clock, no path and no name of it is in them, and they load nothing. Screens that
+show folders and the time are opened in a folder of their own that stands in for somebody's, at a moment that is fixed.
 A screen has a line in PICTURES; a test says so where one has none, and compares the pictures with those that are kept.
 """
 
@@ -11,12 +12,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
@@ -26,10 +28,12 @@ from unittest.mock import patch
 from textual.pilot import Pilot
 
 import searchapp
+from searchapp.app import overview
 from searchapp.app.index_sources import LocalFirst
 from searchapp.app.open_topics import TopicsRequest, open_topics
 from searchapp.app.run_pages import RunPages
 from searchapp.app.search import Searcher
+from searchapp.config.sources import resolution
 from searchapp.engines import open_engine
 from searchapp.judging import events
 from searchapp.judging.disputes import Adjudication
@@ -38,12 +42,15 @@ from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.progress import Silent
-from searchapp.settings import THEMES, Settings
+from searchapp.settings import INDEXES, THEMES, Settings
 from searchapp.tasks import load
 from searchapp.tui import keys
 from searchapp.tui.adjudicate.app import AdjudicateApp
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
+from searchapp.tui.config.app import ConfigApp
 from searchapp.tui.config.screen import ConfigScreen
+from searchapp.tui.home import watching
+from searchapp.tui.home.app import HomeApp
 from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.judge.app import JudgeApp
 from searchapp.tui.judge.screen import JudgeScreen
@@ -52,6 +59,7 @@ from searchapp.tui.search import actions
 from searchapp.tui.search.app import SearchApp
 from searchapp.tui.search.screen import Opened, SearchScreen
 from searchapp.tui.search.searching import Sought
+from searchapp.tui.themes import next_theme
 from searchapp.tui.topics.app import TopicsApp
 from searchapp.tui.topics.opening import topics_screen
 from searchapp.tui.topics.screen import TopicsScreen
@@ -60,8 +68,12 @@ ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 TASK, SPLIT = "nlps", "dev"
+SPLITS = {TASK: SPLIT, "checkthat": "training"}
+"""The samples that are indexed and ranked, and the split that each is ranked for."""
+
 SIZE = (110, 26)
 PATIENCE_SECONDS = 60
+IDLE_LOOKS = 5
 FONTS = "ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace"
 
 
@@ -80,14 +92,14 @@ class Bench:
     """Opens screens on the sample of a task, with a log of judgments that is empty at first.
 
     Args:
-        home: a folder that has the index
-        run: a run of the sample
+        home: a folder that has the indexes
+        runs: a run of each sample
         own: an empty folder
     """
 
-    def __init__(self, home: Path, run: Path, own: Path) -> None:
+    def __init__(self, home: Path, runs: Mapping[str, Path], own: Path) -> None:
         self._home = home
-        self._run = run
+        self._runs = runs
         self._own = own
         self._opened = ExitStack()
 
@@ -147,6 +159,43 @@ class Bench:
         own_keys = keys.load(self._own, load(TASK).info.grades)
         return AdjudicateApp(adjudication, pages, own_keys, f"{TASK} · kim decides")
 
+    def home(self) -> HomeApp:
+        """The home screen of somebody who has indexed and ranked two samples, and graded some documents."""
+        home = self._somebodys()
+        for task, split in SPLITS.items():
+            index = Path(INDEXES) / f"{Settings(home=home).index_prefix}-{task}"
+            shutil.copytree(self._home / index, home / index)
+            shutil.copytree(SAMPLES / task, home / "data" / task)
+            shutil.copytree(self._runs[task], home / "runs" / f"{task}-{split}")
+        self._opened.enter_context(patch.object(watching, "look", _at_a_fixed_moment))
+        pages = self._pages()
+        with JudgmentLog(home / "judgments.sqlite") as log:
+            seen = [SeenDocument(pages.topics[0], one) for one in pages.ranking(pages.topics[0])[:12]]
+            Session(log, TASK, Author("ann")).grade(seen, 1)
+        app = HomeApp(resolution({}, {"SEARCHAPP_HOME": str(home)}, home), home)
+        self._opened.callback(app.home.opener.close)
+        return app
+
+    def settings(self) -> ConfigApp:
+        """The screen of settings of somebody who has some in each place."""
+        home = self._somebodys()
+        work = home.parents[2] / "projects"
+        work.mkdir()
+        (work / "searchapp.toml").write_text('url = "https://cluster:9200"\nindex_prefix = "lab"\n')
+        (home / "settings.toml").write_text(
+            'annotator = "ann"\ntrusted = ["~/projects"]\n\n[search]\nspacing = "compact"\n'
+        )
+        environ = {"SEARCHAPP_HOME": str(home), "SEARCHAPP_API_KEY": "c2VjcmV0"}
+        return ConfigApp(resolution({}, environ, work))
+
+    def _somebodys(self) -> Path:
+        """A folder of searchapp's in the folder that stands in for somebody's own."""
+        own = (self._own / "somebody").resolve()
+        home = own / ".local" / "share" / "searchapp"
+        home.mkdir(parents=True)
+        self._opened.enter_context(patch.dict(os.environ, HOME=str(own), USERPROFILE=str(own)))
+        return home
+
     @cached_property
     def _log(self) -> JudgmentLog:
         return self._opened.enter_context(JudgmentLog(self._own / "judgments.sqlite"))
@@ -156,7 +205,26 @@ class Bench:
 
     def _pages(self) -> RunPages:
         on_disk = LocalFirst(Settings(home=self._home), Silent(), print, copy=False)
-        return RunPages.open(load(TASK), self._opened.enter_context(closing(on_disk)), self._run)
+        return RunPages.open(load(TASK), self._opened.enter_context(closing(on_disk)), self._runs[TASK])
+
+
+MOMENT = "2026-01-02T03:04:05"
+"""The one at which everything was made; of no time zone, so that it is the same one in all of them."""
+
+
+def _at_a_fixed_moment(settings: Settings, folder: Path) -> overview.Overview:
+    """What there is, made at the moment, of files that are in the home folder."""
+    data = settings.home / "data"
+    found = overview.look(settings, folder)
+    states = [
+        replace(one, index=None if one.index is None else replace(one.index, created=MOMENT))
+        for one in found.tasks
+    ]
+    runs = [
+        replace(one, manifest=replace(one.manifest, created=MOMENT, data=str(data / one.manifest.task)))
+        for one in sorted(found.runs, key=lambda run: run.path.name)
+    ]
+    return replace(found, tasks=tuple(states), runs=tuple(runs))
 
 
 @dataclass(frozen=True)
@@ -174,14 +242,13 @@ class Picture:
         return IMAGES / f"{self.name}.svg"
 
 
-NOT_PICTURED: frozenset[type[KeyScreen]] = frozenset({HomeScreen, ConfigScreen})
-"""Screens that show folders of the machine, and the time."""
-
 WORDS = "normal subgroup of a group"
 PICTURES = (
     Picture("search", SearchScreen, Bench.search, (*WORDS, *["down"] * 3)),
     Picture("why", SearchScreen, Bench.search, (*WORDS, "enter", "w")),
     Picture("jump", SearchScreen, Bench.search, (*WORDS, "enter", "apostrophe")),
+    Picture("home", HomeScreen, Bench.home, ("tab",), (130, 30)),
+    Picture("settings", ConfigScreen, Bench.settings, ("down",), (110, 30)),
     Picture("topics", TopicsScreen, Bench.topics, ("g",), (130, 28)),
     Picture("judging", JudgeScreen, Bench.judge,
             ("m", "1", "0", "1", "n", *"see 102", "enter", "s", "x", "1"), (130, 28)),
@@ -190,33 +257,40 @@ PICTURES = (
 )  # fmt: skip
 
 
-def drawn(picture: Picture, bench: Bench) -> str:
-    """A picture as SVG."""
+def drawn(picture: Picture, bench: Bench, looks: Sequence[str] = THEMES[:1]) -> dict[str, str]:
+    """A picture as SVG, in each of these looks, which are the first themes in their order."""
 
-    async def run() -> str:
+    async def run() -> dict[str, str]:
         app = picture.open(bench)
         async with app.run_test(size=picture.size) as pilot:
             await _settled(pilot, app.main)
             for key in picture.press:
                 await pilot.press({" ": "space"}.get(key, key))
                 await _settled(pilot, app.main)
-            return app.export_screenshot(title="searchapp")
+            pictures = {}
+            for look in looks:
+                await _settled(pilot, app.main)
+                pictures[look] = without_network(app.export_screenshot(title="searchapp"))
+                next_theme(app)
+            return pictures
 
     Clock.ticks = 0
     with patch.object(events, "datetime", Clock), patch.dict(os.environ):
         os.environ.pop("NO_COLOR", None)
-        return without_network(asyncio.run(run()))
+        return asyncio.run(run())
 
 
 async def _settled(pilot: Pilot[None], screen: KeyScreen) -> None:
     """Wait until everything that was begun is done and drawn."""
-    for _again in range(2):  # what comes may be a reason to ask for more
-        await pilot.app.workers.wait_for_complete()
-        for _try in range(100 * PATIENCE_SECONDS):
-            await pilot.pause()
-            if all(one.is_idle for one in _askers(screen)):
-                break
-            await asyncio.sleep(0.01)
+    await pilot.app.workers.wait_for_complete()
+    idle = 0
+    for _try in range(100 * PATIENCE_SECONDS):
+        await pilot.pause()
+        # An answer is handed over before it is shown, and may be a reason to ask for more.
+        idle = idle + 1 if all(one.is_idle for one in _askers(screen)) else 0
+        if idle == IDLE_LOOKS:
+            return
+        await asyncio.sleep(0.01)
 
 
 class Asks(Protocol):
@@ -232,6 +306,8 @@ def _askers(screen: KeyScreen) -> Sequence[Asks]:
         return screen.quick, screen.slow, screen.solved
     if isinstance(screen, TopicsScreen):
         return screen.quick, screen.slow, screen.figuring
+    if isinstance(screen, HomeScreen):
+        return (screen.watching,)
     return ()
 
 
@@ -242,32 +318,34 @@ def without_network(svg: str) -> str:
 
 
 @contextmanager
-def prepared() -> Iterator[tuple[Path, Path]]:
-    """A home folder with the index of the sample, and a run of it."""
+def prepared() -> Iterator[tuple[Path, Mapping[str, Path]]]:
+    """A home folder with the indexes of the samples, and a run of each."""
     with tempfile.TemporaryDirectory(prefix="searchapp-pictures-") as folder:
-        home, run = Path(folder) / "home", Path(folder) / "run"
+        home, runs = Path(folder) / "home", {task: Path(folder) / task for task in SPLITS}
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
-        for command in (["index", TASK], ["rank", TASK, "--split", SPLIT, "--out", str(run)]):
-            subprocess.run(
-                [sys.executable, "-m", "searchapp", *command, "--data", str(SAMPLES / TASK), "--quiet",
-                 "--home", str(home)],
-                check=True, env=environment, cwd=folder, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-        yield home, run
+        for task, run in runs.items():
+            for command in (["index", task], ["rank", task, "--split", SPLITS[task], "--out", str(run)]):
+                subprocess.run(
+                    [sys.executable, "-m", "searchapp", *command, "--data", str(SAMPLES / task), "--quiet",
+                     "--home", str(home)],
+                    check=True, env=environment, cwd=folder, stderr=subprocess.DEVNULL,
+                )  # fmt: skip
+        yield home, runs
 
 
-def made(picture: Picture, home: Path, run: Path) -> str:
+def made(picture: Picture, home: Path, runs: Mapping[str, Path]) -> str:
     """A picture, made with a log of judgments of its own."""
-    with tempfile.TemporaryDirectory() as own, closing(Bench(home, run, Path(own))) as bench:
-        return drawn(picture, bench)
+    with tempfile.TemporaryDirectory() as own, closing(Bench(home, runs, Path(own))) as bench:
+        (svg,) = drawn(picture, bench).values()
+        return svg
 
 
 def main(names: list[str]) -> None:
     """Write the pictures, or those of these names."""
-    with prepared() as (home, run):
+    with prepared() as (home, runs):
         for picture in PICTURES:
             if not names or picture.name in names:
-                picture.path.write_text(made(picture, home, run), encoding="utf-8")
+                picture.path.write_text(made(picture, home, runs), encoding="utf-8")
                 print(picture.path.relative_to(ROOT))
 
 

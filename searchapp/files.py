@@ -132,6 +132,21 @@ def locked(path: Path) -> Iterator[None]:
         raise SearchappError(f"{path} could not be written: {reason(error)}") from error
 
 
+@contextmanager
+def locked_by(path: Path) -> Iterator[None]:
+    """Keep other processes out that lock by the same file, which is there and is not written to itself.
+
+    Raises:
+        SearchappError: it can't be opened, or the lock not be taken.
+    """
+    try:
+        with path.open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise SearchappError(f"{path} could not be locked: {reason(error)}") from error
+
+
 def write_files(
     out: Path, writers: Mapping[str, Callable[[BinaryIO], object]], *, replace: bool = False
 ) -> None:

@@ -7,15 +7,19 @@ import os
 import secrets
 import signal
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
 import hypothesis
 import pytest
+import typer.main
+import typer.testing
 
 from tests.profile import FULL, PROFILE
 from tests.real import RealRuns, real_data
-from tests.scheduling import LONGEST, SECURED, FilesAndParts
+from tests.scheduling import LONGEST, OLDER, SECURED, FilesAndParts
+from tests.server import distribution
 from tests.server.choice import given_server
 from tests.server.errors import ServerFailed, ServerUnavailable
 from tests.server.faults import FaultProxy
@@ -23,7 +27,7 @@ from tests.server.node import BRIEF_LIFE, Node
 from tests.server.rest import Server
 from tests.server.shared import SharedServer
 
-SERVER_FIXTURES = {"elasticsearch_url", "index_prefix", "secured_node", "fault_proxy"}
+SERVER_FIXTURES = {"elasticsearch_url", "compared_url", "index_prefix", "secured_node", "fault_proxy"}
 DATA_FIXTURES = {"nlps_data", "real_runs"}
 
 JAVA = () if FULL else BRIEF_LIFE
@@ -37,6 +41,13 @@ TEST_SECONDS = 1800 if FULL else 300
 hypothesis.settings.register_profile("short", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("full", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile(PROFILE)
+
+# Typer makes the whole command line anew each time that a test invokes it, which takes longer than many commands.
+typer.testing._get_command = cache(typer.main.get_command)  # type: ignore[attr-defined]
+
+if not FULL:
+    # Only a loss of power shows what was not synchronized with the disk, and no test makes one.
+    os.fsync = lambda fd: None  # the name is part of its type
 
 
 def pytest_configure() -> None:
@@ -56,10 +67,10 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # the hook's o
 
 @pytest.hookimpl(tryfirst=True)  # before xdist's own
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """With `--dist loadfile`, one process runs all tests of the secured node, and what takes long comes first."""
+    """With `--dist loadfile`, one process runs all tests of such a node, and what takes long comes first."""
     if config.getvalue("dist") != "loadfile":
         return None
-    return FilesAndParts([SECURED], LONGEST, config, log)
+    return FilesAndParts([SECURED, OLDER], LONGEST, config, log)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at `-m`
@@ -106,7 +117,9 @@ def _elasticsearch(pytestconfig: pytest.Config, _common: Path) -> Server:
     try:
         if server := given_server():
             return server
-        shared = SharedServer(_common / "elasticsearch", lambda: Node(heap="1g", java=JAVA))
+        # From the heap follows how many clauses a query may have; for the same number 8.19 needs half of it.
+        heap = "1g" if distribution.wanted_version() == distribution.VERSION else "512m"
+        shared = SharedServer(_common / "elasticsearch", lambda: Node(heap=heap, java=JAVA))
         pytestconfig.stash[SHARED] = shared
         return shared.open()
     except ServerUnavailable as error:
@@ -126,6 +139,33 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def elasticsearch_url(_elasticsearch: Server) -> str:
     """The address of a real Elasticsearch without security, such as `http://127.0.0.1:40123`."""
     return _elasticsearch.url
+
+
+@pytest.fixture(scope="session", params=["newest", OLDER])
+def compared_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of an Elasticsearch to compare the embedded engine with: the session's, then one of version 8.
+
+    The second belongs to one process, see `tests.scheduling`, unless the session's is of that version anyway.
+    """
+    if request.param != OLDER:
+        yield request.getfixturevalue("elasticsearch_url")
+        return
+    if "SEARCHAPP_TEST_URL" not in os.environ and distribution.wanted_version() == distribution.OLDER:
+        pytest.skip("the session's server is of this version")
+    try:
+        node = Node(version=distribution.OLDER, java=JAVA)
+    except ServerUnavailable as error:
+        no_server(error)
+    with node:
+        yield node.url
+
+
+@pytest.fixture
+def compared_prefix(compared_url: str) -> Iterator[str]:
+    """As `index_prefix`, for the server at `compared_url`."""
+    prefix = f"test-{secrets.token_hex(6)}"
+    yield prefix
+    Server(compared_url).delete_indices(prefix)
 
 
 @pytest.fixture

@@ -9,8 +9,12 @@ from xdist.scheduler import LoadFileScheduling
 SECURED = "secured"
 """Parameter of the tests that use the secured node, see `tests.conftest`."""
 
+OLDER = "older"
+"""Parameter of the tests that compare with an Elasticsearch of version 8, see `tests.conftest`."""
+
 LONGEST = (
     SECURED,
+    OLDER,
     "tests/engines/test_elasticsearch_cluster.py",
     "tests/cli/test_real_judged_gold.py",
     "tests/cli/test_real_data_smart_types.py",

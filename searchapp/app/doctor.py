@@ -16,10 +16,11 @@ from enum import StrEnum
 
 import searchapp
 from searchapp import tasks
+from searchapp.app import rights
 from searchapp.app.index import index_task
 from searchapp.app.indexes import remedy, versions
 from searchapp.engines import open_engine, open_on_disk, open_server
-from searchapp.engines.base import Engine, OnDisk, State
+from searchapp.engines.base import Engine, OnDisk, ShardedIndex, State, Survey
 from searchapp.errors import Damaged, EngineError, SearchappError
 from searchapp.files import reason
 from searchapp.formats.problems import Problems
@@ -64,6 +65,9 @@ def examine(settings: Settings, progress: Progress = SILENT) -> Iterator[Check]:
     yield _disk(settings)
     yield Check("engine", Verdict.ok, _choice(settings))
     yield _reachable(settings)
+    if settings.uses_server:
+        yield from _rights(settings)
+    yield from _server(settings)
     yield from _indexes(settings)
     yield from _files(settings, progress)
     yield _agreement(settings)
@@ -112,6 +116,72 @@ def _reachable(settings: Settings) -> Check:
     except SearchappError as error:
         return Check("engine answers", Verdict.failed, str(error))
     return Check("engine answers", Verdict.ok, f"{info.name} {info.version} at {info.location}")
+
+
+def _rights(settings: Settings) -> Iterator[Check]:
+    """What this user may do on the server: who may not even read can do nothing there."""
+    for one in rights.findings(settings):
+        lacking = Verdict.failed if one.needed else Verdict.warning
+        yield Check(one.name, Verdict.ok if one.enough else lacking, one.sentence)
+
+
+def _server(settings: Settings) -> Iterator[Check]:
+    """Nodes, and how indexes are spread on them, where a server ranks; that it answers has been looked at."""
+    if not settings.uses_server:
+        return
+    try:
+        with closing(open_server(settings)) as engine:
+            survey, stored = engine.survey(), engine.stored()
+    except SearchappError:
+        return
+    yield _nodes(survey)
+    names = {one.version: one.name for one in stored if one.state is State.serves}
+    for version, index in survey.indexes.items():
+        if version in names:
+            yield _spread(names[version], index)
+
+
+def _nodes(survey: Survey) -> Check:
+    name = "nodes"
+    if survey.is_serverless:
+        return Check(
+            name,
+            Verdict.ok,
+            "a serverless project, which chooses shards and replicas by itself and does not show what they hold; "
+            "whether scores are the same is looked at below",
+        )
+    if survey.nodes is None:
+        return Check(name, Verdict.ok, "not known: these credentials may not ask for them, and need not")
+    each = " and ".join(f"{number} of version {version}" for version, number in survey.nodes.items())
+    finding = f"{each}; the cluster is {survey.health}"
+    if len(survey.nodes) > 1:
+        return Check(name, Verdict.warning, f"{finding}: it is being upgraded, and should not be left so")
+    if survey.health == "red":
+        return Check(name, Verdict.warning, f"{finding}: some shards have no node")
+    return Check(name, Verdict.ok, finding)
+
+
+def _spread(name: str, index: ShardedIndex) -> Check:
+    """How an index is spread, and which of its shards are slow."""
+    check = f"shards of {name}"
+    parts = [
+        _number(index.shards, "shard"),
+        _number(index.replicas, "replica"),
+        f"{index.size / 2**20:,.1f} MiB",
+    ]
+    if index.milliseconds:
+        parts.append(f"{index.milliseconds:,.1f} ms a search on a shard")
+    finding = ", ".join(parts)
+    wanted = index.shards * (1 + index.replicas)
+    if index.copies < wanted:
+        return Check(check, Verdict.warning, f"{finding}; only {index.copies} of {wanted} copies have a node")
+    if index.slow:
+        return Check(check, Verdict.warning, f"{finding}; slow: {'; '.join(index.slow)}")
+    return Check(check, Verdict.ok, finding)
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _indexes(settings: Settings) -> Iterator[Check]:

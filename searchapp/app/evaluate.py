@@ -73,6 +73,14 @@ class Evaluation:
     judged: Mapping[str, Any] | None = None
     files: tuple[str, ...] = ()
 
+    def of_topics(self, name: str) -> Mapping[str, float | None]:
+        """What a figure is the mean of: a value a topic, by the names that the scorer has for topics.
+
+        `name` is that of the official figure, of another one that the scorer has for topics, or of a measure. None
+        where a topic is left out of the figure; nothing where there are no such values.
+        """
+        return self.official.of_topics(name) or self.measures.per_topic.get(name, {})
+
     def to_json(self, *, per_topic: bool = False) -> dict[str, Any]:
         """The JSON that `evaluate --json` prints; with `per_topic` the figures of each topic too."""
         official: dict[str, Any] = {
@@ -113,7 +121,7 @@ def evaluate(sources: Sequence[Path], gold: GoldSource) -> list[Evaluation]:
     files: list[Path] = []
     for source in sources:
         if (source / directory.MANIFEST).is_file():
-            evaluations.append(_evaluate_run(source, gold))
+            evaluations.append(evaluate_run(directory.read(source), gold))
         elif source.is_dir():
             files += _files_in(source, gold)
         elif source.exists():
@@ -149,7 +157,7 @@ def _files_in(folder: Path, gold: GoldSource) -> list[Path]:
     task = tasks.load(gold.task)
     found = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     if task.official.scorer.files_make_one:
-        wanted = [file.name for file in _gold_files(task, gold)]
+        wanted = [file.name for file in gold_files(task, gold)]
         kinds = {Path(name).suffix for name in wanted}
         found = [path for path in found if path.suffix in kinds]
         found.sort(key=lambda path: wanted.index(path.name) if path.name in wanted else len(wanted))
@@ -166,34 +174,35 @@ def _files_in(folder: Path, gold: GoldSource) -> list[Path]:
 def _evaluate_files(
     task: Task, official: OfficialFormat[P, Collection], files: Sequence[Path], gold: GoldSource
 ) -> Evaluation:
-    gold_files = _gold_files(task, gold)
+    against = gold_files(task, gold)
     predictions = official.scorer.read(files)  # whose errors name the file themselves
     try:
-        scored = _scored(", ".join(map(str, files)), task, gold, gold_files, official, predictions)
+        scored = _scored(", ".join(map(str, files)), task, gold, against, official, predictions)
     except NotScorable as error:
         raise error.of(str(files[0]) if len(files) == 1 else f"{len(files)} files") from error
     return replace(scored, files=tuple(map(str, files)))
 
 
-def _evaluate_run(path: Path, given: GoldSource) -> Evaluation:
-    stored = directory.read(path)
-    manifest = stored.manifest
-    task = task_of(stored, given.task)
-    gold = replace(
-        given, data=given.data or Path(manifest.data), split=given.split or manifest.split, task=task.name
-    )
-    gold_files = _gold_files(task, gold)
+def evaluate_run(stored: StoredRun, given: GoldSource) -> Evaluation:
+    """Score a run directory that has been read.
+
+    Raises:
+        as `evaluate` does.
+    """
+    path, manifest = stored.path, stored.manifest
+    task, gold = of_run(stored, given)
+    files = gold_files(task, gold)
     warnings = []
     if task.info.file and manifest.task_file and digest_file(task.info.file) != manifest.task_file["digest"]:
         warnings.append(f"{task.info.file} has changed since the run {path} was made with it")
-    for file in gold_files:
+    for file in files:
         digest = manifest.data_digests.get(data_name(gold.data or Path(), file))
         if digest and file.is_file() and digest_file(file) != digest:
             warnings.append(f"{file} has changed since the run {path} was made from it")
     if digest_file(path / directory.RANKINGS) != manifest.files.get(directory.RANKINGS):
         warnings.append(f"{path / directory.RANKINGS} has changed since the run was written")
     try:
-        found = _scored_run(stored, task, task.official, gold, gold_files, tuple(warnings))
+        found = _scored_run(stored, task, task.official, gold, files, tuple(warnings))
     except NotScorable as error:
         raise error.of(str(path)) from error
     notes = []
@@ -231,7 +240,24 @@ def task_of(stored: StoredRun, given: str | None = None) -> Task:
     return task
 
 
-def _gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
+def of_run(stored: StoredRun, given: GoldSource) -> tuple[Task, GoldSource]:
+    """The task of a run, and where its gold comes from: what is given comes before what the run knows.
+
+    Raises:
+        UsageError: the run is of another task than the given one, or its task file is gone.
+    """
+    task, manifest = task_of(stored, given.task), stored.manifest
+    data, split = given.data or Path(manifest.data), given.split or manifest.split
+    return task, replace(given, data=data, split=split, task=task.name)
+
+
+def gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
+    """The files with the gold.
+
+    Raises:
+        UsageError: it isn't said what the gold is.
+        DataError: it is masked.
+    """
     if gold.gold:
         return gold.gold
     if gold.split is None:
@@ -251,11 +277,11 @@ def _scored_run(
     task: Task,
     official: OfficialFormat[P, Collection],
     gold: GoldSource,
-    gold_files: Sequence[Path],
+    files: Sequence[Path],
     warnings: tuple[str, ...],
 ) -> Evaluation:
     predictions = official.scorer.predictions(stored.run)
-    return _scored(str(stored.path), task, gold, gold_files, official, predictions, warnings)
+    return _scored(str(stored.path), task, gold, files, official, predictions, warnings)
 
 
 def _scored(
@@ -269,10 +295,10 @@ def _scored(
 ) -> Evaluation:
     # Gold files that somebody names are scored whole, as the organisers' script does.
     options = gold.options if gold.gold else replace(gold.options, split=gold.split)
-    gold_files = GoldFiles(files, options)
-    scored = official.scorer.score(predictions, gold_files)
+    against = GoldFiles(files, options)
+    scored = official.scorer.score(predictions, against)
     measures = measure(scored.rankings, scored.qrels, gold.measures or task.info.measures)
-    breakdowns = _breakdowns(task, gold, gold_files, official, predictions)
+    breakdowns = _breakdowns(task, gold, against, official, predictions)
     return Evaluation(
         source=source,
         task=task.name,
@@ -294,7 +320,7 @@ def _measured(breakdown: Breakdown, measures: Measures) -> Breakdown:
 def _breakdowns(
     task: Task,
     gold: GoldSource,
-    gold_files: GoldFiles,
+    against: GoldFiles,
     official: OfficialFormat[P, Collection],
     predictions: P,
 ) -> tuple[Breakdown, ...]:
@@ -313,4 +339,4 @@ def _breakdowns(
         )
     if official.breakdowns is None:  # `all` of none
         return ()
-    return tuple(official.breakdowns.breakdown(predictions, replace(gold_files, folder=folder), wanted))
+    return tuple(official.breakdowns.breakdown(predictions, replace(against, folder=folder), wanted))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from searchapp.digests import DocumentsDigest, digest_json
 from searchapp.engines.base import Engine, Index, IndexInfo, IndexSpec
-from searchapp.errors import BeingBuilt, DataError, EngineRefused, UsageError
+from searchapp.errors import BeingBuilt, DataError, EngineBusy, EngineRefused, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Advance, Progress
+from searchapp.settings import SERVER
 from searchapp.tasks.base import Collection, Task
 
 T = TypeVar("T")
@@ -70,7 +71,8 @@ def index_task(
     collection: Collection,
     progress: Progress,
     *,
-    shards: int = 1,
+    shards: int | None = None,
+    replicas: int | None = None,
     rebuild: bool = False,
     lenient: bool = False,
 ) -> IndexOutcome:
@@ -78,17 +80,24 @@ def index_task(
 
     Everything in its folder is read and checked before the engine is asked for anything: with invalid files
     nothing is indexed. An index of the same mapping, documents and shards is left alone unless `rebuild`, or unless
-    it does not hold what it was built from; one of splits that the folder does not have is removed.
+    it does not hold what it was built from; one of splits that the folder does not have is removed. Without `shards`
+    an index that is there keeps those it has, and a new one gets as many as fit it; without `replicas` it keeps those
+    it has, and a new one gets one where there is a second node.
 
     Raises:
-        UsageError: the index of that name was made for another task file, and `rebuild` is not set.
+        UsageError: the index of that name was made for another task file, and `rebuild` is not set; or the engine has
+            no shards.
         InvalidFiles: the data has problems, and `lenient` is not set.
         DataError: there is not one document.
         EngineError: the engine failed; the index before it still serves.
     """
-    if shards > 1 and not engine.has_shards:
+    if not engine.has_shards and ((shards or 1) > 1 or replicas):
+        given = "shards" if (shards or 1) > 1 else "replicas"
+        where = engine.info()
         raise UsageError(
-            f"the {engine.info().name} engine has no shards: leave out --shards, or choose --engine elasticsearch"
+            f"{where.location} chooses {given} by itself: leave out --{given}"
+            if where.name == SERVER
+            else f"the {where.name} engine has no {given}: leave out --{given}, or choose --engine elasticsearch"
         )
     problems = Problems(lenient=lenient)
     names = _names(task, collection)
@@ -108,13 +117,23 @@ def index_task(
             )
     indexes = []
     for name, documents in seen.items():
-        digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": documents.hexdigest()})
+        digest = index_digest(mapping, documents)
         info = serving[name]
-        unchanged = info is not None and (info.digest, info.shards) == (digest, shards)
+        unchanged = info is not None and info.digest == digest and shards in (None, info.shards)
         if info is not None and unchanged and not rebuild and not engine.flaw(name):
+            if replicas is not None:
+                engine.replicate(name, replicas)
             indexes.append(ServingIndex(info, built=False))
             continue
-        spec = IndexSpec(mapping, documents.count, digest, documents.hexdigest(), shards, _owner(task))
+        spec = IndexSpec(
+            mapping,
+            documents.count,
+            digest,
+            documents.hexdigest(),
+            shards or engine.shards_for(documents.count),
+            _owner(task),
+            replicas,
+        )
         # Asked for again instead of kept: the documents of a large collection need not fit into memory.
         again = _Again(collection, name, documents)
         indexes.append(_build(engine, name, spec, info, again, "indexing", progress))
@@ -122,6 +141,11 @@ def index_task(
     for name in removed:
         engine.remove(name)
     return IndexOutcome(tuple(indexes), problems, missing_files(task, collection), removed)
+
+
+def index_digest(mapping: Mapping[str, Any], documents: DocumentsDigest) -> str:
+    """The digest of the index that a mapping and documents make."""
+    return digest_json({"format": FORMAT, "mapping": mapping, "documents": documents.hexdigest()})
 
 
 def _build(
@@ -292,20 +316,7 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
     Raises:
         EngineRefused: there is no index, or it was made with another mapping or for another task file.
     """
-    if name is None:
-        *larger, _last = task.info.index_names
-        name = next((one for one in larger if engine.index_info(one)), task.info.index_name)
-    if name != task.name and engine.index_info(name) is None:  # the engine knows the index's name only
-        command = f"`searchapp index {task.reference}`"
-        if name != task.info.index_name:
-            raise EngineRefused(
-                f"there is no index {name}, which this split needs: make it with {command}, from a folder that has "
-                "the split's files"
-            )
-        raise EngineRefused(f"nothing of {task.name} is indexed yet: build it with {command}")
-    if name != task.name and (flaw := engine.flaw(name)):
-        raise EngineRefused(f"{flaw}: build it again with `searchapp index {task.reference} --rebuild`")
-    index = engine.open(name)
+    index = _opened(task, engine, task.info.index_names if name is None else (name,))
     if index.info.owner != _owner(task):
         raise EngineRefused(
             f"{index.info.version} {_of_another(task, index.info)}: rename one of the two, and make "
@@ -317,6 +328,43 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
             f"build it again with `searchapp index {task.reference}`"
         )
     return index
+
+
+def _opened(task: Task, engine: Engine, names: Sequence[str]) -> Index:
+    """The first index of these names that there is.
+
+    Raises:
+        EngineRefused: there is none, or it must not rank.
+    """
+    name, *others = names
+    try:
+        return engine.open(
+            name
+        )  # what is wrong is looked for only where something is: a server may be far away
+    except EngineBusy:
+        raise
+    except EngineRefused as error:
+        is_there = engine.index_info(name) is not None
+        if others and not is_there:
+            return _opened(task, engine, others)
+        raise _refused(task, engine, name, is_there, error) from error
+
+
+def _refused(task: Task, engine: Engine, name: str, is_there: bool, error: EngineRefused) -> EngineRefused:
+    """Why an index can't be opened, in the words of its task: the engine knows the index's name only."""
+    if name == task.name:
+        return error
+    command = f"`searchapp index {task.reference}`"
+    if not is_there:
+        if name != task.info.index_name:
+            return EngineRefused(
+                f"there is no index {name}, which this split needs: make it with {command}, from a folder that has "
+                "the split's files"
+            )
+        return EngineRefused(f"nothing of {task.name} is indexed yet: build it with {command}")
+    if flaw := engine.flaw(name):
+        return EngineRefused(f"{flaw}: build it again with `searchapp index {task.reference} --rebuild`")
+    return error
 
 
 def require_documents(task: Task, index: Index, collection: Collection) -> None:

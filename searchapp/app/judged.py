@@ -65,22 +65,35 @@ class Subject:
         """
         read = given.read(path)
         if read.manifest is not None:
-            own = task_of(StoredRun(path, read.manifest, read.run), source.task)
-            return cls(read, own, read.manifest.split, source.data or Path(read.manifest.data))
+            return cls.stored(StoredRun(path, read.manifest, read.run), source)
         task = source.loaded_task()
         return cls(read, task, source.split, None if task is None else source.folder(task))
+
+    @classmethod
+    def stored(cls, run: StoredRun, source: GoldSource) -> Subject:
+        """A run directory that has been read.
+
+        Raises:
+            UsageError: it is another task's.
+        """
+        manifest, own = run.manifest, task_of(run, source.task)
+        read = GivenRun(run.path, run.run, manifest, manifest.digest)
+        return cls(read, own, manifest.split, source.data or Path(manifest.data))
 
     @property
     def path(self) -> Path:
         return self.given.path
 
 
-def evaluate_judged(subject: Subject, judgments: Judgments, source: GoldSource) -> Evaluation:
+def evaluate_judged(
+    subject: Subject, judgments: Judgments, source: GoldSource, *, official_too: bool = True
+) -> Evaluation:
     """Score a run on the topics that it ranks and that have grades.
 
     The official figures are those of the organisers' scorer with the grades as gold; they exist only where unjudged
     documents count as not relevant, since their scorer has no other notion, and where the task is known. Without a
-    task the field's measures are all there is, and the first of them is what `official.measure` names.
+    task the field's measures are all there is, and the first of them is what `official.measure` names. Without
+    `official_too` their scorer is not asked.
 
     Raises:
         UsageError: a measure can't be computed, or it isn't known what the run has learned from.
@@ -102,7 +115,11 @@ def evaluate_judged(subject: Subject, judgments: Judgments, source: GoldSource) 
         best = len(task.info.grades) - 1
     measures = _measured(rankings, known, judgments.unjudged, names, best)
     try:
-        official, warnings = _official(subject, rankings, known, judgments.unjudged, source.options, names)
+        official, warnings = (
+            _official(subject, rankings, known, judgments.unjudged, source.options, names)
+            if official_too
+            else (OfficialScore("" if task is None else task.info.official_measure, {}), ())
+        )
     except NotScorable as error:
         raise error.of(str(path)) from error
     said = (subject.given.note, _counted(subject.given.run, judged, judgments.grades))

@@ -42,8 +42,8 @@ class KnownRun:
 
     @property
     def recipe(self) -> str:
-        """The name of the recipe that it was ranked with."""
-        return str(self.manifest.recipe.get("name", ""))
+        """The name of the recipe that it was ranked with; of an imported run the tool."""
+        return self.manifest.system
 
     @property
     def task(self) -> str:

@@ -13,9 +13,11 @@ from searchapp.engines.base import Index
 from searchapp.errors import EngineUnreachable, Replaced, SearchappError
 from searchapp.formats.problems import Problems
 from searchapp.model import Topic
-from searchapp.ranking import marking, recipes, search
+from searchapp.ranking import recipes, search
+from searchapp.ranking.analyzed import Analyzed
+from searchapp.ranking.marking import Marker
+from searchapp.ranking.marks import Span
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.search import Span
 from searchapp.tasks.base import Collection, Task
 
 KEPT_SOURCES = 20_000
@@ -32,7 +34,7 @@ _AT_ONCE = 200
 
 T = TypeVar("T")
 
-Query = tuple[Mapping[str, Any], Mapping[str, Any]]
+Query = Mapping[str, Any]
 """A query, and the `highlight` of a search body that marks what matches it."""
 
 
@@ -83,6 +85,7 @@ class Pages:
         self._sources: OrderedDict[str, Mapping[str, Any] | None] = OrderedDict()
         self._pages: OrderedDict[tuple[str, str], Page] = OrderedDict()
         self._queries: OrderedDict[str, Query] = OrderedDict()
+        self._marked: tuple[Index, Marker] | None = None
 
     def topic(self, topic_id: str) -> Topic:
         """A topic; without words, if the data does not have it."""
@@ -163,7 +166,7 @@ class Pages:
         unmarked: Mapping[str, Mapping[str, Any]] = {}
         if index is not None:
             if topic.text:
-                seen = search.seen_by(index, documents, *self._query(index, topic))
+                seen = search.seen_by(index, self._marker(index), documents, self._query(topic))
             without = [document for document in documents if document not in seen]
             unmarked = search.sources(index, without) if without else {}
         for document in documents:
@@ -177,13 +180,16 @@ class Pages:
             if not page.is_missing:
                 _keep(self._sources, document, {"text": page.text}, KEPT_SOURCES)
 
-    def _query(self, index: Index, topic: Topic) -> Query:
-        """A topic's query and its marks, which are the same for all documents."""
+    def _query(self, topic: Topic) -> Query:
+        """A topic's query."""
         if topic.id not in self._queries:
-            query = self._recipe.body(topic, 1)["query"]
-            marks = marking.highlight(index, self._mapping, query)
-            _keep(self._queries, topic.id, (query, marks), KEPT_QUERIES)
+            _keep(self._queries, topic.id, self._recipe.body(topic, 1)["query"], KEPT_QUERIES)
         return self._queries[topic.id]
+
+    def _marker(self, index: Index) -> Marker:
+        if self._marked is None or self._marked[0] is not index:
+            self._marked = index, Marker(index, Analyzed(index, self._mapping), self._mapping)
+        return self._marked[1]
 
     def _page(self, document: str, source: Mapping[str, Any], matches: tuple[Span, ...]) -> Page:
         page = page_of(document, source, matches)

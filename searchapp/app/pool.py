@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import searchapp
 from searchapp.app.index import open_index
-from searchapp.digests import data_digests, digest_file
+from searchapp.app.manifests import finished, manifest_of
 from searchapp.engines.base import Engine
 from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import Problems
@@ -62,26 +61,8 @@ def scope_of(task: Task, engine: Engine, data: Path, split: str) -> Scope:
     info = index.info
     files = (*collection.indexes[name].files, *collection.split_files(split))
     used = [file for file in files if file.is_file()]
-    manifest = Manifest(
-        searchapp=searchapp.__version__,
-        task=task.name,
-        task_file={}
-        if task.info.file is None
-        else {"path": str(task.info.file.resolve()), "digest": digest_file(task.info.file)},
-        split=split,
-        recipe={},
-        depth=0,
-        tag=TAG,
-        engine={key: value for key, value in asdict(engine.info()).items() if key != "location"},
-        data=str(data.resolve()),
-        data_digests=data_digests(data, used),
-        mapping_digest=info.mapping_digest,
-        index_digest=info.digest,
-        topics=0,
-        hits=0,
-        created="",
-        seconds=0.0,
-    )
+    engine_info = {key: value for key, value in asdict(engine.info()).items() if key != "location"}
+    manifest = manifest_of(task, collection, split, used, (info.mapping_digest, info.digest), engine_info)
     return Scope(
         f"{task.name} {split}",
         frozenset(topic.id for topic in topics),
@@ -140,14 +121,12 @@ def write_pool(
         },
         depth=max((len(documents) for documents in pooled.values()), default=0),
         tag=TAG,
-        topics=len(run),
-        hits=sum(map(len, pooled.values())),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        imported={},
         seconds=round(time.perf_counter() - started, 3),
         files={},
         digest="",
     )
-    return Pool(directory.write(out, manifest, run, {}, overwrite=overwrite), tuple(notes))
+    return Pool(directory.write(out, finished(manifest, run), run, {}, overwrite=overwrite), tuple(notes))
 
 
 def _scope(runs: Sequence[GivenRun], scope: Scope | None) -> Scope:

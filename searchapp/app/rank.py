@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import searchapp
 from searchapp.app.index import lenient_advice, open_index, require_documents
+from searchapp.app.manifests import finished, manifest_of
 from searchapp.app.signal_inputs import signal_inputs
-from searchapp.digests import data_digests, digest_file
 from searchapp.engines.base import Engine
 from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import Problems
@@ -102,26 +100,13 @@ def make_run(
     used = [*collection.indexes[index.info.name].files, *collection.split_files(request.split)]
     if request.recipe.learns:
         used += collection.example_files(request.split)
-    manifest = Manifest(
-        searchapp=searchapp.__version__,
-        task=task.name,
-        task_file=(
-            {"path": str(task.info.file.resolve()), "digest": digest_file(task.info.file)}
-            if task.info.file is not None
-            else {}
-        ),
-        split=request.split,
+    engine_info = {key: value for key, value in asdict(engine.info()).items() if key != "location"}
+    digests = index.info.mapping_digest, index.info.digest
+    manifest = replace(
+        manifest_of(task, collection, request.split, used, digests, engine_info),
         recipe=request.recipe.manifest() | learned.described(request.judged),
         depth=request.depth,
         tag=request.tag,
-        engine={key: value for key, value in asdict(engine.info()).items() if key != "location"},
-        data=str(collection.folder.resolve()),
-        data_digests=data_digests(collection.folder, used),
-        mapping_digest=index.info.mapping_digest,
-        index_digest=index.info.digest,
-        topics=len(run),
-        hits=sum(len(ranking.hits) for ranking in run),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
     )
     official: Mapping[str, Writer] = {}
@@ -131,6 +116,6 @@ def make_run(
             official = task.official.files(Submission(run, Part(collection, request.split)))
         except NoOfficialFile as error:
             shortfall = str(error)
-    written = directory.write(out, manifest, run, official, overwrite=overwrite)
-    warnings = shards.warnings(request.recipe, task.index_mapping(), index.info.shards)
+    written = directory.write(out, finished(manifest, run), run, official, overwrite=overwrite)
+    warnings = shards.warnings(request.recipe, index.info.shards)
     return MadeRun(written, problems, solved_problems, shortfall, tuple(warnings))

@@ -8,13 +8,12 @@ words to rank by, phrases, values and filters are asked for as a query of their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from searchapp.app import paging
 from searchapp.app.index import open_index
 from searchapp.app.signal_inputs import signal_inputs
 from searchapp.engines.base import BEST_FIRST, Counts, Engine, Explanation, Index
@@ -23,13 +22,15 @@ from searchapp.errors import DataError, Replaced
 from searchapp.formats.problems import Problems
 from searchapp.model import Hit, Hits, Topic
 from searchapp.progress import Progress
-from searchapp.ranking import marking, recipes, search, shards
+from searchapp.ranking import paging, recipes, search, shards
+from searchapp.ranking.analyzed import Analyzed
 from searchapp.ranking.language import Compiler, Fields, Filter, parsed, require_text, without_signs
 from searchapp.ranking.language.compiled import Compiled
 from searchapp.ranking.language.syntax import Clause, Group, Occur, Word
+from searchapp.ranking.marking import Marker
 from searchapp.ranking.rank import Ranker, Share
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.search import SearchResult
+from searchapp.ranking.search import Page, SearchResult
 from searchapp.ranking.signals.base import Inputs, one_document
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.folders import data_folder
@@ -97,13 +98,14 @@ class Searcher:
         self._progress = progress
         self._collection = collection
         self._mapping = task.index_mapping()
+        self._analyzed = Analyzed(index, self._mapping)
+        self._marker = Marker(index, self._analyzed, self._mapping)
         self._fields: dict[str, Fields] = {}
         self._compilers: dict[str, Compiler] = {}
         self._rankers: dict[str, Ranker] = {}
         self._recipes: dict[str, Recipe] = {}
         self._ranked: tuple[tuple[str, str], Hits] | None = None
         self._chosen: tuple[tuple[str, Compiled], Hits] | None = None
-        self._marked: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
 
     @classmethod
     def open(
@@ -189,7 +191,7 @@ class Searcher:
 
     def warnings(self, recipe: str | None = None) -> tuple[str, ...]:
         """Why the hits may be others on another number of shards."""
-        return tuple(shards.warnings(self.recipe(recipe), self._mapping, self.index.info.shards))
+        return tuple(shards.warnings(self.recipe(recipe), self.index.info.shards))
 
     def search(self, request: SearchRequest) -> list[SearchResult]:
         """The hits of a request, best first, with what matches in them.
@@ -201,12 +203,24 @@ class Searcher:
         """
         asked = self._read(request)
         if asked.is_one_query:
-            body = self._body(asked)
-            marks = self._marks(body["query"])
-            placed = paging.from_rank(self.index, body, request.first, request.size)
-            return search.find(self.index, marks, placed, request.first) if placed is not None else []
+            placed = paging.from_rank(self.index, self._body(asked), request.first, request.size)
+            return search.find(self.index, self._marker, placed, request.first) if placed is not None else []
         hits = self._fused_hits(asked)[request.first : request.first + request.size]
         return self._shown(asked, hits)
+
+    def first_page(self, request: SearchRequest) -> Page:
+        """The first hits of a request, whichever it asks for, and how many documents match: one request to a server.
+
+        Raises:
+            as `search` does.
+        """
+        asked = self._read(request)
+        if asked.is_one_query:
+            return search.page(self.index, self._marker, self._body(asked))
+        hits = self._fused_hits(asked)
+        results = self._shown(asked, hits[: request.size])
+        # Solved topics may vote for documents that the index no longer has.
+        return Page(results, len(results) if len(hits) <= request.size else self.counts(request).total)
 
     def counts(self, request: SearchRequest) -> Counts:
         """How many documents match, and the commonest values of the fields that documents are filtered by.
@@ -228,7 +242,7 @@ class Searcher:
         """
         asked = self._read(request)
         query = self._body(asked)["query"]
-        return search.seen_by(self.index, [document_id], query, self._marks(query)).get(document_id)
+        return search.seen_by(self.index, self._marker, [document_id], query).get(document_id)
 
     def ranking(self, request: SearchRequest) -> Iterator[Hit]:
         """Every hit of a request, best first, whatever part of them it asks for.
@@ -293,7 +307,7 @@ class Searcher:
         recipe = self.recipe(name)
         if name not in self._compilers:
             recipes.require_words(self.task.recipe_book(), recipe)
-            self._compilers[name] = Compiler(self.fields(name), self.index)
+            self._compilers[name] = Compiler(self.fields(name), self._analyzed)
         if request.literal:
             require_text(request.text)
             read = Group((Clause(Occur.may, Word(request.text)),) if request.text else ())
@@ -339,7 +353,7 @@ class Searcher:
         if not hits:
             return []
         query = asked.recipe.body(asked.topic, 1)["query"]
-        seen = search.seen_by(self.index, hits.document_ids, query, self._marks(query))
+        seen = search.seen_by(self.index, self._marker, hits.document_ids, query)
         explained = {
             hit.document_id: self._ranker(asked.recipe).explain(asked.topic, hit.document_id, FUSED_DEPTH)
             for hit in (hits if asked.request.explain else ())
@@ -356,12 +370,6 @@ class Searcher:
             for rank, hit in enumerate(hits, start=asked.request.first + 1)
             if hit.document_id in seen
         ]
-
-    def _marks(self, query: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What marks a query in the documents; it is the same one for all pages of a ranking."""
-        if self._marked is None or self._marked[0] != query:
-            self._marked = query, marking.highlight(self.index, self._mapping, query)
-        return self._marked[1]
 
     def _ranker(self, recipe: Recipe) -> Ranker:
         if recipe.name not in self._rankers:

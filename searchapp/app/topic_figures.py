@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -39,3 +39,16 @@ class Figures:
     name: str
     topics: Mapping[str, TopicFigures]
     instead_of: str | None = None
+
+
+def topic_ids(names: Sequence[str], known: Collection[str]) -> dict[str, str]:
+    """The ids of topics by the names that a scorer has for them; nothing of one that nobody can tell.
+
+    A scorer may call topics otherwise, by the names of files for instance; the grades are in the same order.
+
+    >>> topic_ids(["a.tsv", "b.tsv"], ["a", "b"])
+    {'a.tsv': 'a', 'b.tsv': 'b'}
+    """
+    if all(name in known for name in names):
+        return {name: name for name in names}
+    return dict(zip(names, known, strict=True)) if len(names) == len(known) else {}

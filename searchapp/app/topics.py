@@ -14,10 +14,10 @@ from typing import Any
 
 from searchapp.app.ranked_now import Ranks
 from searchapp.app.run_pages import RunPages, require_topic
-from searchapp.app.topic_figures import Figures, Order, TopicFigures
+from searchapp.app.topic_figures import Figures, Order, TopicFigures, topic_ids
 from searchapp.app.why import Standing, Why
 from searchapp.errors import SearchappError
-from searchapp.evaluation.base import GoldFiles, ScorerOptions
+from searchapp.evaluation.base import GoldFiles, ScorerOptions, of_one
 from searchapp.evaluation.measures import measure
 from searchapp.formats.problems import Problems
 from searchapp.model import Hits, Ranking, Run, Topic
@@ -26,9 +26,6 @@ from searchapp.tasks.base import Collection, Grades, Part, Task
 
 DEEPEST = 10_000
 """How many documents are ranked to find the rank of a missed one: as many as an engine gives at a time."""
-
-_OF_ONE = {"MAP": "AP", "MRR": "RR"}
-"""What the means of the organisers are means of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +187,10 @@ class RunTopics:
             rankings = {ranking.topic_id: ranking.document_ids() for ranking in run}
             known = {topic: grades for topic, grades in self.gold.items() if topic in rankings}
             return other, measure(rankings, known, [other]).per_topic.get(other, {}), str(error)
-        # The scorer may call topics otherwise, by the names of files for instance; the grades are in the same order.
-        names = list(scored.qrels)
-        ids = dict(zip(names, self.gold, strict=True)) if len(names) == len(self.gold) else {}
-        measured = scored.official.measure
-        values = {
-            ids.get(name, name): _of_topic(given, measured)
-            for name, given in scored.official.per_topic.items()
-        }
-        return of_one(measured), values, None
+        ids = topic_ids(list(scored.qrels), self.gold)
+        of_topics = scored.official.of_topics()
+        values = {ids.get(name, name): of_topics.get(name) for name in scored.official.per_topic}
+        return of_one(scored.official.measure), values, None
 
     def in_order(self, order: Order, figures: Figures | None) -> list[str]:
         """The topics in an order; as the run has them as long as there are no figures."""
@@ -339,27 +331,6 @@ def what_became(why: Why | None) -> str:
         Standing.no_match: "no common term",
         Standing.not_in_run: "not in the run",
     }[why.standing]
-
-
-def of_one(measure_name: str) -> str:
-    """What a measure of many topics is called for one of them.
-
-    >>> of_one("MAP@500"), of_one("MRR"), of_one("mean NDCG"), of_one("F1")
-    ('AP@500', 'RR', 'NDCG', 'F1')
-    """
-    name = measure_name.removeprefix("mean ")
-    kind, at, cutoff = name.partition("@")
-    return f"{_OF_ONE.get(kind, kind)}{at}{cutoff}"
-
-
-def _of_topic(given: float | Mapping[str, float | None] | None, measured: str) -> float | None:
-    """The figure of a topic that the measure is the mean of, among those that a scorer has of it."""
-    if not isinstance(given, Mapping):
-        return given
-    for name in (measured, of_one(measured), of_one(measured).lower()):
-        if name in given:
-            return given[name]
-    return None
 
 
 def unfiltered(query: Mapping[str, Any]) -> dict[str, Any]:

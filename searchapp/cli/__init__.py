@@ -15,7 +15,14 @@ import typer
 
 from searchapp.cli import complete
 from searchapp.cli.commands import Program
-from searchapp.cli.common import EngineOption, HomeOption, QuietOption, UrlOption, VerboseOption
+from searchapp.cli.common import (
+    EngineOption,
+    HomeOption,
+    InsecureOption,
+    QuietOption,
+    UrlOption,
+    VerboseOption,
+)
 from searchapp.cli.output import complain, show, take_over
 from searchapp.names import meant
 
@@ -46,10 +53,18 @@ def _globals(
     engine: EngineOption = None,
     url: UrlOption = None,
     home: HomeOption = None,
+    insecure: InsecureOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    context.obj = {"engine": engine, "url": url, "home": home, "quiet": quiet, "verbose": verbose}
+    context.obj = {
+        "engine": engine,
+        "url": url,
+        "home": home,
+        "insecure": insecure,
+        "quiet": quiet,
+        "verbose": verbose,
+    }
 
 
 def main() -> None:

@@ -30,6 +30,7 @@ NAMES = (
     "export",
     "validate",
     "evaluate",
+    "compare",
     "runs",
     "topics",
     "judge",

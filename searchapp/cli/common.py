@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import secrets
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import typer
 
 from searchapp.cli import complete
 from searchapp.cli.commands import Command
-from searchapp.cli.output import complain, report_traceback, warn
+from searchapp.cli.output import complain, report_requests, report_traceback, warn
 from searchapp.errors import DataError, SearchappError, is_lack_of_memory
 from searchapp.files import reason
 from searchapp.settings import Settings
@@ -34,9 +35,9 @@ EngineOption = Annotated[
     ),
 ]
 UrlOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        help="Address of an Elasticsearch server, which is then the engine.",
+        help="Address of an Elasticsearch server, which is then the engine; once for each node.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),
@@ -45,17 +46,31 @@ HomeOption = Annotated[
     Path | None,
     typer.Option(help="Folder for searchapp's own data.", rich_help_panel=_PANEL, show_default=False),
 ]
+InsecureOption = Annotated[
+    bool,
+    typer.Option(
+        "--insecure",
+        help="Let credentials go to another machine without TLS, where others on the network can read them.",
+        rich_help_panel=_PANEL,
+    ),
+]
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print results and errors only.", rich_help_panel=_PANEL)
 ]
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", help="Print tracebacks with errors.", rich_help_panel=_PANEL)
+    bool,
+    typer.Option(
+        "--verbose",
+        help="Print each request to a server, and tracebacks with errors.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 
 GLOBAL_OPTIONS: dict[str, tuple[Any, bool | None]] = {
     "engine": (EngineOption, None),
     "url": (UrlOption, None),
     "home": (HomeOption, None),
+    "insecure": (InsecureOption, False),
     "quiet": (QuietOption, False),
     "verbose": (VerboseOption, False),
 }
@@ -128,7 +143,8 @@ def command(
             def act() -> None:
                 from searchapp.config.sources import resolution
 
-                found = resolution(flags, os.environ)
+                report_requests(bool(flags["verbose"]))
+                found = resolution(flags, os.environ, opaque_id=_opaque_id(context))
                 for warning in found.warnings:
                     warn(warning)
                 function(found if with_sources else found.settings, **values)
@@ -148,6 +164,15 @@ def command(
         return function
 
     return decorate
+
+
+RUN = secrets.token_hex(4)
+"""Names this run of the program among the requests that a server's owner sees."""
+
+
+def _opaque_id(context: typer.Context) -> str:
+    """What requests of a command are known by: `searchapp/judgments-sync/1f0c22ab`."""
+    return f"searchapp/{'-'.join(context.command_path.split()[1:]) or 'searchapp'}/{RUN}"
 
 
 def guarded(action: Callable[[], None], verbose: bool) -> int:

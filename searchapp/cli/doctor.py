@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from searchapp.cli.common import JsonOption, command
 from searchapp.cli.output import print_json, stdout_console
+from searchapp.engines import server_roles
 from searchapp.errors import SearchappError
 from searchapp.settings import Settings
 
@@ -14,8 +17,25 @@ def register(app: typer.Typer) -> None:
     """Add the command."""
 
     @command(app)
-    def doctor(settings: Settings, as_json: JsonOption = False) -> None:
-        """Check versions, folder, disk, engine, the files of indexes, and that both engines agree where a server is."""
+    def doctor(
+        settings: Settings,
+        roles: Annotated[
+            bool,
+            typer.Option(
+                "--roles",
+                help="Print the least role for each use of an Elasticsearch instead, as JSON that its "
+                "`POST _security/role` accepts; each value is the body of `PUT _security/role/NAME`.",
+            ),
+        ] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Check versions, folder, disk, engine, the files of indexes, and that both engines agree where a server is.
+
+        On an Elasticsearch it also says what this user may do there, and which rights are missing.
+        """
+        if roles:
+            print_json({"roles": server_roles(settings)})
+            return
         from rich.text import Text
 
         from searchapp.app.doctor import Verdict, examine

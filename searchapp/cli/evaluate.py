@@ -11,8 +11,21 @@ import typer
 from searchapp.cli import complete
 from searchapp.cli.common import JsonOption, command
 from searchapp.cli.figures import headings, print_evaluations
-from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
+from searchapp.cli.judgments.options import AnnotatorsOption, LogOption
 from searchapp.cli.output import print_json, warn
+from searchapp.cli.scoring_options import (
+    ByOption,
+    GoldOption,
+    HierarchyOption,
+    JudgmentsOption,
+    KbOption,
+    LenientOption,
+    NearestOption,
+    RuleOption,
+    UnjudgedOption,
+    UnseenOption,
+    judged_grades,
+)
 from searchapp.cli.spreading import SpreadingCommand, files_named
 from searchapp.errors import GateMissed, UsageError
 from searchapp.judging.fold import Folding, Rule
@@ -65,24 +78,8 @@ def register(app: typer.Typer) -> None:
                 autocompletion=complete.splits,
             ),
         ] = None,
-        gold: Annotated[
-            list[Path] | None,
-            typer.Option(
-                help="Gold file, instead of --data and --split; several in the order of theirs, as `--gold A B`, "
-                "`--gold A,B` or `--gold A --gold B`.",
-                show_default=False,
-            ),
-        ] = None,
-        by: Annotated[
-            list[str] | None,
-            typer.Option(
-                metavar="GROUP",
-                help="Break the figures down: `searchapp tasks show TASK` says by what; `all` by each. Can be given "
-                "several times.",
-                show_default=False,
-                autocompletion=complete.breakdowns,
-            ),
-        ] = None,
+        gold: GoldOption = None,
+        by: ByOption = None,
         measure: Annotated[
             list[str] | None,
             typer.Option(
@@ -93,36 +90,11 @@ def register(app: typer.Typer) -> None:
                 autocompletion=complete.measures,
             ),
         ] = None,
-        nearest: Annotated[
-            int | None,
-            typer.Option(min=1, help="nlps: the scorer's cut-off; 500 by default.", show_default=False),
-        ] = None,
-        hierarchy: Annotated[
-            Path | None,
-            typer.Option(
-                help="smart-types-dbpedia: the TSV file of the type hierarchy, where it is not in --data.",
-                show_default=False,
-            ),
-        ] = None,
-        kb: Annotated[
-            str | None,
-            typer.Option(
-                help="smart-relations: the knowledge base that the organisers' script is given, by default the task's.",
-                show_default=False,
-            ),
-        ] = None,
-        lenient: Annotated[
-            bool,
-            typer.Option(
-                "--lenient",
-                help="Continue, with a warning, where the official scorer stops. checkthat: leave out debates that are "
-                "too short for it; smart-types-wikidata: compare whole labels; explanation-2019: read questions in the "
-                "layout of WorldTree 2. No effect on other tasks.",
-            ),
-        ] = False,
-        judgments: Annotated[
-            bool, typer.Option("--judgments", help="Score against what people have judged, instead of gold.")
-        ] = False,
+        nearest: NearestOption = None,
+        hierarchy: HierarchyOption = None,
+        kb: KbOption = None,
+        lenient: LenientOption = False,
+        judgments: JudgmentsOption = False,
         qrels: Annotated[
             Path | None,
             typer.Option(
@@ -131,24 +103,10 @@ def register(app: typer.Typer) -> None:
                 show_default=False,
             ),
         ] = None,
-        unjudged: Annotated[
-            Unjudged, typer.Option(help="How retrieved documents without a grade count.")
-        ] = Unjudged.nonrelevant,
-        rule: Annotated[
-            Rule,
-            typer.Option(
-                help="--judgments: how several annotators' grades become one, where nobody has decided."
-            ),
-        ] = Rule.majority,
+        unjudged: UnjudgedOption = Unjudged.nonrelevant,
+        rule: RuleOption = Rule.majority,
         annotator: AnnotatorsOption = None,
-        unseen: Annotated[
-            bool,
-            typer.Option(
-                "--unseen",
-                help="--judgments, --qrels: only topics that the run has not learned from, see `rank "
-                "--with-judgments`.",
-            ),
-        ] = False,
+        unseen: UnseenOption = False,
         log: LogOption = None,
         fail_under: Annotated[
             float | None,
@@ -236,7 +194,6 @@ def _grades(
     """The grades to score against: of a qrels file, or of the judgments of the runs' task."""
     from searchapp.formats import trec
     from searchapp.judging.exchange import read_grades
-    from searchapp.judging.fold import judged
 
     if qrels is not None:
         # A negative grade says of a document that it is worse than not relevant, or that nobody knows: no grade of a
@@ -248,7 +205,4 @@ def _grades(
         raise UsageError(
             f"{subjects[0].path} is a TREC run, which does not name its task: name it with --task"
         )
-    with open_log(settings, log, task.name) as opened:
-        _, view = of_task(opened, task.name)
-        require_known(folding.annotators, view, task.name)
-        return judged(view, folding).grades
+    return judged_grades(settings, task.name, folding, log)

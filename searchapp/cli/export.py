@@ -27,6 +27,7 @@ class Format(StrEnum):
     trec = "trec"
     jsonl = "jsonl"
     csv = "csv"
+    ir_metadata = "ir-metadata"
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +48,8 @@ def register(app: typer.Typer) -> None:
             Format,
             typer.Option(
                 "--format",
-                help="The task's official file, a TREC run, or topic, rank, document and score as JSON lines or CSV.",
+                help="The task's official file; a TREC run; topic, rank, document and score as JSON lines or CSV; or "
+                "what the run was made from, as YAML in the schema ir_metadata, with the project's table [team].",
             ),
         ] = Format.official,
         task: Annotated[
@@ -115,11 +117,18 @@ def register(app: typer.Typer) -> None:
                 writers = loaded.official.files(Submission(stored.run, part, ScorerOptions(nearest)))
             except NoOfficialFile as error:
                 raise DataError(f"{run}: {error}") from error
+        elif format_ is Format.ir_metadata:
+            from searchapp.app.run_metadata import metadata
+            from searchapp.formats import ir_metadata
+
+            parts = metadata(task_of(stored, task), stored.manifest, settings.team)
+            writers = {"metadata": lambda file: ir_metadata.write(file, stored.manifest.tag, parts)}
         else:
             written = trec.with_distinct_scores(stored.run) if distinct_scores else stored.run
             writers = {"run": lambda file: write[format_](file, written)}
         write_files(out, writers, replace=overwrite)
-        say(settings, f"{len(stored.run):,} rankings of {run} are written to {out}")
+        what = "what is known" if format_ is Format.ir_metadata else f"{len(stored.run):,} rankings"
+        say(settings, f"{what} of {run} {'is' if format_ is Format.ir_metadata else 'are'} written to {out}")
         if format_ is Format.trec and not distinct_scores and (tied := trec.reordered(stored.run)):
             say(
                 settings,

@@ -40,13 +40,33 @@ def register(app: typer.Typer) -> None:
         lenient: Annotated[
             bool, typer.Option("--lenient", help="Leave invalid entries out instead of stopping.")
         ] = False,
-        shards: Annotated[int, typer.Option(min=1, max=64, help="Number of shards.")] = 1,
+        shards: Annotated[
+            int | None,
+            typer.Option(
+                min=1,
+                max=64,
+                help="Number of shards on Elasticsearch; by default those that the index has, and for a new one as "
+                "many as its documents and the cluster's nodes ask for: one for less than half a million documents.",
+                show_default=False,
+            ),
+        ] = None,
+        replicas: Annotated[
+            int | None,
+            typer.Option(
+                min=0,
+                max=16,
+                help="Copies of each shard on other nodes; by default those that the index has, and for a new one one "
+                "where there is a second node.",
+                show_default=False,
+            ),
+        ] = None,
         as_json: JsonOption = False,
     ) -> None:
         """Index a task's documents with the analyzers made for them.
 
         Nothing happens when the index already holds exactly these documents under this mapping. Otherwise a
-        new version is built beside the one that serves, which is replaced only when the new one is complete.
+        new version is built beside the one that serves, which is replaced only when the new one is complete. On
+        Elasticsearch a build that was interrupted goes on where it was.
         """
         from searchapp.app.index import index_task
         from searchapp.app.index_report import sentences
@@ -63,6 +83,7 @@ def register(app: typer.Typer) -> None:
                 collection,
                 for_person(settings),
                 shards=shards,
+                replicas=replicas,
                 rebuild=rebuild,
                 lenient=lenient,
             )

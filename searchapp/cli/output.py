@@ -57,6 +57,19 @@ def report_traceback() -> None:
     _to_person(traceback.format_exc().rstrip("\n"))
 
 
+def report_requests(wanted: bool) -> None:
+    """From here on, print a line on stderr for each request to a server, or no longer."""
+    import logging
+
+    class ToPerson(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            remark(record.getMessage())
+
+    requests = logging.getLogger("searchapp.requests")
+    requests.handlers = [ToPerson()] if wanted else []
+    requests.setLevel(logging.INFO if wanted else logging.NOTSET)
+
+
 def take_over() -> None:
     """Let all that Python prints by itself come through here: errors that nobody caught, warnings."""
     import threading

@@ -21,8 +21,16 @@ class Bars:
     @contextmanager
     def stage(self, label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
         from rich import progress
+        from rich.text import Text
 
         from searchapp.cli.output import stderr_console
+
+        class _Rate(progress.ProgressColumn):
+            """How many items are done in a second, as the time left is reckoned from."""
+
+            def render(self, task: progress.Task) -> Text:
+                speed = task.finished_speed or task.speed
+                return Text("" if speed is None else f"{speed:,.0f}/s", style="progress.data.speed")
 
         columns = [
             progress.TextColumn("{task.description:>18}", markup=False),  # it may name an index
@@ -30,7 +38,7 @@ class Bars:
             *(
                 [progress.DownloadColumn(), progress.TransferSpeedColumn()]
                 if in_bytes
-                else [progress.MofNCompleteColumn()]
+                else [progress.MofNCompleteColumn(), _Rate()]
             ),
             progress.TimeRemainingColumn(elapsed_when_finished=True),
         ]

@@ -48,7 +48,6 @@ def register(app: typer.Typer) -> None:
             int | None,
             typer.Option(
                 min=1,
-                max=10_000,
                 help="Documents per topic; the task's own depth by default.",
                 show_default=False,
             ),

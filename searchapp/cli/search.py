@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from searchapp.app.search import Searcher, SearchRequest
     from searchapp.engines.base import Engine
     from searchapp.ranking.language import Filter
-    from searchapp.ranking.search import SearchResult, Span
+    from searchapp.ranking.marks import Span
+    from searchapp.ranking.search import SearchResult
     from searchapp.tui.home.elsewhere import Elsewhere
 
 SNIPPET_CHARACTERS = 320

@@ -175,8 +175,9 @@ def _flags(resolution: Resolution) -> Iterator[str]:
         yield f"--home={resolution.settings.home}"
     if found["engine"].source.origin is Origin.flag:
         yield f"--engine={resolution.settings.engine}"
-    if found["verbose"].value:
-        yield "--verbose"
+    for name in ("insecure", "verbose"):
+        if found[name].source.origin is Origin.flag:
+            yield found[name].setting.flag
 
 
 def _environment(resolution: Resolution) -> Mapping[str, str]:

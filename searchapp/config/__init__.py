@@ -1,1 +1,3 @@
-"""The settings: which there are (`declared`), the files that hold some (`files`), and which value holds (`sources`)."""
+"""The settings: which there are (`declared`), what they hold (`kinds`), the files that have some (`files`), and which
+value holds (`sources`).
+"""

@@ -2,171 +2,34 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 
-from searchapp.names import meant, one_of, refused
-from searchapp.settings import (
-    DEFAULT_INDEX_PREFIX,
-    DEFAULT_URL,
-    ENGINES,
-    SPACINGS,
-    THEMES,
-    without_credentials,
+from searchapp.config.kinds import (
+    Address,
+    Addresses,
+    ApiKey,
+    CloudId,
+    Engine,
+    Fingerprint,
+    Folders,
+    HeadersKind,
+    Keys,
+    Kind,
+    OneOf,
+    PathKind,
+    Prefix,
+    Proxy,
+    Switch,
+    Token,
+    Value,
 )
-
-Value: TypeAlias = str | bool | Path | tuple[Path, ...]
-
-LONGEST = 1_000
-"""In characters: no address, path or name is longer, and a message can repeat what is refused."""
+from searchapp.names import one_of
+from searchapp.settings import DEFAULT_INDEX_PREFIX, DEFAULT_URL, ENGINES, SPACINGS, THEMES
 
 SET = "set"
 """What is shown of a secret."""
-
-
-class Kind:
-    """What a setting holds; this one a text. `named` is the setting as the person knows it who is told of an error."""
-
-    def from_text(self, text: str, named: str) -> Value:  # noqa: ARG002  # for subclasses
-        """The value that a flag or a variable holds.
-
-        Raises:
-            ValueError: it holds none; the message is a clause for people.
-        """
-        return text
-
-    def from_toml(self, held: object, named: str, folder: Path) -> Value:  # noqa: ARG002  # for subclasses
-        """The value that a file in `folder` holds.
-
-        Raises:
-            ValueError: it holds none; the message is a clause for people, in which no secret is repeated.
-        """
-        return self.from_text(_text(held, named), named)
-
-    def shown(self, value: Value) -> str:
-        return str(value)
-
-
-class ApiKey(Kind):
-    """A key for a server; one in a variable is checked by whoever connects."""
-
-    def from_toml(self, held: object, named: str, folder: Path) -> Value:  # noqa: ARG002
-        text = _text(held, named)
-        if not re.fullmatch(r"[!-~]+", text):
-            raise ValueError(
-                f"{named} holds a space, a line end or another character that no API key has: set it to the value "
-                "`encoded` with which the key was made"
-            )
-        return text
-
-
-class Engine(Kind):
-    """The name of an engine."""
-
-    def from_text(self, text: str, named: str) -> Value:  # noqa: ARG002  # the message says what it is
-        if text not in ENGINES:
-            raise ValueError(f"there is no engine {refused(text, ENGINES)}")
-        return text
-
-
-class Prefix(Kind):
-    """What names of indexes begin with."""
-
-    def from_text(self, text: str, named: str) -> Value:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,99}", text):
-            raise ValueError(
-                f"{text!r} can't begin the names of indexes: {named} takes small letters, digits, - and _"
-            )
-        return text
-
-
-class Address(Kind):
-    """The address of a server; a flag or a variable is checked by whoever connects."""
-
-    def from_toml(self, held: object, named: str, folder: Path) -> Value:  # noqa: ARG002
-        from urllib.parse import urlsplit
-
-        text = _text(held, named)
-        try:
-            parts = urlsplit(text)
-            is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            is_right = False
-        if not is_right or not text.isprintable():
-            raise ValueError(f"{named} is no address: one looks like {DEFAULT_URL}")
-        return text
-
-    def shown(self, value: Value) -> str:
-        return without_credentials(str(value))
-
-
-class Switch(Kind):
-    """On or off."""
-
-    def from_text(self, text: str, named: str) -> Value:
-        if text.lower() in ("0", "false", "no", "off"):
-            return False
-        if text.lower() in ("1", "true", "yes", "on"):
-            return True
-        raise ValueError(f"{named} is {text!r}: set it to 1 or 0")
-
-    def from_toml(self, held: object, named: str, folder: Path) -> Value:  # noqa: ARG002
-        if not isinstance(held, bool):
-            raise ValueError(f"{named} must be true or false, without quotes")
-        return held
-
-    def shown(self, value: Value) -> str:
-        return "true" if value else "false"
-
-
-class PathKind(Kind):
-    """A file or folder; in a file relative to the file's folder, where ~ is the user's own folder."""
-
-    def from_text(self, text: str, named: str) -> Value:  # noqa: ARG002
-        return Path(text)
-
-    def from_toml(self, held: object, named: str, folder: Path) -> Value:
-        return _path(_text(held, named), named, folder)
-
-
-class Folders(Kind):
-    """Any number of folders; they are named in files only."""
-
-    def from_toml(self, held: object, named: str, folder: Path) -> Value:
-        if not isinstance(held, list):
-            raise ValueError(f'{named} must be a list of folders, such as ["/home/me/project"]')
-        return tuple(_path(_text(one, named), named, folder) for one in held)
-
-    def shown(self, value: Value) -> str:
-        return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-class OneOf(Kind):
-    """One of several names."""
-
-    def __init__(self, *names: str) -> None:
-        self._names = names
-
-    def from_text(self, text: str, named: str) -> Value:
-        if text not in self._names:
-            raise ValueError(f"{named} must be {one_of(self._names)}, not {text!r}{meant(text, self._names)}")
-        return text
-
-
-class Keys(Kind):
-    """Actions and the keys that they have instead of their own; which there are, and which go together, is not said."""
-
-    def from_toml(self, held: object, named: str, folder: Path) -> Value:  # noqa: ARG002
-        if not isinstance(held, Mapping):
-            raise ValueError(f"{named} must be a table: [{named}] begins one")
-        return ", ".join(f"{name}: {_keys(keys, f'{named}.{name}')}" for name, keys in held.items())
-
-
-def _keys(held: object, named: str) -> str:
-    return " ".join(_text(one, named) for one in (held if isinstance(held, list) else [held]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +65,60 @@ class Declared:
         return f"{', '.join(others)} or {last}" if others else last
 
 
+WAYS = ("", "_file", "_command")
+"""Ends of the names of settings that have a secret, that name a file with it, and a command that prints it."""
+
+
+def _secret(name: str, about: str, kind: Kind) -> Sequence[Declared]:
+    """The settings that a secret can be had by. A command may have it among its words, and is shown as little."""
+    variable, told, shown = (
+        f"SEARCHAPP_{name.upper()}",
+        "not set",
+        name.replace("_", " ").replace("api", "API"),
+    )
+    return (
+        Declared(name, about, kind, variable=variable, told=told, secret=True),
+        Declared(
+            f"{name}_file",
+            f"File with the {shown}, in one line.",
+            PathKind(),
+            variable=f"{variable}_FILE",
+            told=told,
+        ),
+        Declared(
+            f"{name}_command",
+            f"Command that prints the {shown}; it is run without a shell, when a server is first asked.",
+            Kind(),
+            variable=f"{variable}_COMMAND",
+            told=told,
+            secret=True,
+        ),
+    )
+
+
 def _theme(section: str, screen: str) -> Declared:
     about = f"The look of the {screen}: {one_of(THEMES)}."
     return Declared(f"{section}.theme", about, OneOf(*THEMES), default=THEMES[0])
+
+
+ROLES = ("experimenter", "reproducer")
+"""Of whoever makes a run, by the community's schema of metadata."""
+
+
+def _team(name: str, about: str, kind: Kind | None = None) -> Declared:
+    return Declared(f"team.{name}", about, kind or Kind(), told="not set", by_project=True)
+
+
+TEAM = (
+    _team("team", "Name of the team, for `export --format ir-metadata`, as all of this table is."),
+    _team("name", "Who made the runs."),
+    _team("orcid", "Their ORCID."),
+    _team("mail", "Their mail address."),
+    _team("github", "Their page at GitHub."),
+    _team("role", "Whether they experiment or reproduce.", OneOf(*ROLES)),
+    _team("repository", "Address of the repository with the recipes and task files."),
+)
+"""What a project says of the people whose runs they are."""
 
 
 def _spacing(section: str, screen: str) -> Declared:
@@ -224,26 +138,29 @@ DECLARED: Sequence[Declared] = (
     ),
     Declared(
         "url",
-        "Address of an Elasticsearch server, which is then the engine; judgments are shared there.",
-        Address(),
+        "Address of an Elasticsearch server, or of several nodes of one, which is then the engine; judgments are "
+        "shared there.",
+        Addresses(),
         "--url",
         "SEARCHAPP_URL",
         DEFAULT_URL,
         by_project=True,
     ),
     Declared(
+        "cloud_id",
+        "What Elastic Cloud names a deployment by, instead of its address.",
+        CloudId(),
+        variable="SEARCHAPP_CLOUD_ID",
+        told="not set",
+        by_project=True,
+    ),
+    Declared(
         "username", "User name at the server, with a password.", variable="SEARCHAPP_USERNAME", told="not set"
     ),
-    Declared(
-        "password", "Password at the server.", variable="SEARCHAPP_PASSWORD", told="not set", secret=True
-    ),
-    Declared(
-        "api_key",
-        "API key for the server, instead of them.",
-        ApiKey(),
-        variable="SEARCHAPP_API_KEY",
-        told="not set",
-        secret=True,
+    *_secret("password", "Password at the server.", Kind()),
+    *_secret("api_key", "API key for the server, instead of user name and password.", ApiKey()),
+    *_secret(
+        "bearer_token", "Token for the server, such as one of a service account, instead of them.", Token()
     ),
     Declared(
         "ca_certs",
@@ -252,6 +169,38 @@ DECLARED: Sequence[Declared] = (
         variable="SEARCHAPP_CA_CERTS",
         told="the system's",
         by_project=True,
+    ),
+    Declared(
+        "fingerprint",
+        "SHA-256 of the certificate that is believed, of the server or its authority, instead of authorities.",
+        Fingerprint(),
+        variable="SEARCHAPP_FINGERPRINT",
+        told="not set",
+        by_project=True,
+    ),
+    Declared(
+        "headers",
+        "Headers that are sent with every request, for what stands before a server.",
+        HeadersKind(),
+        variable="SEARCHAPP_HEADERS",
+        told="none",
+        secret=True,
+    ),
+    Declared(
+        "proxy",
+        "Address of an HTTP proxy that the server is reached through.",
+        Proxy(),
+        variable="SEARCHAPP_PROXY",
+        told="none",
+        by_project=True,
+    ),
+    Declared(
+        "insecure",
+        "Whether credentials may go to another machine without TLS.",
+        Switch(),
+        "--insecure",
+        "SEARCHAPP_INSECURE",
+        False,
     ),
     Declared(
         "index_prefix",
@@ -307,6 +256,7 @@ DECLARED: Sequence[Declared] = (
     _theme("browse", "home screen"),
     _spacing("browse", "home screen"),
     Declared("browse.keys", "Other keys for the actions of the home screen.", Keys(), told="as in its help"),
+    *TEAM,
     Declared(
         "home",
         "searchapp's own folder: indexes, judgments, fetched files.",
@@ -331,35 +281,29 @@ DECLARED: Sequence[Declared] = (
         told="none",
     ),
     Declared("quiet", "Print results and errors only.", Switch(), "--quiet", default=False, by_user=False),
-    Declared("verbose", "Print tracebacks with errors.", Switch(), "--verbose", default=False, by_user=False),
+    Declared(
+        "verbose",
+        "Print each request to a server, and tracebacks with errors.",
+        Switch(),
+        "--verbose",
+        default=False,
+        by_user=False,
+    ),
 )
 """The settings, in the order in which they are shown."""
 
 BY_NAME = {one.name: one for one in DECLARED}
 
-CREDENTIALS = ("username", "password", "api_key")
+SECRETS = ("password", "api_key", "bearer_token")
+"""Each may also stand in a file, or be printed by a command, which settings of their own name."""
+
+CREDENTIALS = ("username", *(f"{name}{way}" for name in SECRETS for way in WAYS))
 """They belong together: all come from where the first of them is found."""
+
+PLACES = ("url", "cloud_id")
+"""Two ways to say where a server is: the nearest source that has one of them says it."""
 
 
 def holds_credentials(setting: Declared, value: Value) -> bool:
     """Whether a value is a secret, or has one in it as an address can."""
-    return setting.secret or (isinstance(setting.kind, Address) and "@" in str(value))
-
-
-def _text(held: object, named: str) -> str:
-    if not isinstance(held, str):
-        raise ValueError(f"{named} must be a text in quotes")
-    if not held.strip():
-        raise ValueError(f"{named} is empty: give it a value, or leave it out")
-    if len(held) > LONGEST:
-        raise ValueError(f"{named} is longer than {LONGEST:,} characters")
-    return held
-
-
-def _path(text: str, named: str, folder: Path) -> Path:
-    if "\0" in text:
-        raise ValueError(f"{named} is no name that a file can have")
-    try:
-        return folder / Path(text).expanduser()
-    except RuntimeError as error:
-        raise ValueError(f"{named} begins with ~ and nobody knows whose folder that is") from error
+    return setting.secret or (isinstance(setting.kind, Address | Addresses) and "@" in str(value))

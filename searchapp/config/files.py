@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from searchapp.config.declared import DECLARED, Declared, Value, holds_credentials
+from searchapp.config.declared import DECLARED, Declared, holds_credentials
+from searchapp.config.kinds import Value
 from searchapp.errors import DataError, InvalidFiles, Problem
 from searchapp.inputs import open_file, parse_toml
 from searchapp.names import meant

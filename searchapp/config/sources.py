@@ -19,8 +19,10 @@ from searchapp.config.declared import (
     BY_NAME,
     CREDENTIALS,
     DECLARED,
+    PLACES,
+    TEAM,
+    WAYS,
     Declared,
-    Value,
     holds_credentials,
 )
 from searchapp.config.files import (
@@ -30,8 +32,17 @@ from searchapp.config.files import (
     read_project_file,
     read_user_file,
 )
+from searchapp.config.kinds import Value
 from searchapp.errors import UsageError
-from searchapp.settings import DEFAULT_INDEX_PREFIX, DEFAULT_URL, ENGINES, Settings
+from searchapp.settings import (
+    DEFAULT_INDEX_PREFIX,
+    DEFAULT_URL,
+    ENGINES,
+    PROGRAM,
+    Kept,
+    Settings,
+    address_of_cloud,
+)
 
 
 class Origin(StrEnum):
@@ -72,6 +83,8 @@ class Found:
         """The same for JSON, None where there is no value."""
         if self.value is None or isinstance(self.value, bool):
             return self.value
+        if self.setting.secret:
+            return self.shown
         return [str(one) for one in self.value] if isinstance(self.value, tuple) else self.shown
 
     @property
@@ -142,11 +155,16 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str], folder: Pat
 
 
 def resolution(
-    flags: Mapping[str, object], environ: Mapping[str, str], folder: Path | None = None
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    folder: Path | None = None,
+    *,
+    opaque_id: str = PROGRAM,
 ) -> Resolution:
     """What holds, from flags (absent or None: not given), the environment, files and defaults.
 
-    `folder` is the one whose project file holds, the working directory by default.
+    `folder` is the one whose project file holds, the working directory by default; `opaque_id` is what a server's
+    owner knows requests by.
 
     Raises:
         UsageError: an engine that does not exist, a password without a user name, both an API key and a user name, or
@@ -169,7 +187,7 @@ def resolution(
             _require_no_change(found, without, project, user_file)
             found = without
     return Resolution(
-        settings=_settings(found, own_home),
+        settings=_settings(found, own_home, opaque_id),
         found=found,
         user_file=user_file,
         project_file=None if project is None else project.path,
@@ -189,13 +207,20 @@ def _of_flags(flags: Mapping[str, object]) -> Source:
         if held is True:
             values[setting.name] = True
         elif held:
-            values[setting.name] = _from_text(setting, str(held), setting.flag)
+            text = ",".join(held) if isinstance(held, list) else str(held)
+            if holds_credentials(setting, text):
+                raise UsageError(
+                    f"{setting.flag} has a user name or a password in it, and everybody on this machine can read the "
+                    "command lines of others: set SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD instead, or "
+                    f"{setting.variable} to the whole address"
+                )
+            values[setting.name] = _from_text(setting, text, setting.flag)
     return Source(Origin.flag, values)
 
 
 def _of_environment(environ: Mapping[str, str], flags: Mapping[str, Value]) -> Source:
     """What variables set; what a flag has set already may be nonsense there."""
-    set_already = {*flags, *(("engine",) if "url" in flags else ())}
+    set_already = {*flags, *(("engine", *PLACES) if "url" in flags else ())}
     held = {setting.name: environ.get(setting.variable) for setting in DECLARED if setting.variable}
     values = {
         name: _from_text(BY_NAME[name], text, BY_NAME[name].variable)
@@ -252,10 +277,11 @@ def _merged(sources: Sequence[Source], own_home: Path) -> dict[str, Found]:
     defaults = {one.name: one.default for one in DECLARED if one.default is not None}
     every = [*sources, Source(Origin.default, {**defaults, "home": own_home})]
     found = {setting.name: _first(setting, every) for setting in DECLARED}
-    for source in every:
-        if any(name in source.values for name in CREDENTIALS):
-            found |= {name: _first(BY_NAME[name], [source]) for name in CREDENTIALS}
-            break
+    for together in (CREDENTIALS, PLACES):
+        for source in every:
+            if any(name in source.values for name in together):
+                found |= {name: _first(BY_NAME[name], [source]) for name in together}
+                break
     found["engine"] = _engine(every)
     return found
 
@@ -273,8 +299,9 @@ def _engine(sources: Sequence[Source]) -> Found:
     for source in sources:
         if "engine" in source.values:
             return Found(engine, source, "engine", source.values["engine"])
-        if "url" in source.values and source.origin is not Origin.default:
-            return Found(engine, source, "url", ENGINES[1])
+        place = next((name for name in PLACES if name in source.values), None)
+        if place is not None and source.origin is not Origin.default:
+            return Found(engine, source, place, ENGINES[1])
     raise AssertionError("there is a default")
 
 
@@ -282,7 +309,9 @@ def _is_trusted(path: Path, folders: Value | None) -> bool:
     place = path.parent.resolve()
     listed = folders if isinstance(folders, tuple) else ()
     # A loop of links leads nowhere to `realpath`; `resolve` would fail.
-    return any(place.is_relative_to(os.path.realpath(folder)) for folder in listed)
+    return any(
+        isinstance(folder, Path) and place.is_relative_to(os.path.realpath(folder)) for folder in listed
+    )
 
 
 def _require_no_change(
@@ -310,7 +339,7 @@ def _listed(file: SettingsFile, names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
-def _settings(found: Mapping[str, Found], own_home: Path) -> Settings:
+def _settings(found: Mapping[str, Found], own_home: Path, opaque_id: str) -> Settings:
     def text(name: str) -> str | None:
         value = found[name].value
         return None if value is None else str(value)
@@ -324,29 +353,92 @@ def _settings(found: Mapping[str, Found], own_home: Path) -> Settings:
         home=path("home") or own_home,
         engine=text("engine") or ENGINES[0],
         engine_chosen_by=found["engine"].chosen_by,
-        url=text("url") or DEFAULT_URL,
-        url_given=found["url"].source.origin is not Origin.default,
-        api_key=text("api_key"),
+        url=_address(found),
+        url_given=any(
+            found[name].value and found[name].source.origin is not Origin.default for name in PLACES
+        ),
+        api_key=_secret(found, "api_key"),
+        bearer_token=_secret(found, "bearer_token"),
         username=text("username"),
-        password=text("password"),
+        password=_secret(found, "password"),
         ca_certs=path("ca_certs"),
+        fingerprint=text("fingerprint"),
+        headers=_headers(found["headers"].value),
+        proxy=text("proxy"),
+        insecure=bool(found["insecure"].value),
+        opaque_id=opaque_id,
         index_prefix=text("index_prefix") or DEFAULT_INDEX_PREFIX,
         data_mirror=text("data_mirror"),
         shared=bool(found["shared"].value),
         annotator=text("annotator"),
         own_home=own_home,
+        team={one.name.partition(".")[2]: value for one in TEAM if (value := text(one.name)) is not None},
         quiet=bool(found["quiet"].value),
     )
 
 
-def _require_credentials(found: Mapping[str, Found]) -> None:
-    username, password, api_key = (found[name] for name in CREDENTIALS)
-    if api_key.value and username.value:
+def _address(found: Mapping[str, Found]) -> str:
+    """Where the server is.
+
+    Raises:
+        UsageError: it is said twice.
+    """
+    url, cloud_id = (found[name] for name in PLACES)
+    if cloud_id.value is None:
+        return str(url.value or DEFAULT_URL)
+    if url.value is not None:
         raise UsageError(
-            f"both an API key and a user name are set: leave out {api_key.chosen_by} or {username.chosen_by}"
+            f"both an address and a Cloud ID are set: leave out {url.chosen_by} or {cloud_id.chosen_by}"
         )
-    if bool(username.value) != bool(password.value):
-        given, missing = (username, password) if username.value else (password, username)
-        name = missing.key
-        other = f"{name} there" if given.file is not None else BY_NAME[name].variable
-        raise UsageError(f"{given.chosen_by} is set without {other}: set both or neither")
+    return address_of_cloud(str(cloud_id.value))
+
+
+def _headers(value: Value | None) -> tuple[tuple[str, str], ...]:
+    pairs = value if isinstance(value, tuple) else ()
+    return tuple(pair for pair in pairs if isinstance(pair, tuple))
+
+
+def _given(found: Mapping[str, Found], name: str) -> Found | None:
+    """What a secret is had by, if it is: itself, a file or a command.
+
+    Raises:
+        UsageError: more than one.
+    """
+    given = [one for way in WAYS if (one := found[name + way]).value is not None]
+    if len(given) > 1:
+        raise UsageError(
+            f"{given[0].chosen_by} and {given[1].chosen_by} are set, and either says what the other does: leave one out"
+        )
+    return given[0] if given else None
+
+
+def _secret(found: Mapping[str, Found], name: str) -> str | Kept | None:
+    """A secret, or where it is kept."""
+    given = _given(found, name)
+    if given is None:
+        return None
+    if given.key == name:
+        return str(given.value)
+    if isinstance(given.value, Path):
+        return Kept(given.chosen_by, path=given.value)
+    return Kept(given.chosen_by, command=str(given.value))
+
+
+def _require_credentials(found: Mapping[str, Found]) -> None:
+    """Make sure that there is one way at most to say who asks, and that it is whole."""
+    username, password = found["username"], _given(found, "password")
+    told = {
+        "an API key": _given(found, "api_key"),
+        "a bearer token": _given(found, "bearer_token"),
+        "a user name": username if username.value else None,
+    }
+    given = [(what, one) for what, one in told.items() if one is not None]
+    if len(given) > 1:
+        (what, first), (other, second) = given[:2]
+        raise UsageError(
+            f"both {what} and {other} are set: leave out {first.chosen_by} or {second.chosen_by}"
+        )
+    if bool(username.value) != (password is not None):
+        there, name = (username, "password") if password is None else (password, "username")
+        missing = f"{name} there" if there.file is not None else BY_NAME[name].variable
+        raise UsageError(f"{there.chosen_by} is set without {missing}: set both or neither")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from searchapp.errors import UsageError
 from searchapp.progress import Notify, no_notice
@@ -54,6 +54,13 @@ def open_server(
     from searchapp.engines.elasticsearch import ElasticsearchEngine
 
     return ElasticsearchEngine.connect(settings, notify, attempts=attempts, timeout=timeout)
+
+
+def server_roles(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The least role for each use of a server, by the name that it is made under; no server is asked."""
+    from searchapp.engines.elasticsearch.rights import bodies
+
+    return bodies(settings.index_prefix)
 
 
 def judgments_address(settings: Settings) -> str:

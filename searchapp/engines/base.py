@@ -9,7 +9,7 @@ Bodies are Elasticsearch search bodies, whichever engine runs them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -29,6 +29,8 @@ BEYOND_FLOAT32 = (
 Terms = Mapping[str, Collection[str]]
 """Terms by the field that they are terms of."""
 
+NO_TERMS: Terms = {}
+
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
@@ -46,7 +48,8 @@ class IndexSpec:
     `mapping` is a create-index body without shards and replicas. `digest` identifies everything that an answer
     can depend on, mapping and documents alike: two indexes of one digest give the same answers, on any engine
     and any number of shards. `documents_digest` identifies the documents alone. `owner` says whose index it is
-    where a name alone does not: the file of a user's own task.
+    where a name alone does not: the file of a user's own task. With `replicas` None each shard has a second copy where
+    there is a second node to keep it.
     """
 
     mapping: Mapping[str, Any]
@@ -55,6 +58,7 @@ class IndexSpec:
     documents_digest: str = ""
     shards: int = 1
     owner: str = ""
+    replicas: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class State(StrEnum):
     """What one version of an index is there for.
 
     `unreadable`: it should serve, but is damaged, or was made by a newer searchapp. `leftover`: nobody uses it, and
-    the next build removes it.
+    the next build goes on with it or removes it.
     """
 
     serves = "serves"
@@ -167,6 +171,18 @@ class Counts:
     values: Mapping[str, Sequence[tuple[str, int]]]
 
 
+@dataclass(frozen=True, slots=True)
+class RightsOfUse:
+    """What a user of a server lacks for one use of it, "reading": privileges with what they are on; nothing is enough.
+
+    `use` lists the commands that the use is.
+    """
+
+    use_name: str
+    use: str
+    missing: tuple[str, ...]
+
+
 class Index(Protocol):
     """A handle on one version of an index.
 
@@ -178,11 +194,21 @@ class Index(Protocol):
     def info(self) -> IndexInfo:
         """What this version was built from."""
 
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether it answers without a server, which may be far away: then small questions cost nothing."""
+
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         """The hits of each body, in the order of the bodies; the bodies are drawn as needed."""
 
-    def find(self, body: Body) -> list[Found]:
-        """The hits of one body with source, highlights and, if the body asks for it, explanations."""
+    def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:
+        """The hits of one body with source, highlights and, if the body asks for it, explanations.
+
+        With `terms` what `unknown` named becomes known on the way.
+        """
+
+    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
+        """The same, and how many documents match in all."""
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
         """How many documents match a query, and the values of keyword fields, this many of each."""
@@ -194,6 +220,9 @@ class Index(Protocol):
 
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
         """In how many documents each of some terms stands, by field and term; 0 where no field has such terms."""
+
+    def unknown(self, terms: Terms) -> Terms:
+        """Those of some terms whose `frequencies` a server would have to be asked for."""
 
     def twin(self) -> Index:
         """Another handle on the same version, for another thread: one handle is asked from one thread at a time.
@@ -234,7 +263,23 @@ class Engine(Protocol):
         """Build a new version of an index beside the old one, and let it serve once it is complete.
 
         Whatever happens on the way, including the end of this process, the old version still serves. Documents
-        that can be drawn more than once are, if what was built of them is lost on the way.
+        that can be drawn more than once are, if what was built of them is lost on the way. What a build that broke off
+        has left of the same documents and mapping may be used.
+        """
+
+    def shards_for(self, documents: int) -> int:
+        """The number of shards that fits a new index of this many documents here.
+
+        Raises:
+            EngineError: the engine failed.
+        """
+
+    def replicate(self, name: str, replicas: int) -> None:
+        """Give every shard of the version that serves this many copies beside the first.
+
+        Raises:
+            EngineRefused: there is no such index, or the engine keeps no copies.
+            EngineError: the engine failed.
         """
 
     def remove(self, name: str) -> None:
@@ -271,8 +316,52 @@ class OnDisk(Engine, Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class ShardedIndex:
+    """How an index is spread on a server.
+
+    Of each of its `shards` there shall be `replicas` besides the primary; `copies` of both kinds are at work. `size` is
+    what they take on disk, in bytes. `searches` is how many searches shards have answered since their nodes started,
+    and `milliseconds` how long one took on average, 0 if there were too few. `slow` has a clause for each slow copy.
+    """
+
+    shards: int
+    replicas: int
+    copies: int
+    size: int
+    searches: int
+    milliseconds: float
+    slow: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a server says of itself: how many nodes there are of each version, None if that can't be known; how it is
+    (`green`, `yellow`, `red`), and its indexes by the names of their versions."""
+
+    version: str
+    nodes: Mapping[str, int] | None = None
+    health: str = ""
+    indexes: Mapping[str, ShardedIndex] = field(default_factory=dict)
+    is_serverless: bool = False
+
+
 class OnServer(Engine, Protocol):
     """An engine that several people may build indexes on."""
+
+    def rights(self) -> list[RightsOfUse] | None:
+        """What this user lacks for each use of the server; None where everybody may do everything.
+
+        Raises:
+            EngineError: the server does not answer, or refuses.
+        """
+
+    def survey(self) -> Survey:
+        """Nodes and shards, as far as the one who asks may know of them.
+
+        Raises:
+            EngineError: the server does not answer.
+        """
 
     def repair(self, name: str) -> Repair:
         """Let one version of an index serve again, and delete what builders have left.

@@ -41,6 +41,40 @@ class OfficialScore:
         """The figure that ranks submissions."""
         return self.values[self.measure]
 
+    def of_topics(self, name: str | None = None) -> dict[str, float | None]:
+        """What one of the figures, by default that which ranks submissions, is the mean of: a value a topic.
+
+        None where a topic is left out of it; nothing for a figure that is no mean of values that the scorer has.
+        """
+        name = self.measure if name is None else name
+        found = {topic: _of_topic(given, name, self.measure) for topic, given in self.per_topic.items()}
+        return found if any(value is not None for value in found.values()) else {}
+
+
+_OF_ONE = {"MAP": "AP", "MRR": "RR"}
+"""What the means of the organisers are means of."""
+
+
+def of_one(measure_name: str) -> str:
+    """What a measure of many topics is called for one of them.
+
+    >>> of_one("MAP@500"), of_one("MRR (whole labels)"), of_one("mean NDCG"), of_one("F1")
+    ('AP@500', 'RR', 'NDCG', 'F1')
+    """
+    name = measure_name.removeprefix("mean ").partition(" (")[0]
+    kind, at, cutoff = name.partition("@")
+    return f"{_OF_ONE.get(kind, kind)}{at}{cutoff}"
+
+
+def _of_topic(given: float | Figures | None, wanted: str, ranks: str) -> float | None:
+    """The figure of a topic that the wanted one is the mean of, where `ranks` names the one that ranks submissions."""
+    if not isinstance(given, Mapping):
+        return given if wanted == ranks else None
+    for name in (wanted, of_one(wanted), of_one(wanted).lower()):
+        if name in given:
+            return given[name]
+    return None
+
 
 @dataclass(frozen=True, slots=True)
 class Row:

@@ -85,6 +85,14 @@ def _safe(id_: str) -> str:
     return "\1" + id_.encode("utf-8", "surrogatepass").hex()
 
 
+class _Safe(dict[str, str]):
+    """Ids and what stands in their place, each found out once."""
+
+    def __missing__(self, id_: str) -> str:
+        found = self[id_] = _safe(id_)
+        return found
+
+
 def _scored(rankings: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]]:
     """The rankings with scores made from the ranks: n, n - 1, ..., 1.
 
@@ -93,11 +101,10 @@ def _scored(rankings: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]
     floats. Made from ranks they never are: whole numbers up to 2^24 are exact there.
     """
     scored = {}
+    safe = _Safe()  # most documents stand in many rankings
     for topic, documents in rankings.items():
-        distinct = list(dict.fromkeys(map(_safe, documents)))
-        scored[_safe(topic)] = {
-            document: float(len(distinct) - rank) for rank, document in enumerate(distinct)
-        }
+        distinct = list(dict.fromkeys(map(safe.__getitem__, documents)))
+        scored[_safe(topic)] = dict(zip(distinct, map(float, range(len(distinct), 0, -1)), strict=True))
     return scored
 
 

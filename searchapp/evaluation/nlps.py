@@ -102,10 +102,19 @@ def honest_qrels(gold: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, int]]
 
 def honest_rankings(predictions: Mapping[str, Sequence[str | None]]) -> dict[str, list[str]]:
     """The rankings with each premise once, whatever its spellings, and without missing values."""
+    plain = _PlainIds()  # most premises stand in many rankings
     return {
-        statement: list(dict.fromkeys(_plain_id(document) for document in documents if document is not None))
+        statement: list(dict.fromkeys(plain[document] for document in documents if document is not None))
         for statement, documents in predictions.items()
     }
+
+
+class _PlainIds(dict[str, str]):
+    """Ids and their one spelling, each found out once."""
+
+    def __missing__(self, document: str) -> str:
+        found = self[document] = _plain_id(document)
+        return found
 
 
 def _plain_id(value: object) -> str:

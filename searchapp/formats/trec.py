@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+import stat
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from searchapp.errors import DataError
 from searchapp.files import whole_file
 from searchapp.formats.encoding import SAVE_AS_UTF8, foreign, opened
 from searchapp.formats.problems import Problems, shown
+from searchapp.formats.trec_quick import LARGEST, read_as_written
+from searchapp.inputs import read_bytes
 from searchapp.model import Hits, Ranking, Run
 
 RUN = "topic Q0 document rank score tag"
@@ -55,6 +58,8 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
     Raises:
         InvalidFiles: the file has problems and `problems` was not given.
     """
+    if (run := _as_written(path)) is not None:
+        return run
     found = Problems() if problems is None else problems
     topics: dict[str, dict[str, float]] = {}
     ranks: dict[str, int] = {}
@@ -66,7 +71,7 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
         previous = ranks.get(topic, 0)
         # Nearly all ranks are the ones expected, which is quicker seen than read.
         rank = previous + 1 if rank_text == str(previous + 1) else _rank(rank_text)
-        score = _score(score_text)
+        score = score_of(score_text)
         if rank is None:
             found.add(path, OF_RANKS[0], where, shown(rank_text))
         elif rank != previous + 1:
@@ -88,6 +93,18 @@ def read_run(path: Path, problems: Problems | None = None) -> Run:
     return Run(
         tag, tuple(Ranking(topic, Hits(list(hits), list(hits.values()))) for topic, hits in topics.items())
     )
+
+
+def _as_written(path: Path) -> Run | None:
+    """The run in a file that is as searchapp writes it, which is quicker to read; None for any other."""
+    try:
+        seen = path.stat()
+        if not stat.S_ISREG(seen.st_mode) or seen.st_size > LARGEST:  # what comes from a pipe comes once
+            return None
+        content = read_bytes(path)
+    except (OSError, ValueError):
+        return None  # which is told by whoever reads it line by line
+    return read_as_written(content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +132,7 @@ def read_by_score(path: Path) -> ByScore:
     tag = ""
     for line, (topic, _, document, _rank, score_text, tag_here) in read_lines(path, problems, RUN):
         where, tag = f"line {line}", tag or tag_here
-        score = _score(score_text)
+        score = score_of(score_text)
         if score is None:
             problems.add(path, "score not a finite number", where, shown(score_text))
         elif document in topics.setdefault(topic, {}):
@@ -278,7 +295,8 @@ def _rank(text: str) -> int | None:
     return int(text) if _INTEGER.fullmatch(text) else None
 
 
-def _score(text: str) -> float | None:
+def score_of(text: str) -> float | None:
+    """The float32 nearest to a number that is written in decimal; None of anything else, or of what is beyond them."""
     return _float32(float(text)) if _NUMBER.fullmatch(text) else None
 
 
@@ -313,9 +331,18 @@ def _run_lines(run: Run) -> Iterator[str]:
             yield f"{topic} Q0 {document} {rank} {score:.9g} {tag}\n"
 
 
+def is_id(text: str) -> bool:
+    """Whether a text survives as an id in a line of cells, and does nothing to a terminal."""
+    return _is_cell(text) and not _ACTING.search(text)
+
+
+def _is_cell(text: str) -> bool:
+    return text.split() == [text] and not text.startswith("\ufeff") and not _SURROGATE.search(text)
+
+
 def _cell(noun: str, id_: str) -> str:
     """The id, if it survives in a line of cells."""
-    if id_.split() != [id_] or id_.startswith("\ufeff") or _SURROGATE.search(id_):
+    if not _is_cell(id_):
         raise DataError(
             f"the {noun} id {id_!a} cannot stand in a TREC file: ids must not be empty, hold whitespace "
             "or half a surrogate pair, or begin with a byte-order mark"

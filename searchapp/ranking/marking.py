@@ -23,22 +23,21 @@ highlighter marks all of it. Phrases, prefixes and terms that a query asks for e
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from searchapp.analysis.term_filters import ENGLISH_STOPWORDS
-from searchapp.engines.base import Index
+from searchapp.engines.base import NO_TERMS, Index, Terms
 from searchapp.errors import EngineBusy, EngineRefused, Replaced
 from searchapp.model import Token
+from searchapp.ranking.analyzed import Analyzed
+from searchapp.ranking.marks import CLOSE, OPEN, Weighty
 
 TEXT = "text"
 """The field that people read, with its sub-fields."""
-
-OPEN, CLOSE = "\ue000", "\ue001"
-"""What a match is put between. Private-use characters: no text has them."""
 
 SHARE = 0.4
 """The least weight of a term that is marked, as a share of the heaviest one's."""
@@ -57,27 +56,165 @@ def highlight(index: Index, mapping: Mapping[str, Any], query: Query) -> dict[st
 
     `mapping` is the create-index body of the index.
     """
-    fields = _text_fields(mapping)
-    described = {
-        "type": "plain",
-        "number_of_fragments": 0,
-        "pre_tags": [OPEN],
-        "post_tags": [CLOSE],
-        "fields": {name: {} for name in fields},
-    }
-    try:
-        return {**described, "highlight_query": _weighty(index, fields, query)}
-    except (EngineBusy, Replaced):
-        raise
-    except (EngineRefused, AttributeError, KeyError, TypeError, ValueError):
-        # More words than the server analyzes at once; or a query that makes no sense, which the search will refuse.
-        return described
+    marker = Marker(index, Analyzed(index, mapping), mapping)
+    wanted = marker.wanted(query)
+    return marker.highlight(wanted, marker.chosen(wanted))
+
+
+Chosen = Mapping[str, Sequence[str]] | None
+"""The terms of each field that are marked; None where that can't be known, and all that a query asks for is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be marked of a query: what is marked as it is asked for, and words, if they carry weight.
+
+    `otherwise` is marked where there is nothing else. None of it is known of a query that can't be read.
+    """
+
+    as_asked: tuple[Query, ...]
+    words: Mapping[Word, Collection[Term]]
+    otherwise: tuple[Query, ...]
+    is_read: bool = True
+
+    @property
+    def terms(self) -> dict[str, list[str]]:
+        """The terms of the words, by field."""
+        terms: defaultdict[str, list[str]] = defaultdict(list)
+        for name, term in sorted({each for some in self.words.values() for each in some}):
+            terms[name].append(term)
+        return terms
+
+
+class Marker:
+    """Says what is marked of queries in the documents of one version of an index.
+
+    Args:
+        index: is asked how many documents have a term
+        analyzed: what its analyzers make of the words
+        mapping: the create-index body of the index
+    """
+
+    def __init__(self, index: Index, analyzed: Analyzed, mapping: Mapping[str, Any]) -> None:
+        self._index = index
+        self._analyzed = analyzed
+        self._fields = _text_fields(mapping)
+        self._last: tuple[Query, Wanted] | None = None
+
+    def wanted(self, query: Query) -> Wanted:
+        """What is to be marked of a query, which is the same for all pages of its ranking.
+
+        Raises:
+            EngineBusy: the engine has too much to do
+            Replaced: this version of the index is gone
+        """
+        if self._last is None or self._last[0] != query:
+            try:
+                wanted = _wanted(self._fields, self._analyzed, query)
+            except (EngineBusy, Replaced):
+                raise
+            except (EngineRefused, AttributeError, KeyError, TypeError, ValueError):
+                # More words than the server analyzes at once; or a query that makes no sense, which the search will
+                # refuse.
+                wanted = Wanted((), {}, (), is_read=False)
+            self._last = query, wanted
+        return self._last[1]
+
+    def unknown(self, wanted: Wanted) -> Terms:
+        """The terms whose frequencies a server would have to be asked for."""
+        return self._index.unknown(wanted.terms)
+
+    def chosen(self, wanted: Wanted, unknown: Terms = NO_TERMS) -> Chosen:
+        """The terms of the wanted words that carry weight.
+
+        Those of words with a term that is `unknown` are among them, whatever they weigh: nobody is asked for it.
+
+        Raises:
+            EngineError: the engine failed.
+        """
+        try:
+            return self._heaviest(wanted, unknown) if wanted.is_read else None
+        except (EngineBusy, Replaced):
+            raise
+        except EngineRefused:  # more terms than it counts at once
+            return None
+
+    def weighty(self, wanted: Wanted, chosen: Chosen) -> Weighty | None:
+        """What is marked; None where that is not only words and phrases, or not known."""
+        phrases: defaultdict[str, list[Sequence[Token]]] = defaultdict(list)
+        for query in wanted.as_asked:
+            (name, content), *_ = query.items()
+            if name == "match_none":
+                continue
+            if name != "match_phrase":
+                return None
+            ((field, given),) = content.items()
+            if not isinstance(given, Mapping) or given.keys() - {"query", "boost"} or given.get("boost") == 0:
+                return None
+            if field in self._fields:
+                words = self._analyzed.tokens(self._fields[field].search_analyzer, str(given["query"]))
+                if len({word.position for word in words}) < len(words):
+                    return None  # of words at one place any will do
+                phrases[field] += [words] if words else []
+        if chosen is None or not (chosen or phrases):
+            return None
+
+        def tokens(field: str, text: str) -> Sequence[Token]:
+            return self._analyzed.tokens(self._fields[field].analyzer, text)
+
+        return Weighty(chosen, phrases, tokens)
+
+    def highlight(self, wanted: Wanted, chosen: Chosen) -> dict[str, Any]:
+        """The `highlight` of a search body that marks what is wanted, and of its words the chosen terms."""
+        described = {
+            "type": "plain",
+            "number_of_fragments": 0,
+            "pre_tags": [OPEN],
+            "post_tags": [CLOSE],
+            "fields": {name: {} for name in self._fields},
+        }
+        if chosen is None:
+            return described
+        should = [*wanted.as_asked, *({"terms": {name: some}} for name, some in chosen.items())]
+        if not chosen:
+            should += wanted.otherwise
+        query = {"bool": {"should": should}} if should else {"match_none": {}}
+        return {**described, "highlight_query": query}
+
+    def _heaviest(self, wanted: Wanted, unknown: Terms) -> dict[str, list[str]]:
+        """The terms of each field whose words carry weight."""
+        terms = wanted.terms
+        left_out = {(name, term) for name, some in unknown.items() for term in some}
+        counts = self._index.frequencies(
+            {name: [term for term in some if (name, term) not in left_out] for name, some in terms.items()}
+        )
+        most: dict[Term, int] = {}
+        always: set[Term] = set()
+        for some in wanted.words.values():
+            if not left_out.isdisjoint(some):
+                always.update(some)
+                continue
+            documents = max(counts[name][term] for name, term in some)
+            if documents:  # a word that no document has decides nothing
+                most |= {term: max(documents, most.get(term, 0)) for term in some}
+        weights = {term: weight(documents, self._index.info.documents) for term, documents in most.items()}
+        bound = SHARE * max(weights.values(), default=0.0)
+        return {
+            name: chosen
+            for name, some in terms.items()
+            if (
+                chosen := [
+                    one for one in some if (name, one) in always or weights.get((name, one), -1.0) >= bound
+                ]
+            )
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """What analyzes a query in a field, and whether the field's terms reach over several words."""
+    """What analyzes documents and queries in a field, and whether the field's terms reach over several words."""
 
+    analyzer: str
     search_analyzer: str
     has_pairs: bool
 
@@ -92,65 +229,37 @@ class _Words:
     query: Query
 
 
-def _weighty(index: Index, fields: Mapping[str, _Field], query: Query) -> dict[str, Any]:
-    """A query for what is to be marked of another one."""
+def _wanted(fields: Mapping[str, _Field], analyzed: Analyzed, query: Query) -> Wanted:
+    """What is to be marked of a query."""
     words: list[_Words] = []
-    wanted: list[Query] = []
+    as_asked: list[Query] = []
     for part in _parts(query):
         if not isinstance(part, _Words):
-            wanted.append(part)
+            as_asked.append(part)
         elif part.field in fields:
             words.append(part)
     alone = [part for part in words if not fields[part.field].has_pairs]
     asked: defaultdict[Word, set[Term]] = defaultdict(set)
     function_words: defaultdict[Word, set[Term]] = defaultdict(set)
-    analyzed: dict[tuple[str, str], Sequence[Token] | None] = {}
     for part in alone:
-        key = part.analyzer or fields[part.field].search_analyzer, part.text
-        if key not in analyzed:
-            analyzed[key] = _tokens(index, *key)
-        tokens = analyzed[key]
-        if tokens is None:
-            wanted.append(part.query)
-        for token in tokens or ():
+        tokens = analyzed.tokens(part.analyzer or fields[part.field].search_analyzer, part.text)
+        if _lies_over_several(tokens):
+            as_asked.append(part.query)
+            continue
+        for token in tokens:
             is_function_word = part.text[token.start : token.end].lower() in ENGLISH_STOPWORDS
             kind = function_words if is_function_word else asked
             kind[part.text, token.start, token.end].add((part.field, token.term))
-    heaviest = _heaviest(index, asked or function_words)
-    wanted += [{"terms": {field: chosen}} for field, chosen in heaviest.items()] or [
-        part.query for part in words if not alone
-    ]
-    return {"bool": {"should": wanted}} if wanted else {"match_none": {}}
+    otherwise = () if alone else tuple(part.query for part in words)
+    return Wanted(tuple(as_asked), asked or function_words, otherwise)
 
 
-def _tokens(index: Index, analyzer: str, text: str) -> Sequence[Token] | None:
-    """The tokens of a text; None where a synonym is laid over several words, which may ask for a phrase then."""
-    tokens = index.analyze(text, analyzer=analyzer)[-1].tokens
-    for one, following in pairwise(tokens):
-        if following.position != one.position and following.start < one.end:
-            return None
-    return tokens
-
-
-def _heaviest(index: Index, asked: Mapping[Word, Collection[Term]]) -> dict[str, list[str]]:
-    """The terms of each field whose words carry weight."""
-    terms: defaultdict[str, list[str]] = defaultdict(list)
-    for field, term in sorted({each for some in asked.values() for each in some}):
-        terms[field].append(term)
-    counts = index.frequencies(terms)
-    most: Counter[Term] = Counter()
-    for some in asked.values():
-        documents = max(counts[field][term] for field, term in some)
-        most |= Counter(
-            dict.fromkeys(some, documents)
-        )  # which keeps what occurs, and the greater of two counts
-    weights = {term: weight(documents, index.info.documents) for term, documents in most.items()}
-    bound = SHARE * max(weights.values(), default=0.0)
-    return {
-        field: chosen
-        for field, some in terms.items()
-        if (chosen := [term for term in some if weights.get((field, term), -1.0) >= bound])
-    }
+def _lies_over_several(tokens: Sequence[Token]) -> bool:
+    """Whether a synonym is laid over several words, which may ask for a phrase then."""
+    return any(
+        following.position != one.position and following.start < one.end
+        for one, following in pairwise(tokens)
+    )
 
 
 def weight(documents: int, of_all: int) -> float:
@@ -220,6 +329,13 @@ _TOKENIZERS_OF_PAIRS = ("ngram",)
 """What makes terms that reach over several words."""
 
 
+def index_analyzer(mapping: Query, field: Query) -> str:
+    """The name of what analyzes the documents in a text field, which `field` describes as the mapping does."""
+    own = mapping.get("settings", {}).get("analysis", {}).get("analyzer", {})
+    named: str = field.get("analyzer") or ("default" if "default" in own else "standard")
+    return named
+
+
 def search_analyzer(mapping: Mapping[str, Any], field: Mapping[str, Any]) -> str:
     """The name of what analyzes queries in a text field, which `field` describes as the mapping does."""
     own = mapping.get("settings", {}).get("analysis", {}).get("analyzer", {})
@@ -232,16 +348,15 @@ def _text_fields(mapping: Mapping[str, Any]) -> dict[str, _Field]:
     """The field that people read and its sub-fields, those of the type `text`."""
     analysis = mapping.get("settings", {}).get("analysis", {})
     own = analysis.get("analyzer", {})
-    default = "default" if "default" in own else "standard"
     main = mapping["mappings"]["properties"].get(TEXT, {})
     sub_fields = {f"{TEXT}.{name}": field for name, field in main.get("fields", {}).items()}
     found = {}
     for name, field in {TEXT: main, **sub_fields}.items():
         if field.get("type") == "text":
-            analyzer = field.get("analyzer")
             found[name] = _Field(
+                index_analyzer(mapping, field),
                 search_analyzer(mapping, field),
-                _has_pairs(analysis, own.get(analyzer or default, {})),
+                _has_pairs(analysis, own.get(index_analyzer(mapping, field), {})),
             )
     return found
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from searchapp.engines.base import BEST_FIRST, Explanation, Found, Index
+from searchapp.engines.base import BEST_FIRST, Body, Explanation, Found, Index
 from searchapp.model import Hit
-from searchapp.ranking import marking
-
-Span = tuple[int, int]
+from searchapp.ranking.marking import Chosen, Marker, Wanted
+from searchapp.ranking.marks import Span, unmarked
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +27,32 @@ class SearchResult:
     explanation: Explanation | None
 
 
-def find(
-    index: Index, marks: Mapping[str, Any], body: Mapping[str, Any], first: int = 0
-) -> list[SearchResult]:
-    """The hits of a search body as a person sees them; the rank of the first one is `first` + 1.
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some hits of a query as a person sees them, and how many there are in all."""
 
-    `marks` are those of the query, see `marking.highlight`.
-    """
-    asked = {**body, "_source": True, "highlight": marks}
-    return [_result(rank, found) for rank, found in enumerate(index.find(asked), start=first + 1)]
+    results: Sequence[SearchResult]
+    total: int
+
+
+def find(index: Index, marker: Marker, body: Body, first: int = 0) -> list[SearchResult]:
+    """The hits of a search body as a person sees them; the rank of the first one is `first` + 1."""
+    found, _total = _marked(index, marker, body["query"], body, counted=False)
+    return [_result(rank, one) for rank, one in enumerate(found, start=first + 1)]
+
+
+def page(index: Index, marker: Marker, body: Body) -> Page:
+    """The first hits of a search body as a person sees them, and how many there are in all."""
+    found, total = _marked(index, marker, body["query"], body, counted=True)
+    return Page([_result(rank, one) for rank, one in enumerate(found, start=1)], total)
 
 
 def seen_by(
-    index: Index, documents: Sequence[str], query: Mapping[str, Any], marks: Mapping[str, Any]
+    index: Index, marker: Marker, documents: Sequence[str], query: Mapping[str, Any]
 ) -> dict[str, SearchResult]:
     """Documents by their ids with what matches a query in them, also those where nothing does.
 
-    `marks` are those of the query, see `marking.highlight`. Ids that the index does not have are missing. The rank of
-    each is that among these documents.
+    Ids that the index does not have are missing. The rank of each is that among these documents.
     """
     body = {
         "query": {
@@ -58,11 +64,46 @@ def seen_by(
         },
         "size": len(documents),
         "sort": BEST_FIRST,
-        "_source": True,
-        "highlight": marks,
     }
-    results = (_result(rank, found) for rank, found in enumerate(index.find(body), start=1))
+    found, _total = _marked(index, marker, query, body, counted=False)
+    results = (_result(rank, one) for rank, one in enumerate(found, start=1))
     return {result.hit.document_id: result for result in results}
+
+
+def _marked(
+    index: Index, marker: Marker, query: Mapping[str, Any], body: Body, *, counted: bool
+) -> tuple[list[Found], int]:
+    """The hits of a body with what matches a query in them, and, if they are counted, how many there are in all.
+
+    A server takes one request for that. Which words carry weight is known when it has said how many documents have
+    them: it says so with the hits, in which words that are not known yet are marked, and the marks of those that turn
+    out to carry none are taken away again.
+    """
+    wanted = marker.wanted(query)
+    unknown = marker.unknown(wanted)
+    guessed = marker.chosen(wanted, unknown)
+    asked = {**body, "_source": True, "highlight": marker.highlight(wanted, guessed)}
+    found, total = index.page(asked, unknown) if counted else (index.find(asked, unknown), 0)
+    if not (found and unknown) or (chosen := marker.chosen(wanted)) == guessed:
+        return found, total
+    marked = _marked_with(index, marker, wanted, chosen, found)
+    return [replace(one, highlights=highlights) for one, highlights in zip(found, marked, strict=True)], total
+
+
+def _marked_with(
+    index: Index, marker: Marker, wanted: Wanted, chosen: Chosen, found: Sequence[Found]
+) -> Sequence[Mapping[str, Sequence[str]]]:
+    """The highlights of hits in which more is marked than the chosen terms."""
+    if (weighty := marker.weighty(wanted, chosen)) is not None:
+        left = [weighty.narrowed(one.highlights) for one in found]
+        certain = [one for one in left if one is not None]
+        if len(certain) == len(left):
+            return certain
+    ids = [one.hit.document_id for one in found]
+    body = {"query": {"ids": {"values": ids}}, "size": len(ids), "sort": BEST_FIRST, "_source": False}
+    again = index.find({**body, "highlight": marker.highlight(wanted, chosen)})
+    marked = {one.hit.document_id: one.highlights for one in again}
+    return [marked.get(one, {}) for one in ids]
 
 
 def sources(index: Index, documents: Sequence[str]) -> dict[str, Mapping[str, Any]]:
@@ -112,21 +153,6 @@ def text_fields(properties: Mapping[str, Any], prefix: str = "") -> list[str]:
     return found
 
 
-def unmarked(marked: str) -> tuple[str, list[Span]]:
-    """A text without its marks, and the ranges that were marked."""
-    spans, parts, length, start = [], [], 0, 0
-    for piece in _pieces(marked):
-        if piece == marking.OPEN:
-            start = length
-        elif piece == marking.CLOSE:
-            if length > start:
-                spans.append((start, length))
-        else:
-            parts.append(piece)
-            length += len(piece)
-    return "".join(parts), spans
-
-
 def union(spans: Iterable[Span]) -> tuple[Span, ...]:
     """The same characters as disjoint ranges in ascending order; ranges that touch become one.
 
@@ -140,16 +166,6 @@ def union(spans: Iterable[Span]) -> tuple[Span, ...]:
         else:
             joined.append((start, end))
     return tuple(joined)
-
-
-def _pieces(marked: str) -> Iterator[str]:
-    for is_mark, characters in itertools.groupby(
-        marked, key=lambda character: character in (marking.OPEN, marking.CLOSE)
-    ):
-        if is_mark:
-            yield from characters
-        else:
-            yield "".join(characters)
 
 
 def _result(rank: int, found: Found) -> SearchResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from searchapp.ranking.search import Span
+from searchapp.ranking.marks import Span
 
 ELLIPSIS = "…"
 

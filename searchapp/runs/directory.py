@@ -24,6 +24,8 @@ from searchapp.model import Run
 
 MANIFEST = "run.json"
 RANKINGS = "run.trec"
+TAGS = "tags.json"
+"""What people call the run, see `runs.tags`: beside the run, and no part of it."""
 FORMAT = 1
 
 
@@ -34,6 +36,7 @@ class Manifest:
     `data` is the folder the topics came from and `data_digests` the SHA-256 of each file read there;
     `index_digest` identifies mapping and documents of the index; `files` maps each other file of the run to its
     SHA-256. `task_file` has path and digest of the TOML file of a user's own task, and is empty for other tasks.
+    `imported` says of a run that another tool made which file it was read from; it has no recipe and no engine then.
     `seconds` is the time the ranking took, `created` its end in UTC, `digest` that of the manifest.
     """
 
@@ -54,14 +57,23 @@ class Manifest:
     seconds: float
     files: Mapping[str, str] = field(default_factory=dict)
     task_file: Mapping[str, str] = field(default_factory=dict)
+    imported: Mapping[str, Any] = field(default_factory=dict)
     format: int = FORMAT
     digest: str = ""
+
+    @property
+    def system(self) -> str:
+        """What made the rankings: the recipe, or of an imported run the tool."""
+        if self.imported:
+            return str(self.imported.get("tool") or "imported")
+        return str(self.recipe.get("name", ""))
 
     def own_digest(self) -> str:
         """The SHA-256 of everything in the manifest but its own digest."""
         described = {**asdict(self), "digest": ""}
-        if not self.task_file:
-            del described["task_file"]  # runs from before there was such a thing keep their digest
+        for name in ("task_file", "imported"):
+            if not described[name]:
+                del described[name]  # runs from before there was such a thing keep their digest
         return digest_json(described)
 
 
@@ -95,7 +107,10 @@ def write(
         digests = {file.name: digest_file(file) for file in sorted(folder.iterdir())}
         complete = replace(manifest, files=digests)
         complete = replace(complete, digest=complete.own_digest())
-        text = json.dumps(asdict(complete), indent=2, ensure_ascii=False) + "\n"
+        described = asdict(complete)
+        if not complete.imported:
+            del described["imported"]  # which searchapp 0.2 does not know
+        text = json.dumps(described, indent=2, ensure_ascii=False) + "\n"
         # A name of a file that is not UTF-8 has halves of characters, which become JSON's escapes.
         (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
     return complete
@@ -164,7 +179,7 @@ def verify(path: Path) -> Verification:
             problems.append(f"{path / name}: missing, though the manifest names it")
         elif digest_file(path / name) != digest:
             problems.append(f"{path / name}: changed since the run was written")
-    known = {MANIFEST, *manifest.files}
+    known = {MANIFEST, TAGS, *manifest.files}
     problems += [f"{file}: not part of the run" for file in sorted(path.iterdir()) if file.name not in known]
     notes = []
     used = {Path(manifest.data) / name: digest for name, digest in manifest.data_digests.items()}
@@ -190,5 +205,5 @@ _FIELD_TYPES: dict[str, type] = {
     **dict.fromkeys(("searchapp", "task", "split", "tag", "data", "mapping_digest", "index_digest"), str),
     **dict.fromkeys(("created", "digest"), str),
     **dict.fromkeys(("depth", "topics", "hits"), int),
-    **dict.fromkeys(("recipe", "engine", "data_digests", "files", "task_file"), dict),
+    **dict.fromkeys(("recipe", "engine", "data_digests", "files", "task_file", "imported"), dict),
 }

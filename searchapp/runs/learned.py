@@ -22,6 +22,12 @@ def described(judged: Iterable[Example]) -> dict[str, Any]:
     return {_KEY: {"topics": len(grades), "digest": digest_json(grades), "ids": sorted(grades)}}
 
 
+def digest(manifest: Manifest) -> str | None:
+    """The digest of the judgments that a run was made with; None without any."""
+    found = _recorded(manifest).get("digest")
+    return None if found is None else str(found)
+
+
 def topics_of(path: Path, manifest: Manifest) -> frozenset[str]:
     """The judged topics that the run directory `path` has learned from.
 

@@ -69,6 +69,9 @@ class Plain(widgets.Static):
         super().__init__(_content(text), id=id, classes=classes)
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
+        if layout and self._layout_required:
+            # Textual may have measured the text before this one since it was asked to, and would keep that.
+            self._layout_updates += 1
         super().update(_content(content) if isinstance(content, str) else content, layout=layout)
 
 

@@ -12,7 +12,7 @@ from searchapp.judging.fold import Opinion
 from searchapp.judging.scores import CUT_OFF, TopicScores
 from searchapp.judging.words import said_of
 from searchapp.model import Topic
-from searchapp.ranking.search import Span
+from searchapp.ranking.marks import Span
 from searchapp.tui.content import Content
 from searchapp.tui.notation import Form, Notation, readable
 

@@ -10,6 +10,13 @@ from typing import Any
 
 from searchapp.analysis import AnalysisRegistry, Analyzer
 from searchapp.analysis.offsets import from_utf16_units
+from searchapp.engines.elasticsearch.older import (
+    SHORT_STEMS,
+    analysis_for,
+    stems_english,
+    without_added,
+)
+from searchapp.engines.elasticsearch.servers import Server as Answering
 from searchapp.model import AnalysisStep, Token
 from tests.server.rest import Server
 
@@ -33,12 +40,13 @@ class AnalysisOracle:
         self._server = server
         self._index = index
         self.registry = AnalysisRegistry(analysis)
+        version = server_of(server)
         body = {
             "settings": {
                 "number_of_shards": 1,
                 "number_of_replicas": 0,
                 "index.analyze.max_token_count": 10_000_000,
-                "analysis": analysis,
+                "analysis": analysis_for(version, analysis),
             }
         }
         answer = server.request("PUT", f"/{index}", body, timeout=60)
@@ -77,6 +85,7 @@ class InlineOracle:
     """Analyzers that are defined in the request, over one connection: for many small ones."""
 
     def __init__(self, server: Server) -> None:
+        self.is_older = server_of(server).is_older
         self._connection = server.connect(timeout=60)
 
     def __enter__(self) -> InlineOracle:
@@ -104,7 +113,7 @@ class InlineOracle:
         return [token.get("positionLength", 1) for token in self._analyzed(analyzer, [text])]
 
     def _analyzed(self, analyzer: str | Mapping[str, Any], texts: Sequence[str]) -> list[dict[str, Any]]:
-        definition = {"analyzer": analyzer} if isinstance(analyzer, str) else analyzer
+        definition = {"analyzer": analyzer} if isinstance(analyzer, str) else self._adapted(analyzer)
         body = json.dumps({**definition, "text": texts})
         self._connection.request("POST", "/_analyze", body, {"Content-Type": "application/json"})
         response = self._connection.getresponse()
@@ -113,6 +122,23 @@ class InlineOracle:
             raise Rejected(answer["error"]["reason"])
         tokens: list[dict[str, Any]] = answer["tokens"]
         return tokens
+
+    def _adapted(self, analyzer: Mapping[str, Any]) -> Mapping[str, Any]:
+        """An analyzer that is defined in place, with what the engine tells a server of an older version besides."""
+        filters = analyzer.get("filter", ())
+        if not self.is_older:
+            return analyzer
+        adapted = [
+            one
+            for piece in filters
+            for one in ([SHORT_STEMS] if piece == "snowball" or stems_english(piece) else []) + [piece]
+        ]
+        return {**analyzer, "filter": adapted}
+
+
+def server_of(server: Server) -> Answering:
+    """What the engine knows of a server."""
+    return Answering(server.request("GET", "/").json()["version"]["number"])
 
 
 def built_analyzer(analyzer: str | Mapping[str, Any]) -> Analyzer:
@@ -171,5 +197,5 @@ def _steps(detail: Mapping[str, Any]) -> Iterator[AnalysisStep]:
         ("tokenizer", [detail["tokenizer"]]),
         ("filter", detail.get("tokenfilters", ())),
     ):
-        for step in parts:
+        for step in without_added(parts):
             yield AnalysisStep(kind, step["name"], tokens=tuple(map(_token, step["tokens"])))

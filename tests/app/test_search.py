@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from searchapp.app import paging, search
-from searchapp.app.paging import matching_only
+from searchapp.app import search
 from searchapp.app.search import Searcher, SearchRequest
 from searchapp.errors import DataError, EngineRefused, UsageError
 from searchapp.model import float32
+from searchapp.ranking import paging
 from searchapp.ranking.language import BrokenQuery, Filter
 from searchapp.ranking.language.syntax import DEEPEST, LONGEST_PHRASE, LONGEST_WORD, MOST_SIGNS
+from searchapp.ranking.paging import matching_only
 from tests.app.conftest import MakeSearcher
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "search.md"

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import searchapp
 from searchapp.cli import app
+from searchapp.config.declared import DECLARED
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 SAMPLE = SAMPLES / "nlps"
@@ -36,9 +37,9 @@ Cli = Callable[..., Result]
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """Runs commands that need no server, on the embedded engine."""
-    names = ("URL", "API_KEY", "USERNAME", "PASSWORD", "CA_CERTS", "ENGINE", "INDEX_PREFIX", "SHARED")
-    for name in (*names, "ANNOTATOR", "PROJECT"):
-        monkeypatch.delenv(f"SEARCHAPP_{name}", raising=False)
+    for setting in DECLARED:
+        if setting.variable:
+            monkeypatch.delenv(setting.variable, raising=False)
     monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
 
     def run(*arguments: object) -> Result:
@@ -69,10 +70,23 @@ def cli(request: pytest.FixtureRequest) -> Cli:
     return run
 
 
+@pytest.fixture(scope="session")
+def indexed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home folder in which the sample collection of the task nlps is indexed, to copy."""
+    home = tmp_path_factory.mktemp("indexed") / "home"
+    elsewhere = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX")}
+    command = ["index", "nlps", "--data", str(SAMPLE), "--home", str(home)]
+    assert CliRunner().invoke(app, command, env=elsewhere).exit_code == 0
+    return home
+
+
 @pytest.fixture
-def indexed(cli: Cli) -> Cli:
+def indexed(request: pytest.FixtureRequest, cli: Cli, tmp_path: Path) -> Cli:
     """As `cli`, with the sample collection of the task nlps indexed."""
-    assert cli("index", "nlps", "--data", SAMPLE).code == 0
+    if request.node.callspec.params["cli"] == "embedded":
+        shutil.copytree(request.getfixturevalue("indexed_home"), tmp_path / "home")
+    else:
+        assert cli("index", "nlps", "--data", SAMPLE).code == 0
     return cli
 
 

@@ -251,7 +251,8 @@ def test_a_mistyped_measure_is_asked_for(offline: Cli, tmp_path: Path, name: str
         ),
         (
             ["export", "x", "--format", "oficial"],
-            "'oficial' (did you mean official?) is not one of 'official', 'trec', 'jsonl', 'csv': `searchapp export",
+            "'oficial' (did you mean official?) is not one of 'official', 'trec', 'jsonl', 'csv', "
+            "'ir-metadata': `searchapp export",
         ),
         (["rank", "nlps", "--rule", "zzz"], "invalid value for '--rule': 'zzz' is not one of 'majority'"),
     ],

@@ -48,11 +48,19 @@ def commands(tmp_path: Path) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("url", WRONG)
-def test_a_password_in_an_address_is_never_shown(offline: Cli, tmp_path: Path, url: str) -> None:
+def test_a_password_in_an_address_is_never_shown(
+    offline: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str
+) -> None:
     for command in commands(tmp_path):
         for options in (("--url", url), ("--url", url, "--verbose")):
             result = offline(*command, *options)
             assert "hunter2" not in result.stdout + result.stderr, command
+            assert result.code == 2 and "--url has a user name or a password in it" in result.stderr
+        monkeypatch.setenv("SEARCHAPP_URL", url)
+        for verbose in ([], ["--verbose"]):
+            result = offline(*command, *verbose)
+            assert "hunter2" not in result.stdout + result.stderr, command
+        monkeypatch.delenv("SEARCHAPP_URL")
 
 
 def test_an_address_in_the_wrong_place_is_not_repeated_with_its_password(
@@ -95,9 +103,10 @@ def test_what_is_written_with_credentials_holds_none(
     monkeypatch.setenv("SEARCHAPP_CA_CERTS", str(secured_node.ca_certs))
     monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", "test-secrets")
     url = secured_node.url.replace("://", f"://{secured_node.username}:{password}@")
+    monkeypatch.setenv("SEARCHAPP_URL", url)
     try:
         for command in commands(tmp_path):
-            result = offline(*command, "--url", url, "--verbose")
+            result = offline(*command, "--verbose")
             assert result.code == (4 if "stats" in command else 0), result.stderr  # nobody has judged
             assert password not in result.stdout + result.stderr
         assert offline("runs", "verify", tmp_path / "run").code == 0

@@ -130,6 +130,28 @@ def test_a_document_is_found_opened_and_graded_in_a_browser(
     assert served.said.count(served.token) == 1
 
 
+@pytest.mark.elasticsearch
+def test_a_window_searches_on_a_server(
+    tmp_path: Path, elasticsearch_url: str, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", index_prefix)
+    command = [sys.executable, "-m", "searchapp", "index", "nlps", "--data", str(SAMPLE), "--quiet"]
+    subprocess.run([*command, "--url", elasticsearch_url, "--home", str(tmp_path)], check=True, timeout=60)
+    served = Served(tmp_path, tmp_path, "nlps", "--url", elasticsearch_url, "--annotator", "ann")
+
+    async def use(window: Window) -> None:
+        one = await window()
+        await received(one, "70 documents")
+        await send(one, "stdin", "compact hausdorff")
+        await received(one, "614")
+
+    try:
+        in_windows(served, use)
+    finally:
+        served.process.send_signal(signal.SIGTERM)
+        served.process.wait(15)
+
+
 def test_a_run_is_judged_in_a_window_and_the_server_ends_all(
     serve: Serve, offline: Cli, tmp_path: Path
 ) -> None:

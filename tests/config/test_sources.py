@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def value_of(setting: Declared, origin: Origin) -> str:
     match setting.name:
         case "engine":
             return ENGINE_OF[place % 2]
-        case "url" | "data_mirror":
+        case "url" | "data_mirror" | "proxy":
             return f"http://{origin.name}:9200"
         case "shared" | "project" | "search.restore":
             return str(place % 2)
@@ -33,15 +34,25 @@ def value_of(setting: Declared, origin: Origin) -> str:
             return "ansi-light"
         case "judge.spacing" | "search.spacing" | "topics.spacing" | "browse.spacing":
             return "compact"
-        case "quiet" | "verbose":
+        case "team.role":
+            return ("experimenter", "reproducer")[place % 2]
+        case "quiet" | "verbose" | "insecure":
             return "1"
+        case "fingerprint":
+            return str(place) * 64
+        case "cloud_id":
+            return f"name:{b64encode(f'{origin.name}.example$es'.encode()).decode()}"
+        case "headers":
+            return f"X-Origin: {origin.name}"
         case _:
             return f"{origin.name}-{setting.name.replace('.', '-')}".replace("_", "-")
 
 
 def in_toml(setting: Declared, text: str) -> str:
     table, _, key = setting.name.rpartition(".")
-    if setting.name in ("shared", "project", "search.restore"):
+    if setting.name == "headers":
+        text = f'{{X-Origin = "{text}"}}'
+    elif setting.name in ("shared", "project", "search.restore", "insecure"):
         text = "true" if text == "1" else "false"
     elif setting.name == "trusted":
         text = f'["/{text}"]'
@@ -61,6 +72,10 @@ def origins_of(setting: Declared) -> list[Origin]:
         Origin.user: setting.by_user,
     }
     return [origin for origin in FIRST_TO_LAST if can[origin]]
+
+
+UNLIKE_WRITTEN = ("shared", "project", "search.restore", "quiet", "verbose", "insecure", "headers")
+"""Settings that are shown in other words than they are set."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +123,7 @@ def test_the_nearest_source_that_sets_a_setting_has_its_value(
     if expected is Origin.default:
         default = folders.home if case.setting.name == "home" else case.setting.default
         assert found.value == default and found.where == "" and found.line is None
-    elif case.setting.name not in ("shared", "project", "search.restore", "quiet", "verbose"):
+    elif case.setting.name not in UNLIKE_WRITTEN:
         assert value_of(case.setting, expected) in found.shown
     if expected in (Origin.project, Origin.user):
         path = folders.project_file if expected is Origin.project else folders.user_file
@@ -223,6 +238,16 @@ HARMFUL = (
     'index_prefix = "theirs"\n',
     "shared = true\n",
     'data_mirror = "http://theirs"\n',
+    'team.team = "theirs"\n',
+    'team.name = "theirs"\n',
+    'team.orcid = "0000-0000-0000-0001"\n',
+    'team.mail = "them@example.org"\n',
+    'team.github = "theirs"\n',
+    'team.role = "reproducer"\n',
+    'team.repository = "theirs"\n',
+    'cloud_id = "theirs:dGhlaXJzLmV4YW1wbGUkZXM="\n',
+    f'fingerprint = "{"0" * 64}"\n',
+    'proxy = "http://theirs:3128"\n',
 )
 
 

@@ -31,7 +31,7 @@ from tests.engines.conftest import GROUPS, match, spec_of, spoil
 from tests.profile import FULL
 from tests.server.rest import Server
 
-ROUNDS = 100 if FULL else 3
+ROUNDS = 100 if FULL else 2
 BUILDERS = 4
 
 BUILDER = textwrap.dedent(

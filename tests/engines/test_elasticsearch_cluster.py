@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,20 @@ def meanwhile(action: Callable[[], None], after: float) -> Iterator[None]:
 
 def ranked(engine: ElasticsearchEngine, bodies: list[Body], name: str = "words") -> list[Hits]:
     return list(engine.open(name).search(bodies))
+
+
+@pytest.mark.parametrize("shards", [1, 3, 7])
+def test_every_copy_ranks_as_one_shard_alone_does(
+    cluster: Cluster, engine: ElasticsearchEngine, documents: list[Document], bodies: list[Body], shards: int
+) -> None:
+    engine.build("one", replace(spec_of(documents), replicas=0), documents)
+    alone = ranked(engine, bodies, "one")
+    said: list[str] = []
+    engine._connection.notify = said.append
+    info = engine.build("words", replace(spec_of(documents, shards=shards), replicas=2), documents)
+    assert len(copies.copies(engine._connection, info.version, shards).found) == 3 * shards and not said
+    for _ in range(3):  # each time the cluster chooses which copies answer
+        assert ranked(engine, bodies) == alone
 
 
 class Slowly:

@@ -15,6 +15,7 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.failures import reason
 from searchapp.errors import EngineRefused, EngineUnreachable, SearchappError, UsageError
 from searchapp.settings import Settings
+from tests.server import distribution
 from tests.server.faults import StrangeElasticsearch
 from tests.server.node import Node, free_port
 
@@ -26,9 +27,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*ssl.SSLSocket:pytest.PytestUnr
 
 @pytest.fixture(autouse=True)
 def collected() -> Iterator[None]:
-    """Collects such sockets within the test that made them."""
+    """Collects such sockets within the test that made them: they are young."""
     yield
-    gc.collect()
+    gc.collect(1)
 
 
 def connect(settings: Settings) -> str:
@@ -47,7 +48,7 @@ def refusal(settings: Settings) -> SearchappError:
 
 
 def test_the_server_tells_its_version(elasticsearch_url: str, settings_for: MakeSettings) -> None:
-    assert connect(settings_for(elasticsearch_url)).startswith("9.")
+    assert connect(settings_for(elasticsearch_url)) in distribution.RELEASES
 
 
 def test_nobody_at_the_address(tmp_path: Path) -> None:
@@ -81,11 +82,13 @@ def test_a_version_may_be_written_in_any_way(tmp_path: Path, number: str) -> Non
         assert connect(Settings(home=tmp_path, url=server.url)) == number
 
 
-@pytest.mark.parametrize("number", ["8", "8.19.13", "7.x", "0"])
+@pytest.mark.parametrize("number", ["8", "8.18.4", "7.x", "0"])
 def test_an_old_version_may_be_written_in_any_way(tmp_path: Path, number: str) -> None:
     with StrangeElasticsearch({"version": {"number": number}}) as server:
         error = refusal(Settings(home=tmp_path, url=server.url))
-    assert f"runs Elasticsearch {number}, searchapp needs 9.0 or newer: upgrade the server" in str(error)
+    assert f"runs Elasticsearch {number}, and searchapp works with 8.19 and 9.x: upgrade the server" in str(
+        error
+    )
 
 
 @pytest.mark.parametrize("number", ["", "new", ".9", "-1", 9, 9.4, True, ["9"], {"9": 4}, "x" * 10_000])
@@ -112,7 +115,7 @@ def test_the_right_credentials_and_authority(secured_node: Node, settings_for: M
         password=secured_node.password,
         ca_certs=secured_node.ca_certs,
     )
-    assert connect(settings).startswith("9.")
+    assert connect(settings) in distribution.RELEASES
 
 
 @pytest.mark.parametrize(
@@ -141,9 +144,9 @@ def test_a_password_may_hold_any_character(secured_node: Node, settings_for: Mak
     body = {"password": password, "roles": ["superuser"]}
     assert secured_node.server.request("PUT", f"/_security/user/{quote(name)}", body).status == 200
     own = settings_for(secured_node.url, username=name, password=password, ca_certs=secured_node.ca_certs)
-    assert connect(own).startswith("9.")
+    assert connect(own) in distribution.RELEASES
     url = secured_node.url.replace("://", f"://{quote(name, safe='')}:{quote(password, safe='')}@")
-    assert connect(settings_for(url, ca_certs=secured_node.ca_certs)).startswith("9.")
+    assert connect(settings_for(url, ca_certs=secured_node.ca_certs)) in distribution.RELEASES
 
 
 CERTIFICATES: dict[str, tuple[str, str, datetime, datetime]] = {

@@ -15,6 +15,7 @@ from searchapp.errors import EngineError, EngineRefused, EngineUnreachable, Quer
 from searchapp.model import Document
 from searchapp.settings import Settings
 from tests.engines.conftest import GROUPS, match, spec_of
+from tests.server.distribution import RELEASES
 from tests.server.faults import FaultProxy, NotElasticsearch, OldElasticsearch
 from tests.server.node import Node
 
@@ -40,7 +41,9 @@ def test_a_server_that_is_not_elasticsearch(tmp_path: Path) -> None:
 
 def test_a_server_that_is_too_old(tmp_path: Path) -> None:
     with OldElasticsearch() as server:
-        with pytest.raises(EngineRefused, match=r"runs Elasticsearch .*8.*needs 9.0 or newer: upgrade"):
+        with pytest.raises(
+            EngineRefused, match="runs Elasticsearch 8.17.0, and searchapp works with 8.19 and 9.x: "
+        ):
             ElasticsearchEngine.connect(Settings(home=tmp_path, url=server.url))
 
 
@@ -67,7 +70,7 @@ def test_a_cluster_that_chooses_a_master_is_waited_for_at_the_first_request(
 ) -> None:
     fault_proxy.unavailable(3)
     with closing(ElasticsearchEngine.connect(settings_for(fault_proxy.url))) as engine:
-        assert engine.info().version.startswith("9.")
+        assert engine.info().version in RELEASES
     assert fault_proxy.count() == 4
 
 
@@ -185,7 +188,9 @@ def test_a_connection_lost_while_indexing_leaves_the_old_version(
     old = engine.build("groups", spec_of(GROUPS), GROUPS)
     monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 1)
     fault_proxy.refuse_from(2, path=BULK)
-    with pytest.raises(EngineUnreachable, match="could not send documents; the index before it still serves"):
+    with pytest.raises(
+        EngineUnreachable, match=r"could not send documents to .*; the index before it still serves"
+    ):
         behind_proxy.build("groups", spec_of(GROUPS[:3]), GROUPS[:3])
     assert engine.index_info("groups") == old
 

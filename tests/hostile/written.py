@@ -67,23 +67,24 @@ def read(raw: bytes, *, screen: bool = False, pipe: bool = False, bell: bool = F
 
     A screen may ring the `bell` when it ends with an internal error.
     """
-    found = Written()
+    found, parts = Written(), [""]
     text = raw.decode("utf-8", "surrogateescape")
     for token in _TOKEN.finditer(text):
         what = str(token.lastgroup)
         said = token[0]
         if what in ("text", "end"):
-            found.text += said
+            parts.append(said)
             found.wrong += [
                 f"{one!r} in {said!r}"
-                for one in said
-                if PROPERTIES.match(one) and not SEEN.match(one) and one not in "\r\n\t"
+                for one in PROPERTIES.findall(said)
+                if not SEEN.match(one) and one not in "\r\n\t"
             ]
         elif pipe or not _may_act(found, what, said, screen):
             # what follows a carriage return says whether a progress bar goes back in its line
             if (bell and said == "\x07") or (not pipe and said == "\r" and _BACK.match(text, token.end())):
                 continue
-            found.wrong.append(f"{said!r} behind {found.text[-60:]!r}")
+            found.wrong.append(f"{said!r} behind {''.join(parts[-9:])[-60:]!r}")
+    found.text = "".join(parts)
     return found
 
 

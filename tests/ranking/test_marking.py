@@ -11,19 +11,21 @@ from typing import Any
 
 import pytest
 
-from searchapp.app.index import index_task, open_index
+from searchapp.app.index import open_index
 from searchapp.app.pages import Page, Pages
-from searchapp.engines.base import Engine, Index, IndexSpec
+from searchapp.engines.base import BEST_FIRST, Engine, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import EngineRefused
 from searchapp.formats.problems import Problems
 from searchapp.model import Document
-from searchapp.progress import Silent
 from searchapp.ranking import marking, recipes
-from searchapp.ranking.search import seen_by
+from searchapp.ranking.analyzed import Analyzed
+from searchapp.ranking.marking import Marker
+from searchapp.ranking.search import page, seen_by
 from searchapp.settings import Settings
 from searchapp.tasks import load
+from tests.real import RealRuns
 
 MAPPING: dict[str, Any] = {
     "settings": {
@@ -92,9 +94,13 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
         yield make
 
 
+def marker(index: Index) -> Marker:
+    return Marker(index, Analyzed(index, MAPPING), MAPPING)
+
+
 def marked(index: Index, document: str, query: Mapping[str, Any]) -> list[str]:
     """What is marked in a document."""
-    seen = seen_by(index, [document], query, marking.highlight(index, MAPPING, query))[document]
+    seen = seen_by(index, marker(index), [document], query)[document]
     return [seen.text[start:end] for start, end in seen.matches]
 
 
@@ -182,9 +188,8 @@ def test_a_synonym_of_several_words_is_marked_as_the_query_reads_it(opened: Open
         query = match(words, "text.towns")
         marks = marking.highlight(index, MAPPING, query)
         as_written = {key: value for key, value in marks.items() if key != "highlight_query"}
-        for one in new_york:
-            found = seen_by(index, [one.id], query, marks)[one.id].matches
-            assert found == seen_by(index, [one.id], query, as_written)[one.id].matches
+        body = {"query": query, "size": 10, "sort": BEST_FIRST}
+        assert index.find({**body, "highlight": marks}) == index.find({**body, "highlight": as_written})
 
 
 def test_a_query_that_makes_no_sense_is_refused_by_the_engine(opened: Open) -> None:
@@ -198,19 +203,36 @@ def test_a_query_that_makes_no_sense_is_refused_by_the_engine(opened: Open) -> N
 def test_the_same_words_are_marked_whichever_documents_are_looked_at(opened: Open) -> None:
     index = opened()
     topic = match("the number 7 is odd")
-    marks = marking.highlight(index, MAPPING, topic)
-    alone = {id_: seen_by(index, [id_], topic, marks)[id_].matches for id_ in ("4", "11")}
-    together = seen_by(index, ["4", "11"], topic, marks)
+    alone = {id_: seen_by(index, marker(index), [id_], topic)[id_].matches for id_ in ("4", "11")}
+    together = seen_by(index, marker(index), ["4", "11"], topic)
     assert alone == {id_: together[id_].matches for id_ in alone}
 
 
-def test_a_small_part_of_a_premise_is_marked(tmp_path: Path, nlps_data: Path) -> None:
+def test_marks_are_the_same_whether_the_terms_were_known_before_or_not(opened: Open) -> None:
+    """Words whose frequencies a server must be asked for are marked at first, whatever they weigh."""
+    index = opened()
+    topic = match("Show that the kernel of the natural number is a successor.")
+    wanted = marker(index).wanted(topic)
+    assert bool(marker(index).unknown(wanted)) is not index.is_at_hand
+    body = {"query": topic, "size": 50, "sort": BEST_FIRST}
+    first = page(index, marker(index), body)
+    assert not marker(index).unknown(wanted)
+    assert first == page(index, marker(index), body) and first.total == len(first.results) > 30
+
+
+def test_what_only_the_server_can_analyze_is_asked_of_it(opened: Open) -> None:
+    index = opened()
+    strange = {**MAPPING, "settings": {"analysis": {"analyzer": {"words": {"tokenizer": "thai"}}}}}
+    known, asked = Analyzed(index, MAPPING), Analyzed(index, strange)
+    assert list(known.tokens("words", "Odd numbers")) == list(asked.tokens("words", "Odd numbers"))
+
+
+def test_a_small_part_of_a_premise_is_marked(nlps_data: Path, real_runs: RealRuns) -> None:
     """Statements of the dev split and their best premises: it was 53 % of a premise's words before."""
     task = load("nlps")
     recipe = recipes.load(task.recipe_book(), task.info.default_recipe)
     topics = task.collection(nlps_data).topics("dev", Problems())[:20]
-    with closing(EmbeddedEngine(tmp_path, "test")) as engine:
-        index_task(task, engine, task.collection(nlps_data), Silent())
+    with closing(EmbeddedEngine.at(Settings(home=real_runs.home("nlps")))) as engine:
         index = open_index(task, engine)
         pages = Pages(task, index, {topic.id: topic for topic in topics}, recipe)
         shares = []

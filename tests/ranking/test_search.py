@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.ranking.search import text_fields, union, unmarked
+from searchapp.model import Token
+from searchapp.ranking.marks import Weighty, unmarked
+from searchapp.ranking.search import text_fields, union
 from searchapp.ranking.snippets import snippet, squeezed
 
 WORDS = st.text(alphabet="ab \n\t$", max_size=80)
@@ -91,3 +94,51 @@ def test_a_long_text_is_shown_where_the_matches_are() -> None:
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
 def test_an_empty_text_is_an_empty_snippet(text: str) -> None:
     assert snippet(text, [], 10) == ("", [])
+
+
+def marked_by_braces(text: str) -> str:
+    return text.replace("[", "\ue000").replace("]", "\ue001")
+
+
+def tokens(_field: str, text: str) -> list[Token]:
+    """Words, and for those with a hyphen their parts as well."""
+    found = []
+    for place, word in enumerate(re.finditer(r"[\w-]+", text)):
+        parts = [*re.finditer(r"\w+", word[0])]
+        found.append(Token(word[0].lower(), place, *word.span()))
+        if len(parts) > 1:
+            offset = word.start()
+            found += [
+                Token(part[0].lower(), place, offset + part.start(), offset + part.end()) for part in parts
+            ]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("[Every] [normal] subgroup", "Every [normal] subgroup"),
+        ("[normal], [normal] and [every]", "[normal], [normal] and every"),
+        ("[every] one", ""),
+        ("no mark", ""),
+        ("[every] semi-normal one", ""),
+    ],
+)
+def test_marks_of_terms_that_are_not_chosen_are_taken_away(given: str, expected: str) -> None:
+    weighty = Weighty({"text": ["normal"], "other": ["every"]}, {}, tokens)
+    left = weighty.narrowed({"text": [marked_by_braces(given)]})
+    assert left == ({"text": [marked_by_braces(expected)]} if expected else {})
+
+
+@pytest.mark.parametrize(
+    "given", ["[semi-normal] one", "semi-[normal] one", "[every normal]", "[sub]group", "𝔸 [every] one"]
+)
+def test_marks_are_left_to_the_engine_where_tokens_overlap(given: str) -> None:
+    assert Weighty({"text": ["normal"]}, {}, tokens).narrowed({"text": [marked_by_braces(given)]}) is None
+
+
+def test_words_of_a_phrase_keep_their_marks_where_it_stands() -> None:
+    weighty = Weighty({"text": ["ring"]}, {"text": [tokens("text", "every ideal")]}, tokens)
+    marked = marked_by_braces("[Every] [ideal] of [every] [ring] is an [ideal]: [ideal] [every]")
+    left = {"text": [marked_by_braces("[Every] [ideal] of every [ring] is an ideal: ideal every")]}
+    assert weighty.narrowed({"text": [marked]}) == left

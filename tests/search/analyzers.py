@@ -61,6 +61,10 @@ def difference(oracle: InlineOracle, case: Case) -> str | None:
     analyzer, several = case["analyzer"], case["texts"]
     if not (analyzer and several):
         raise NotCompared
+    if oracle.is_older and isinstance(analyzer, str):
+        several = several[
+            :1
+        ]  # between the texts of a list, `_analyze` has another gap there for what is built in
     try:
         ours: list[Token] | str = oracle.ours(analyzer, several)
     except NotSupported as error:

@@ -82,6 +82,20 @@ def comparable(found: Found) -> Json:
     }
 
 
+def in_words_of_both(outcome: Outcome) -> Outcome:
+    """An outcome in which of explanations only the figure is left, which is all that is the same on 8 and 9.
+
+    Lucene 10 shows the bits of a number that is no integer, and leaves out what surrounds a clause that never matches,
+    or the only one that does.
+    """
+    if isinstance(outcome, str):
+        return outcome
+    return [
+        {**one, "explanation": {"value": one["explanation"]["value"]}} if one.get("explanation") else one
+        for one in outcome
+    ]
+
+
 def unexplained(found: Json) -> Json:
     """A hit of `comparable` without its explanation."""
     return {name: value for name, value in found.items() if name != "explanation"}

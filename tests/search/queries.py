@@ -17,6 +17,7 @@ from searchapp.digests import digest_json
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.searching import SEARCH_TYPE
+from searchapp.engines.elasticsearch.servers import Server as Answering
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.errors import SearchappError
@@ -76,6 +77,7 @@ class Engines:
         self._settings = Settings(home=Path(self._folder.name), url=server.url, index_prefix=self._prefix)
         self._server = server
         self._elasticsearch = ElasticsearchEngine.connect(self._settings)
+        self._is_older = Answering(self._elasticsearch.info().version).is_older
         self._embedded = EmbeddedEngine.at(self._settings)
         self._built = 0
         self._kept: list[Document] = []
@@ -129,7 +131,12 @@ class Engines:
 
     def outcomes(self, index: EmbeddedIndex, body: Json) -> tuple[Outcome, Outcome]:
         """What the embedded engine and the server say to a body on the index that was made last."""
-        return comparing.here(index, body), self._there([body])[0]
+        here, there = comparing.here(index, body), self._there([body])[0]
+        return self._said(here), self._said(there)
+
+    def _said(self, outcome: Outcome) -> Outcome:
+        """An outcome as it is compared: what the server's version says in words of its own is left out."""
+        return comparing.in_words_of_both(outcome) if self._is_older else outcome
 
     def _with_smaller_body(self, index: EmbeddedIndex, difference: Difference) -> Difference:
         found = [difference]
@@ -178,7 +185,7 @@ class Engines:
 
     def _told(self, body: Json, here: Outcome, there: Outcome) -> str | None:
         """What two outcomes of a body differ in, None if they may."""
-        said = comparing.told(here, there)
+        said = comparing.told(self._said(here), self._said(there))
         return None if said and (_is_eager(body, there) or self._is_senseless(body, here)) else said
 
     def _built_in_both(self, case: Case) -> tuple[list[Document] | None, str]:

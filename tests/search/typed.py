@@ -18,6 +18,7 @@ from searchapp.app.index import index_task, open_index
 from searchapp.app.search import Searcher, SearchRequest
 from searchapp.engines.base import Engine
 from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.elasticsearch.servers import Server as Answering
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import SearchappError
 from searchapp.formats.problems import Problems
@@ -187,6 +188,7 @@ class Both:
         settings = Settings(home=Path(self._folder.name), url=server.url, index_prefix=self._prefix)
         self._server = server
         self._engines: list[Engine] = [EmbeddedEngine.at(settings), ElasticsearchEngine.connect(settings)]
+        self._is_older = Answering(self._engines[1].info().version).is_older
         self._searchers: dict[str, tuple[Searcher, ...]] = {}
 
     def close(self) -> None:
@@ -229,12 +231,15 @@ class Both:
         return first if isinstance(first, str) else "hits" if first else "none"
 
     def _told(self, name: str, request: SearchRequest) -> str | None:
-        here, there = (outcome(searcher, request) for searcher in self.searchers(name))
+        here, there = (outcome(searcher, request, self._is_older) for searcher in self.searchers(name))
         return None if here == there else f"here:  {ascii(here)[:1200]}\nthere: {ascii(there)[:1200]}"
 
 
-def outcome(searcher: Searcher, request: SearchRequest) -> Outcome:
-    """The hits of a request with all that comes with them, and the counts; or why it is refused."""
+def outcome(searcher: Searcher, request: SearchRequest, is_older: bool = False) -> Outcome:
+    """The hits of a request with all that comes with them, and the counts; or why it is refused.
+
+    Of explanations only the figure, where they are compared with a server that `is_older`.
+    """
     try:
         results, counts = searcher.search(request), searcher.counts(request)
     except BrokenQuery as error:
@@ -242,14 +247,16 @@ def outcome(searcher: Searcher, request: SearchRequest) -> Outcome:
     except SearchappError as error:
         return "refused", type(error).__name__
     return (
-        [_comparable(result) for result in results],
+        [_comparable(result, is_older) for result in results],
         counts.total,
         {name: list(values) for name, values in counts.values.items()},
     )
 
 
-def _comparable(result: SearchResult) -> Outcome:
+def _comparable(result: SearchResult, is_older: bool) -> Outcome:
     explanation = None if result.explanation is None else unordered(result.explanation)
+    if is_older and explanation is not None:
+        explanation = {"value": explanation["value"]}
     return result.rank, tuple(result.hit), result.text, dict(result.source), result.matches, explanation
 
 

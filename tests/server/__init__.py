@@ -9,6 +9,8 @@
     supervisor.py     ends the server when whoever started it is gone
     errors.py         unavailable (skip) or failed (never skip)
     rest.py           plain HTTP requests, so that the starter does not depend on the client under test
+    proxy.py          an HTTP proxy between a client and a server
+    serverless.py     a proxy that refuses what a serverless project refuses
     faults.py         a proxy that injects faults, and stand-ins for servers that cannot be real
 
 `python -m tests.server` starts a node to work with; the fixtures in `tests/conftest.py` start one for a

@@ -1,6 +1,7 @@
 """`python -m tests.server`: an Elasticsearch to work with, until Ctrl-C or for the time of one command.
 
     python -m tests.server                      start on port 9200, wait for Ctrl-C
+    python -m tests.server --version 8.19       start the older of the versions that the tests run on
     python -m tests.server -- searchapp demo    start, run the command with SEARCHAPP_URL set, stop
 
 With a command, standard output is the command's alone and the exit code is its exit code.
@@ -18,6 +19,7 @@ import time
 from collections.abc import Sequence
 from types import FrameType
 
+from .distribution import RELEASES, version_named, wanted_version
 from .errors import ServerError
 from .node import BRIEF_LIFE, Node, free_port
 
@@ -38,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"Port {options.port} is taken, so this node uses port {port}.")
     try:
         _say("Starting Elasticsearch; the first time it is downloaded, which takes a while.")
-        with Node(heap=options.heap, port=port, java=BRIEF_LIFE if options.brief else ()) as node:
+        wanted = version_named(options.version) if options.version else wanted_version()
+        java = BRIEF_LIFE if options.brief else ()
+        with Node(version=wanted, heap=options.heap, port=port, java=java) as node:
             version = node.server.request("GET", "/").json()["version"]["number"]
             ready = f"Elasticsearch {version} is ready at {node.url}"
             print(ready, file=sys.stderr if options.command else sys.stdout, flush=True)
@@ -57,6 +61,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="python -m tests.server", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("--port", type=int, default=9200, help="of 127.0.0.1; a free one if it is taken")
+    parser.add_argument("--version", help=f"of the server: {' or '.join(RELEASES)}, or the beginning of one")
     parser.add_argument("--heap", default="512m", help="of the server, such as 512m or 2g")
     parser.add_argument(
         "--brief", action="store_true", help="starts quicker, and serves slower after minutes"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 
+from .distribution import wanted_version
 from .docker import Docker
 from .errors import ADVICE, ServerFailed, ServerUnavailable
 from .node import Host
@@ -36,16 +37,19 @@ def given_server() -> Server | None:
     return server
 
 
-def find_host() -> Host:
+def find_host(version: str | None = None) -> Host:
     """The first way to run a node that works here: Docker, then an unpacked distribution.
 
+    Of the version that the session's tests run on, if none is given.
+
     Raises:
+        ServerFailed: SEARCHAPP_TEST_VERSION names none that there is
         ServerUnavailable: none works; the message says why, and what to install
     """
     reasons = []
     for kind in (Docker, Unpacked):
         try:
-            return kind.find()
+            return kind.find(version or wanted_version())
         except ServerUnavailable as error:
             reasons.append(str(error))
     raise ServerUnavailable(f"no Elasticsearch to test against: {ADVICE} ({'; '.join(reasons)})")

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
+from .distribution import wanted_version
 from .errors import ServerFailed
 from .node import START_SECONDS, Membership, Node, Setting, free_port
 from .rest import Server
@@ -35,6 +36,7 @@ class Cluster:
         heap: of each node's Java, such as `512m`
         java: further options of each node's Java
         settings: further lines of every node's elasticsearch.yml
+        version: of every node; that of the session's tests if not given
 
     Raises:
         ServerUnavailable: this machine has no means to run one
@@ -47,8 +49,9 @@ class Cluster:
         heap: str = "512m",
         java: Sequence[str] = (),
         settings: Mapping[str, Setting] | None = None,
+        version: str | None = None,
     ) -> None:
-        host = Unpacked.find()
+        host = Unpacked.find(version or wanted_version())
         name = f"searchapp-test-{secrets.token_hex(4)}"
         membership = Membership(name, {f"{name}-{number}": free_port() for number in range(nodes)})
         self.nodes = [

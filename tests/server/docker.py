@@ -11,20 +11,24 @@ from .distribution import VERSION
 from .errors import ServerFailed, ServerUnavailable
 from .node import Plan
 
-IMAGE = f"elasticsearch:{VERSION}"
 ANSWER_SECONDS = 15
 PULL_SECONDS = 900
 
 
 @dataclass(frozen=True, slots=True)
 class Docker:
-    """A Docker engine, by the path of its client."""
+    """A Docker engine, by the path of its client, and the version whose image it runs."""
 
     client: str
+    version: str = VERSION
+
+    @property
+    def image(self) -> str:
+        return f"elasticsearch:{self.version}"
 
     @classmethod
-    def find(cls) -> Docker:
-        """The Docker engine of this machine, with the image pulled.
+    def find(cls, version: str) -> Docker:
+        """The Docker engine of this machine, with the image of a version pulled.
 
         Raises:
             ServerUnavailable: no client, no engine that answers, or no image
@@ -32,12 +36,12 @@ class Docker:
         client = shutil.which("docker")
         if client is None:
             raise ServerUnavailable("Docker is not installed")
-        docker = cls(client)
+        docker = cls(client, version)
         docker._call("info", seconds=ANSWER_SECONDS)
         try:
-            docker._call("image", "inspect", IMAGE, seconds=ANSWER_SECONDS)
+            docker._call("image", "inspect", docker.image, seconds=ANSWER_SECONDS)
         except ServerUnavailable:
-            docker._call("pull", "--quiet", IMAGE, seconds=PULL_SECONDS)
+            docker._call("pull", "--quiet", docker.image, seconds=PULL_SECONDS)
         return docker
 
     def prepare(self, plan: Plan) -> None:
@@ -57,7 +61,7 @@ class Docker:
         for name, value in environment.items():
             options += ["--env", f"{name}={value}"]
         try:
-            self._call("create", *options, IMAGE, seconds=ANSWER_SECONDS * 4)
+            self._call("create", *options, self.image, seconds=ANSWER_SECONDS * 4)
         except ServerUnavailable as error:
             raise ServerFailed(str(error)) from error
 

@@ -18,7 +18,7 @@ picked:
         ... proxy.url ... proxy.count(path="/_bulk")
 
 `path` is a regular expression that is searched in the path without its query; the first rule that fits a
-request decides. `NotElasticsearch` and `OldElasticsearch` stand in for servers that cannot be had for real.
+request decides. `NotElasticsearch`, `OpenSearch` and `OldElasticsearch` stand in for servers that can't be had here.
 """
 
 from __future__ import annotations
@@ -399,6 +399,20 @@ class NotElasticsearch(LoopbackServer):
     def respond(self, request: Request) -> Response:
         page = b"<!doctype html><title>Welcome</title><p>It works!\n"
         return Response(200, {"Content-Type": "text/html; charset=utf-8"}, page)
+
+
+class OpenSearch(LoopbackServer):
+    """An OpenSearch, which may say that it is an Elasticsearch of some version and name itself in its tagline only."""
+
+    def __init__(self, number: object, names_itself: bool) -> None:
+        super().__init__()
+        distribution = {"distribution": "opensearch"} if names_itself else {}
+        version = {**distribution, "number": number, "build_type": "tar", "lucene_version": "9.12.1"}
+        self.about = {"version": version, "tagline": "The OpenSearch Project: https://opensearch.org/"}
+
+    def respond(self, request: Request) -> Response:
+        body = json.dumps(self.about).encode()
+        return Response(200, {"Content-Type": "application/json; charset=UTF-8"}, body)
 
 
 class OldElasticsearch(LoopbackServer):

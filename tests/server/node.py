@@ -158,6 +158,7 @@ class Node:
 
     Args:
         host: how it runs; the first way that works on this machine if not given
+        version: of the server, where no host is given; that of the session's tests if not given
         security: TLS on HTTP with a certificate of a throw-away authority, and a password
         heap: of the server's Java, such as `512m`
         port: of 127.0.0.1; a free one if not given
@@ -174,6 +175,7 @@ class Node:
         self,
         host: Host | None = None,
         *,
+        version: str | None = None,
         security: bool = False,
         heap: str = "512m",
         port: int | None = None,
@@ -185,7 +187,7 @@ class Node:
         if host is None:
             from .choice import find_host  # there and not above: it knows the hosts, which know this module
 
-            host = find_host()
+            host = find_host(version)
         self._host = host
         self._plan = Plan(
             name=name or f"searchapp-test-{secrets.token_hex(4)}",

@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from .distribution import cache_folder, fetch
+from .distribution import VERSION, cache_folder, fetch
 from .errors import ServerFailed, ServerUnavailable
 from .java import OLDEST, find_java
 from .node import Plan
@@ -35,13 +35,14 @@ rootLogger.appenderRef.console.ref = console
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """A distribution in a folder, and the home of the Java that runs it."""
+    """A distribution in a folder, the home of the Java that runs it, and its version."""
 
     home: Path
     java: Path
+    version: str = VERSION
 
     @classmethod
-    def find(cls) -> Unpacked:
+    def find(cls, version: str) -> Unpacked:
         """The distribution from the cache folder, fetched first when it is not there.
 
         Raises:
@@ -56,7 +57,7 @@ class Unpacked:
                 f"the user {UNPRIVILEGED}, as whom Elasticsearch runs for root, cannot enter {closed}; "
                 "set SEARCHAPP_TEST_CACHE or JAVA_HOME to another place"
             )
-        return cls(fetch(cache), java)
+        return cls(fetch(cache, version), java, version)
 
     @property
     def user(self) -> str | None:
@@ -85,19 +86,13 @@ class Unpacked:
 
     def command(self, plan: Plan) -> list[str]:
         """The launcher, which starts the server, waits for it, and passes SIGTERM on."""
-        launcher = "org.elasticsearch.server.launcher.ServerLauncher"
-        classes = f"{self.home}/lib/tools/server-launcher/*"
         # It takes the folder it stands in for the distribution's.
         enter = ["/usr/bin/env", "sh", "-c", 'cd "$ES_HOME" && exec "$@"', "launcher"]
-        return [
-            *enter,
-            self._java,
-            *LAUNCHER_OPTIONS,
-            f"-Des.path.home={self.home}",
-            "-cp",
-            classes,
-            launcher,
-        ]
+        classes = self.home / "lib" / "tools" / "server-launcher"
+        if not classes.is_dir():  # before 9.4 the server was one of the tools
+            return [*enter, *self._tool(plan, "server")]
+        launcher = ["-cp", f"{classes}/*", "org.elasticsearch.server.launcher.ServerLauncher"]
+        return [*enter, self._java, *LAUNCHER_OPTIONS, f"-Des.path.home={self.home}", *launcher]
 
     def environment(self, plan: Plan) -> dict[str, str]:
         """What the distribution's `elasticsearch-env` would set, and nothing of the developer's own."""
@@ -144,16 +139,19 @@ class Unpacked:
         for path in (folder, *folder.rglob("*")):
             os.chown(path, account.pw_uid, account.pw_gid)
 
+    def _tool(self, plan: Plan, name: str) -> list[str]:
+        """The command that runs a tool of the distribution in its folder."""
+        conf = plan.folder / "conf"
+        command = [self._java, *LAUNCHER_OPTIONS, f"-Dcli.name={name}", f"-Dcli.libs=lib/tools/{name}-cli"]
+        command += [f"-Des.path.home={self.home}", f"-Des.path.conf={conf}", "-Des.distribution.type=tar"]
+        command += ["-cp", f"{self.home}/lib/*:{self.home}/lib/cli-launcher/*"]
+        return [*command, "org.elasticsearch.launcher.CliToolLauncher"]
+
     def _keystore(self, plan: Plan, *arguments: str, given: str = "") -> None:
         """Run the keystore tool, which is a class in the distribution as well."""
         account = pwd.getpwnam(self.user) if self.user else None
-        conf = plan.folder / "conf"
-        command = [self._java, *LAUNCHER_OPTIONS, "-Dcli.name=keystore", "-Dcli.libs=lib/tools/keystore-cli"]
-        command += [f"-Des.path.home={self.home}", f"-Des.path.conf={conf}", "-Des.distribution.type=tar"]
-        command += ["-cp", f"{self.home}/lib/*:{self.home}/lib/cli-launcher/*"]
-        command += ["org.elasticsearch.launcher.CliToolLauncher", *arguments]
         answer = subprocess.run(
-            command,
+            [*self._tool(plan, "keystore"), *arguments],
             cwd=self.home,
             env=self.environment(plan),
             input=given,

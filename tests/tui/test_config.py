@@ -79,9 +79,10 @@ def test_the_value_its_source_and_the_line_are_in_sight(home: Path) -> None:
             "url " in line and "http://there:9200" in line and "SEARCHAPP_URL" in line for line in lines
         )
         assert any("api_key" in line and " set " in line for line in lines)
-        assert any("annotator" in line and "ann" in line and "user file" in line for line in lines)
         app.screen.query_one(SettingRows).move([one.name for one in DECLARED].index("annotator"))
         await pilot.pause()
+        lines = lines_of(app)
+        assert any("annotator" in line and "ann" in line and "user file" in line for line in lines)
         assert "settings.toml:2)" in "".join(text_of(app).split())
         for _ in DECLARED:
             await press(pilot, "down")

@@ -103,3 +103,21 @@ def test_long_names_of_grades_leave_all_keys_in_sight() -> None:
     assert all(
         f" {key} {word}" in drawn for key, word in zip("012n", ("0th", "1th", "2th", "note"), strict=True)
     )
+
+
+def test_a_text_that_comes_while_the_screen_is_measured_has_its_own_height() -> None:
+    class Measured(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Plain("one line", id="text")
+
+    async def run() -> int:
+        app = Measured()
+        async with app.run_test(size=(20, 10)) as pilot:
+            text = app.query_one("#text", Plain)
+            text.refresh(layout=True)
+            app.screen._refresh_layout()
+            text.update("one line\nand another")
+            await pilot.pause()
+            return text.size.height
+
+    assert asyncio.run(run()) == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.pictures import IMAGES, NOT_PICTURED, PICTURES, ROOT, TASK, Picture, made
+from scripts.pictures import IMAGES, PICTURES, ROOT, SPLITS, Picture, made
 from searchapp.tui.screen import KeyScreen
 from searchapp.tui.work import WorkScreen
 from tests.tui.conftest import Prepared
@@ -25,7 +25,7 @@ def every_screen(of: type[KeyScreen] = KeyScreen) -> Iterator[type[KeyScreen]]:
 
 
 def test_every_screen_has_a_picture() -> None:
-    assert set(every_screen()) == {one.screen for one in PICTURES} | NOT_PICTURED
+    assert set(every_screen()) == {one.screen for one in PICTURES}
     assert {one.path for one in PICTURES} == set(IMAGES.glob("*"))
 
 
@@ -41,5 +41,7 @@ def test_a_picture_is_shown_by_a_document_and_loads_nothing(picture: Picture) ->
 @pinned
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda one: one.name)
 def test_pictures_are_what_is_seen(picture: Picture, prepared: Prepared) -> None:
-    run = prepared.run(TASK)
-    assert made(picture, prepared.home, run) == picture.path.read_text(encoding="utf-8"), "run: make pictures"
+    runs = {task: prepared.run(task) for task in SPLITS}
+    assert made(picture, prepared.home, runs) == picture.path.read_text(encoding="utf-8"), (
+        "run: make pictures"
+    )

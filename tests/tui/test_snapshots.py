@@ -1,18 +1,25 @@
-"""Pictures of the screens on which people judge, compared with those that people have looked at: see `pictures`."""
+"""Pictures of the screens but that of searching, compared with those that people have looked at: see `pictures`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, tzinfo
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
+from scripts.pictures import SPLITS, Bench, Picture, drawn
 from searchapp.judging import events
 from searchapp.judging.session import SeenDocument
+from searchapp.tui.config.screen import ConfigScreen
+from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.themes import next_theme
+from searchapp.tui.topics.screen import TopicsScreen
 from searchapp.tui.work import WorkApp, WorkScreen
-from tests.tui.conftest import Judging, drive, settled
+from tests.tui.conftest import Judging, Prepared, drive, settled
 from tests.tui.pictures import pinned, require_same
 
 SCREENS = {
@@ -28,7 +35,14 @@ DECIDING = {
     "deciding": ("1", "r", "0", *"too general", "enter", "n", *"see 1.2", "enter"),
     "deciding-help": ("question_mark",),
 }
-
+AROUND = (
+    Picture("home", HomeScreen, Bench.home),
+    Picture("home-run", HomeScreen, Bench.home, ("tab",)),
+    Picture("settings", ConfigScreen, Bench.settings, ("down",)),
+    Picture("walking", TopicsScreen, Bench.topics),
+    Picture("walking-gold", TopicsScreen, Bench.topics, ("right_square_bracket", "g", "j", "1", "w")),
+)
+"""Screens on which nobody judges, or not yet."""
 
 sizes = pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["80x24", "160x45"])
 
@@ -57,6 +71,19 @@ def test_the_adjudicating_screen_looks_as_it_did(
 ) -> None:
     monkeypatch.setattr(events, "datetime", StandingClock)
     compare(judging.adjudicating(("ann", "ben", "bot")), DECIDING[name], name, size)
+
+
+@pinned
+@sizes
+@pytest.mark.parametrize("picture", AROUND, ids=lambda one: one.name)
+def test_screens_around_judging_look_as_they_did(
+    picture: Picture, size: tuple[int, int], prepared: Prepared, tmp_path: Path
+) -> None:
+    runs = {task: prepared.run(task) for task in SPLITS}
+    with closing(Bench(prepared.home, runs, tmp_path)) as bench:
+        pictures = drawn(replace(picture, size=size), bench, ("dark", "light"))
+    for look, picture_ in pictures.items():
+        require_same(picture_, picture.name, size, look)
 
 
 class StandingClock(datetime):

@@ -1,15 +1,27 @@
-"""The engine that is an Elasticsearch server or cluster (9.x), through the official client.
+"""The engine that is an Elasticsearch server or cluster (8.19 and 9.x), through the official client.
 
-    connection   the client, and the patience with which requests are repeated
+    connection   the patience with which requests are repeated, and who answers
+    client       the client, made from settings
+    nodes        the client's way to one address, which speaks to either version, and the log of requests
+    credentials  who searchapp is to a server, read from where secrets are kept
+    tls          which certificates a server is believed by
+    servers      which versions searchapp works with, and what it says of others
     failures     every way a request can fail turned into one sentence
     versions     names, ownership and clean-up: what `<prefix>-<task>` stands for on the server
     locks        one builder at a time for each index, whatever machine it is on
     builder      the process that builds an index
     copies       what the copies of an index's shards hold, and whether an index may serve
+    sizing       how many shards an index gets, and how many copies of each
+    senders      threads that send at the same time, with little in memory
+    older        what Elasticsearch 8 is told besides, to make the same terms of a text
     sending      documents, each written once however often an answer is lost
     indexing     building a new version beside the old one and swapping the alias
+    survey       nodes and shards, for those who look after them
     stored       every version that is there, and what for
+    rights       the least role for each use, and which right an answer misses
+    privileges   which of these roles a user has
     repair       an index that serves again, out of what builders have left
+    whole        queries that several shards rank as one does
     searching    a handle on one version: search, highlight, explain, analyze
     judgments    the index in which a team keeps its judgments
 
@@ -20,14 +32,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from searchapp.engines.base import EngineInfo, IndexInfo, IndexSpec, Repair, StoredVersion
-from searchapp.engines.elasticsearch.connection import REQUEST_TIMEOUT_SECONDS, Connection
+from searchapp.engines.base import (
+    EngineInfo,
+    IndexInfo,
+    IndexSpec,
+    Repair,
+    RightsOfUse,
+    StoredVersion,
+    Survey,
+)
+from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.copies import flaw, require_sound
 from searchapp.engines.elasticsearch.indexing import build
 from searchapp.engines.elasticsearch.locks import Locks
+from searchapp.engines.elasticsearch.nodes import REQUEST_TIMEOUT_SECONDS
+from searchapp.engines.elasticsearch.privileges import rights
 from searchapp.engines.elasticsearch.repair import repair
 from searchapp.engines.elasticsearch.searching import ElasticsearchIndex
+from searchapp.engines.elasticsearch.sizing import replicate, shards_for
 from searchapp.engines.elasticsearch.stored import all_stored
+from searchapp.engines.elasticsearch.survey import survey
 from searchapp.engines.elasticsearch.versions import Versions
 from searchapp.errors import EngineRefused
 from searchapp.model import Document
@@ -40,9 +64,8 @@ __all__ = ["ElasticsearchEngine"]
 class ElasticsearchEngine:
     """An `Engine` whose index `name` is the alias `<prefix>-<name>` on a server."""
 
-    has_shards = True
-
     def __init__(self, connection: Connection, prefix: str) -> None:
+        self.has_shards = not connection.server.is_serverless
         self._connection = connection
         self._prefix = prefix
         self._locks = Locks(connection, prefix)
@@ -69,7 +92,7 @@ class ElasticsearchEngine:
         return cls(Connection.open(settings, attempts, seconds, notify=notify), settings.index_prefix)
 
     def info(self) -> EngineInfo:
-        return EngineInfo("elasticsearch", self._connection.server_version, self._connection.url)
+        return EngineInfo("elasticsearch", self._connection.server.version, self._connection.url)
 
     def index_info(self, name: str) -> IndexInfo | None:
         serving = self._versions(name).serving()
@@ -87,6 +110,17 @@ class ElasticsearchEngine:
     ) -> IndexInfo:
         return build(self._connection, self._versions(name), self._locks, spec, documents, advance)
 
+    def shards_for(self, documents: int) -> int:
+        return shards_for(self._connection, documents)
+
+    def replicate(self, name: str, replicas: int) -> None:
+        versions = self._versions(name)
+        with self._locks.hold(versions.alias):
+            serving = versions.serving()
+            if serving is None:
+                raise EngineRefused(f"{self._connection.url} has no index {versions.alias} to make copies of")
+            replicate(self._connection, serving.info, replicas)
+
     def open(self, name: str) -> ElasticsearchIndex:
         versions = self._versions(name)
         serving = versions.serving()
@@ -95,7 +129,7 @@ class ElasticsearchEngine:
                 f"{self._connection.url} has no index {versions.alias}: make it with `searchapp index {name}`"
             )
         require_sound(self._connection, serving.info)
-        return ElasticsearchIndex(self._connection, serving.info)
+        return ElasticsearchIndex(self._connection, serving.info, serving.numbers)
 
     def remove(self, name: str) -> None:
         versions = self._versions(name)
@@ -114,6 +148,12 @@ class ElasticsearchEngine:
             EngineError: the server does not answer, or refuses.
         """
         return repair(self._connection, self._locks, self._versions(name))
+
+    def rights(self) -> list[RightsOfUse] | None:
+        return rights(self._connection, self._prefix)
+
+    def survey(self) -> Survey:
+        return survey(self._connection, self._prefix)
 
     def close(self) -> None:
         self._connection.close()

@@ -14,9 +14,11 @@ from elasticsearch import (
     UnsupportedProductError,
 )
 
+from searchapp.engines.elasticsearch.rights import lacks
+from searchapp.engines.elasticsearch.servers import too_old
+from searchapp.engines.elasticsearch.tls import NOT_PINNED
 from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable
 
-OLDEST_SERVER = (9, 0)
 RETRIED_STATUS = (429, 502, 503, 504)
 """Answers that ask for patience: a full queue, a node that is restarting behind a proxy."""
 
@@ -37,6 +39,10 @@ PASSING_KINDS = frozenset(
 
 
 _BLOCK = "cluster_block_exception"
+
+
+class Forbidden(EngineRefused):
+    """The user lacks a right."""
 
 
 class NotYet(Exception):
@@ -101,21 +107,14 @@ def unreadable(error: BaseException | None) -> str | None:
 
 def is_of_client(error: EngineError) -> bool:
     """Whether a request was refused for who made it, whatever it asked for."""
-    return isinstance(error.__cause__, AuthenticationException | AuthorizationException)
+    cause = error.__cause__
+    return isinstance(error, Forbidden) or isinstance(cause, AuthenticationException | AuthorizationException)
 
 
 def is_there_already(error: EngineError) -> bool:
     """Whether an index could not be made because there is one of its name."""
     cause = error.__cause__
     return isinstance(cause, ApiError) and "resource_already_exists_exception" in kinds(cause.body)
-
-
-def too_old(url: str, number: str) -> EngineRefused:
-    """A sentence on a server of an earlier version."""
-    oldest = ".".join(map(str, OLDEST_SERVER))
-    return EngineRefused(
-        f"{url} runs Elasticsearch {number}, searchapp needs {oldest} or newer: upgrade the server"
-    )
 
 
 def unreachable(url: str, what: str, error: TransportError, timeout: float) -> EngineError:
@@ -137,6 +136,11 @@ def unreachable(url: str, what: str, error: TransportError, timeout: float) -> E
 
 
 def _of_tls(url: str, cause: str) -> str:
+    if NOT_PINNED in cause:
+        return (
+            f"{url} shows no certificate with the fingerprint in SEARCHAPP_FINGERPRINT: ask its administrator whether "
+            "certificates were made anew, and for the new fingerprint; if they were not, somebody else answers there"
+        )
     if "certificate has expired" in cause:
         return (
             f"the certificate of {url} has expired: the server's administrator must renew it, "
@@ -152,7 +156,9 @@ def _of_tls(url: str, cause: str) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in cause:
         return (
             f"{url} shows a certificate that is not trusted here: "
-            "set SEARCHAPP_CA_CERTS to the PEM file of the authority that signed it"
+            "set SEARCHAPP_CA_CERTS to the PEM file of the authority that signed it, or SEARCHAPP_FINGERPRINT to the "
+            "fingerprint that the server printed at its first start; if it was trusted before, ask its administrator "
+            "whether it was changed"
         )
     return f"the TLS handshake with {url} failed ({cause}): is it an https address?"
 
@@ -167,19 +173,17 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
     if isinstance(error, AuthenticationException):
         return EngineRefused(
             f"{url} does not accept the credentials: "
-            "check SEARCHAPP_USERNAME and SEARCHAPP_PASSWORD, or SEARCHAPP_API_KEY"
+            "check the user name and password, API key or bearer token; `searchapp config` says where they come from"
         )
     if "media_type_header_exception" in kinds(body):
-        return too_old(url, "8 or older")
+        return too_old(url, "of another version")
     if _BLOCK in kinds(body) and not may_pass(status, body):
         return EngineRefused(
             f"{url} could not {what}: the index or the cluster is read-only ({detail}); "
             "free disk space or remove the block, then try again"
         )
     if isinstance(error, AuthorizationException):
-        return EngineRefused(
-            f"{url} does not allow this user to {what} ({detail}): ask for a role or key that may"
-        )
+        return forbidden(url, what, detail)
     if status == 429:
         return EngineBusy(f"{url} is too busy to {what}{tried} ({detail}): try again when it has less to do")
     if may_pass(status, body):
@@ -188,6 +192,19 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
             "look at the server's health and try again"
         )
     return EngineRefused(f"{url} refused to {what}: {detail}")
+
+
+def is_forbidden(error: object) -> bool:
+    """Whether an error of a part of an answer, an item or a search, says that the user lacks a right."""
+    return "security_exception" in kinds(error)
+
+
+def forbidden(url: str, what: str, detail: str) -> Forbidden:
+    """A sentence on a right that the user lacks, with its name where the server says it."""
+    return Forbidden(
+        f"{url} does not allow this user to {what} ({lacks(detail) or detail}): ask for a role or key that may, "
+        "`searchapp doctor --roles` prints them"
+    )
 
 
 def _detail(error: ApiError) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from searchapp.engines.base import IndexInfo, IndexSpec
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.copies import (
+    LOST_SECONDS,
     LostShard,
     Watch,
     await_copies,
@@ -22,10 +23,12 @@ from searchapp.engines.elasticsearch.copies import (
 )
 from searchapp.engines.elasticsearch.failures import is_there_already
 from searchapp.engines.elasticsearch.locks import Lock, Locks
+from searchapp.engines.elasticsearch.older import analysis_for
 from searchapp.engines.elasticsearch.sending import send
+from searchapp.engines.elasticsearch.sizing import await_replicas, replicas_settings
 from searchapp.engines.elasticsearch.versions import Version, Versions, building_alias
 from searchapp.engines.index_settings import canonical
-from searchapp.errors import EngineError, EngineRefused, EngineUnreachable
+from searchapp.errors import EngineBusy, EngineError, EngineRefused, EngineUnreachable
 from searchapp.model import Document
 from searchapp.progress import Advance
 
@@ -37,11 +40,16 @@ STARTS = 3
 
 NUMBERS_TRIED = 6
 
+WITHOUT_REPLICAS = {
+    # Replicas come when it is complete: each document would wait for the slowest of them, or for one that is on a node
+    # that has just gone.
+    "number_of_replicas": 0,
+    "auto_expand_replicas": False,
+}
+"""Settings of a version that is being filled, where there are replicas."""
+
 SHARDS_SECONDS = 90.0
 """How long an empty shard may take to find a node: twice what a node that hangs takes to be put out of its cluster."""
-
-COPIES_SECONDS = 60.0
-"""How long is waited for replicas; those that come later come while the index serves."""
 
 
 def build(
@@ -55,7 +63,8 @@ def build(
     """Create, fill and check a version, then swap the alias to it and drop the version it replaces.
 
     Until the swap, which is one atomic request, searches see the old version only. A build that fails removes
-    what it made; one that is killed leaves it for the next to remove. Another process that builds this index is waited
+    what it made. One that is interrupted or killed, or whose server goes away, leaves it: the next build goes on with
+    it if it is of the same documents and mapping, else removes it. Another process that builds this index is waited
     for; if what it built is what is asked for here, that serves and nothing is built.
 
     `documents` are drawn again from the start when a node is lost that held a part of them, unless they are an
@@ -66,10 +75,11 @@ def build(
         serving = versions.serving()
         if serving is not None and _made_meanwhile(connection, serving, known, spec):
             return serving.info
-        versions.remove_leftovers()
+        begun = _begun(versions, spec)
+        versions.remove_leftovers(but=begun)
         builder = _Builder(connection, versions, lock, spec)
         starts = 1 if iter(documents) is documents else STARTS
-        index = builder.completed(documents, advance, starts)
+        index = builder.completed(documents, advance, starts, begun)
         return builder.serve(index)
 
 
@@ -83,6 +93,16 @@ def _made_meanwhile(connection: Connection, serving: Version, known: Version | N
     )
 
 
+def _begun(versions: Versions, spec: IndexSpec) -> str | None:
+    """A version of what is asked for here that another builder has begun and left; the lock must be held."""
+    for version in reversed(versions.all()):
+        made = version.info
+        wanted = (made.digest, made.shards, made.owner) == (spec.digest, spec.shards, spec.owner)
+        if wanted and version.lock and not version.serves and not version.complete:
+            return made.version
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class _Builder:
     """Who makes a version of an index: with which connection, under which lock, and of what."""
@@ -92,8 +112,13 @@ class _Builder:
     lock: Lock
     spec: IndexSpec
 
-    def completed(self, documents: Iterable[Document], advance: Advance, starts: int) -> str:
-        """A version that holds the documents; begun again, `starts` times at most, when a node of it is lost."""
+    def completed(
+        self, documents: Iterable[Document], advance: Advance, starts: int, begun: str | None = None
+    ) -> str:
+        """A version that holds the documents; begun again, `starts` times at most, when a node of it is lost.
+
+        One that was `begun` before is gone on with, if it is sound.
+        """
         done = 0
 
         def counted(number: int) -> None:
@@ -101,13 +126,20 @@ class _Builder:
             done += number
             advance(number)
 
-        index = self._create()
+        resumed = begun is not None and self._resume(begun)
+        index = begun if begun is not None and resumed else self._create()
         try:
-            self._complete(index, documents, counted)
+            self._complete(index, documents, counted, resumed=resumed)
         except LostShard:
             self._discard(index)
             if starts == 1:
                 raise
+        except (KeyboardInterrupt, EngineUnreachable, EngineBusy):
+            if done:
+                self.connection.notify(f"{index} keeps what it holds: the same command goes on with it")
+            else:
+                self._discard(index)
+            raise
         except BaseException:
             self._discard(index)
             self.lock.require()  # if it is somebody else's by now, that says more than what came of it
@@ -122,7 +154,7 @@ class _Builder:
         """Let a complete version serve, and drop the one that it replaces."""
         versions = self.versions
         try:
-            self.lock.require()
+            self.lock.confirm()
             before = versions.serving()
             replaced = before.info.version if before is not None else None
             versions.swap(index, replaced)
@@ -138,26 +170,61 @@ class _Builder:
         return serving.info
 
     def _discard(self, index: str) -> None:
-        """Delete a version that was not completed. A server that is gone can't be tidied: the next run will do it."""
+        """Delete a version that was not completed. A server that is gone can't be tidied: the next run will do it.
+
+        Whoever has taken the lock over has taken the version over too, or removed it.
+        """
         versions = Versions(self.connection.tidying(), self.versions.name, self.versions.alias)
         with suppress(EngineError):
+            self.lock.confirm(brief=True)
             versions.remove_unserved(index)
+
+    def _resume(self, index: str) -> bool:
+        """Take over a version that another builder has begun; False, and without the version, if it is not sound."""
+        connection, spec = self.connection, self.spec
+        lost = await_copies(connection, index, spec.shards, LOST_SECONDS, lambda now: now.without_primary)
+        if lost or copies(connection, index, spec.shards).deleted:
+            self._discard(index)
+            return False
+        client = connection.client
+        meta = self._body()["mappings"]["_meta"]
+        # It may have been closed to writes already, and have got its replicas.
+        allowed = connection.server.allowed(WITHOUT_REPLICAS)
+        settings = {"index": {"refresh_interval": "-1", "blocks.write": None, **allowed}}
+        connection.call(
+            f"go on with {index}", lambda: client.indices.put_settings(index=index, settings=settings)
+        )
+        connection.call(f"go on with {index}", lambda: client.indices.put_mapping(index=index, meta=meta))
+        self._refresh(index, Watch(connection, index, spec.shards))
+        held = connection.call(f"count the documents of {index}", lambda: held_documents(connection, index))
+        connection.notify(
+            f"going on with {index}, which holds {held:,} of {spec.documents:,} documents already"
+        )
+        return True
+
+    def _body(self) -> dict[str, Any]:
+        """The settings and mappings of a version that is to be filled."""
+        body: dict[str, Any] = copy.deepcopy(canonical(self.spec.mapping))
+        body["mappings"].setdefault("_meta", {})["searchapp"] = self.versions.meta(self.spec, self.lock.token)
+        server = self.connection.server
+        body["settings"] = {
+            **body.get("settings", {}),
+            "refresh_interval": "-1",  # nobody searches it yet
+            **server.allowed(
+                {
+                    "number_of_shards": self.spec.shards,
+                    **WITHOUT_REPLICAS,
+                    "highlight": {"max_analyzed_offset": LONGEST_HIGHLIGHTED},
+                }
+            ),
+        }
+        if "analysis" in body["settings"]:
+            body["settings"]["analysis"] = analysis_for(server, body["settings"]["analysis"])
+        return body
 
     def _create(self) -> str:
         """A new, empty version, whose shards may have no node yet."""
-        spec, client = self.spec, self.connection.client
-        body: dict[str, Any] = copy.deepcopy(canonical(spec.mapping))
-        body["mappings"].setdefault("_meta", {})["searchapp"] = self.versions.meta(spec, self.lock.token)
-        body["settings"] = {
-            **body.get("settings", {}),
-            "number_of_shards": spec.shards,
-            # Replicas come when it is complete: each document would wait for the slowest of them, or for one that is
-            # on a node that has just gone.
-            "number_of_replicas": 0,
-            "auto_expand_replicas": False,
-            "refresh_interval": "-1",  # nobody searches it yet
-            "highlight": {"max_analyzed_offset": LONGEST_HIGHLIGHTED},
-        }
+        client, body = self.connection.client, self._body()
         for _ in range(NUMBERS_TRIED):
             number = self.versions.next_number(self.lock.last)
             self.lock.note(number)
@@ -184,7 +251,9 @@ class _Builder:
             "make: choose another prefix with SEARCHAPP_INDEX_PREFIX, or remove them yourself"
         )
 
-    def _complete(self, index: str, documents: Iterable[Document], advance: Advance) -> None:
+    def _complete(
+        self, index: str, documents: Iterable[Document], advance: Advance, *, resumed: bool
+    ) -> None:
         """Fill a version, make sure that it holds every document once, and give its shards their replicas."""
         connection, shards = self.connection, self.spec.shards
         if waiting := await_copies(
@@ -195,14 +264,14 @@ class _Builder:
                 "health and disks, and index again"
             )
         watch = Watch(connection, index, shards)
-        send(connection, building_alias(index), documents, watch, advance)
-        self.lock.require()
+        send(connection, building_alias(index), documents, watch, advance, resumed=resumed)
+        self.lock.confirm()
         self._refresh(index, watch)
         self._check(index, watch)
         settings = {
             "index": {
                 "refresh_interval": None,
-                "auto_expand_replicas": "0-1",
+                **connection.server.allowed(replicas_settings(self.spec.replicas)),
                 # Whatever is still on its way comes too late, and nobody changes what has been checked.
                 "blocks.write": True,
             }
@@ -211,17 +280,16 @@ class _Builder:
         connection.call(
             f"finish {index}", lambda: client.indices.put_settings(index=index, settings=settings)
         )
-        if waiting := await_copies(connection, index, shards, COPIES_SECONDS, lambda now: now.incomplete):
-            connection.notify(
-                f"{named(waiting)} of {index} found no node for a replica within {COPIES_SECONDS:.0f} s: "
-                "it serves, but not when a node is lost"
-            )
+        await_replicas(connection, index, shards)
         self._check(index, watch)
 
     def _refresh(self, index: str, watch: Watch) -> None:
         """Make what was sent searchable, and written to disk, on every shard."""
         indices = self.connection.client.indices
-        for what, act in (("refresh", indices.refresh), ("flush", indices.flush)):
+        acts = [("refresh", indices.refresh)]
+        if not self.connection.server.is_serverless:  # which writes to its own store, when it thinks fit
+            acts.append(("flush", indices.flush))
+        for what, act in acts:
             watch.call(
                 f"{what} {index}",
                 lambda what=what, act=act: require_all_shards(  # type: ignore[misc]

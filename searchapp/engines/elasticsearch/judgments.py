@@ -18,7 +18,13 @@ from elasticsearch import ApiError
 from elasticsearch.helpers import streaming_bulk
 
 from searchapp.engines.elasticsearch.connection import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Connection
-from searchapp.engines.elasticsearch.failures import RETRIED_STATUS, is_there_already, reason
+from searchapp.engines.elasticsearch.failures import (
+    RETRIED_STATUS,
+    forbidden,
+    is_forbidden,
+    is_there_already,
+    reason,
+)
 from searchapp.errors import DataError, EngineRefused, EngineUnreachable
 from searchapp.judging import shared
 from searchapp.judging.events import Event
@@ -84,7 +90,15 @@ class JudgmentIndex:
             EngineUnreachable: no answer, or TLS failed.
             EngineRefused: wrong credentials, no Elasticsearch, or one that is too old.
         """
-        return cls(Connection.open(settings, attempts, timeout), settings)
+        connection = Connection.open(settings, attempts, timeout)
+        if connection.server.is_serverless:
+            connection.close()
+            raise EngineRefused(
+                f"{connection.url} is a serverless project, through which judgments can't be shared: it doesn't say "
+                "which of them are safely stored; share them through an Elasticsearch of another kind, or by "
+                "`searchapp judgments export`"
+            )
+        return cls(connection, settings)
 
     def state(self) -> IndexState:
         """The index as it is now; it is made if it is not there.
@@ -164,6 +178,9 @@ class JudgmentIndex:
                 if ok:
                     continue
                 result = outcome["create"]
+                if is_forbidden(result.get("error")):
+                    detail = reason(result["error"])
+                    raise forbidden(self._connection.url, f"send judgments to {self._alias}", detail)
                 if result["status"] != 409:
                     raise EngineRefused(
                         f"{self.address} did not take the judgment {result['_id']} ({reason(result.get('error'))}): "
@@ -171,7 +188,7 @@ class JudgmentIndex:
                     )
                 taken.append(result["_id"])
         except (ApiError, TransportError) as error:
-            raise connection.translated("send judgments", error) from error
+            raise connection.translated(f"send judgments to {self._alias}", error) from error
         return self._different(taken, by_id)
 
     def fetch(self, after: int, up_to: int) -> EventPage:
@@ -241,7 +258,9 @@ class JudgmentIndex:
                 f"create the index {self._name}",
                 lambda: self._client.indices.create(
                     index=self._name,
-                    settings={"number_of_shards": 1, "auto_expand_replicas": "0-1"},
+                    settings=self._connection.server.allowed(
+                        {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
+                    ),
                     mappings={
                         "dynamic": "strict",
                         "_meta": _META,

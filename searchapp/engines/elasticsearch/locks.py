@@ -114,6 +114,15 @@ class Lock:
                 f"{ABANDONED_SECONDS:.0f} s: index again when it is done"
             )
 
+    def confirm(self, *, brief: bool = False) -> None:
+        """Make sure that nobody has taken the lock over, by asking the server.
+
+        Raises:
+            Overtaken: somebody has.
+            EngineError: the server does not answer.
+        """
+        self._change(brief=brief)
+
     def release(self) -> None:
         """Let others build; a lock that can't be given back is taken over in time."""
         self._stop.set()
@@ -315,7 +324,9 @@ class Locks:
                 f"create the index {self._index}",
                 lambda: self._connection.client.indices.create(
                     index=self._index,
-                    settings={"number_of_shards": 1, "auto_expand_replicas": "0-1"},
+                    settings=self._connection.server.allowed(
+                        {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
+                    ),
                     mappings={
                         "dynamic": "false",  # nobody searches it
                         "_meta": {"searchapp": {"holds": "locks", "format": FORMAT}},

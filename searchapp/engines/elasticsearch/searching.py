@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from searchapp.engines.base import (
     BEYOND_FLOAT32,
+    NO_TERMS,
     Body,
     Counts,
     Explanation,
@@ -16,7 +17,17 @@ from searchapp.engines.base import (
     Terms,
 )
 from searchapp.engines.elasticsearch.connection import Connection
-from searchapp.engines.elasticsearch.failures import NotYet, is_of_client, may_pass, reason, unreadable
+from searchapp.engines.elasticsearch.failures import (
+    NotYet,
+    forbidden,
+    is_forbidden,
+    is_of_client,
+    may_pass,
+    reason,
+    unreadable,
+)
+from searchapp.engines.elasticsearch.older import without_added
+from searchapp.engines.elasticsearch.whole import whole
 from searchapp.errors import (
     EngineBusy,
     EngineError,
@@ -33,6 +44,8 @@ BATCH_BYTES = 1024 * 1024
 BATCH_HITS = 100_000
 TERMS_AT_ONCE = 1000
 """Terms that one request counts documents for."""
+KNOWN_TERMS = 200_000
+"""Terms whose frequencies are kept, in some 40 MB."""
 VALUES_OF_A_SHARD = 10_000
 """The values that a shard counts: the counts are exact where a field has no more, whatever the number of shards."""
 DEFAULT_HITS = 10
@@ -57,13 +70,32 @@ _ANSWER_FIELDS = [
 T = TypeVar("T")
 
 
-class ElasticsearchIndex:
-    """An `Index` on a server."""
+Frequencies = dict[tuple[str, str], int]
+"""In how many documents a term of a field stands."""
 
-    def __init__(self, connection: Connection, info: IndexInfo) -> None:
+
+class ElasticsearchIndex:
+    """An `Index` on a server.
+
+    Args:
+        numbers: the fields on numbers of its mapping
+        known: what handles on the same version have learned of its terms
+    """
+
+    is_at_hand = False
+
+    def __init__(
+        self,
+        connection: Connection,
+        info: IndexInfo,
+        numbers: frozenset[str] = frozenset(),
+        known: Frequencies | None = None,
+    ) -> None:
         self._connection = connection
         self._client = connection.client
         self._info = info
+        self._numbers = numbers
+        self._known: Frequencies = {} if known is None else known
 
     @property
     def info(self) -> IndexInfo:
@@ -71,7 +103,7 @@ class ElasticsearchIndex:
 
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         done = 0
-        for batch in _batches(bodies):
+        for batch in _batches(map(self._asked, bodies)):
             try:
                 responses = self._responses(batch)
             except QueryRefused as error:
@@ -82,21 +114,49 @@ class ElasticsearchIndex:
             done += len(batch)
             advance(len(batch))
 
-    def find(self, body: Body) -> list[Found]:
-        return [_found(hit) for hit in self._search(body)["hits"]["hits"]]
+    def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:
+        return [
+            _found(hit)
+            for hit in self._learning(self._asked(body), _pairs(terms)[:TERMS_AT_ONCE])["hits"]["hits"]
+        ]
+
+    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
+        asked = {**self._asked(body), "track_total_hits": True}
+        hits = self._learning(asked, _pairs(terms)[:TERMS_AT_ONCE])["hits"]
+        return [_found(hit) for hit in hits["hits"]], hits["total"]["value"]
+
+    def unknown(self, terms: Terms) -> Terms:
+        left = {
+            field: [term for term in some if (field, term) not in self._known]
+            for field, some in terms.items()
+        }
+        return {field: some for field, some in left.items() if some}
 
     def frequencies(self, terms: Terms) -> dict[str, dict[str, int]]:
-        wanted = [(field, term) for field, some in terms.items() for term in some]
-        found: dict[str, dict[str, int]] = {field: {} for field in terms}
-        for start in range(0, len(wanted), TERMS_AT_ONCE):
-            some = wanted[start : start + TERMS_AT_ONCE]
-            filters = [{"term": {field: {"value": term}}} for field, term in some]
-            aggregation = {"filters": {"filters": filters}}
-            body = {"size": 0, "track_total_hits": False, "aggs": {"terms": aggregation}}
-            buckets = self._search(body)["aggregations"]["terms"]["buckets"]
-            for (field, term), bucket in zip(some, buckets, strict=True):
-                found[field][term] = bucket["doc_count"]
-        return found
+        # What is known may be forgotten while this goes on, by other threads too.
+        found = {pair: self._known[pair] for pair in _pairs(terms) if pair in self._known}
+        left = [pair for pair in _pairs(terms) if pair not in found]
+        for start in range(0, len(left), TERMS_AT_ONCE):
+            some = left[start : start + TERMS_AT_ONCE]
+            found |= self._counted(self._learning({"size": 0, "track_total_hits": False}, some), some)
+        return {field: {term: found[field, term] for term in some} for field, some in terms.items()}
+
+    def _learning(self, body: Body, terms: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
+        """The answer to a body, with the frequencies of some terms, which are kept."""
+        if not terms:
+            return self._search(body)
+        filters = [{"term": {field: {"value": term}}} for field, term in terms]
+        counting = {"every": {"global": {}, "aggs": {"terms": {"filters": {"filters": filters}}}}}
+        answer = self._search({**body, "aggs": counting})
+        if len(self._known) + len(terms) > KNOWN_TERMS:
+            self._known.clear()
+        self._known.update(self._counted(answer, terms))
+        return answer
+
+    @staticmethod
+    def _counted(answer: Mapping[str, Any], terms: Sequence[tuple[str, str]]) -> Frequencies:
+        buckets = answer["aggregations"]["every"]["terms"]["buckets"]
+        return {term: bucket["doc_count"] for term, bucket in zip(terms, buckets, strict=True)}
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
         wanted = {
@@ -110,6 +170,10 @@ class ElasticsearchIndex:
             for name, counted in answer.get("aggregations", {}).items()
         }
         return Counts(answer["hits"]["total"]["value"], values)
+
+    def _asked(self, body: Body) -> Body:
+        """The body as it is sent: several shards shall rank as one."""
+        return body if self._info.shards == 1 else whole(body, self._numbers)
 
     def _search(self, body: Body) -> Mapping[str, Any]:
         def whole(index: str) -> Mapping[str, Any]:
@@ -134,7 +198,7 @@ class ElasticsearchIndex:
         return _analysis_steps(detail)
 
     def twin(self) -> ElasticsearchIndex:
-        return ElasticsearchIndex(self._connection, self._info)
+        return ElasticsearchIndex(self._connection, self._info, self._numbers, self._known)
 
     def close(self) -> None:
         """Nothing is open: the connection is the engine's."""
@@ -206,6 +270,9 @@ class ElasticsearchIndex:
         """The response to a search of a batch, unless the server refused that search."""
         if "error" not in response:
             return response
+        if is_forbidden(response["error"]):
+            what = f"search in {self._info.version}"
+            raise forbidden(self._connection.url, what, reason(response["error"]))
         raise self._query_refused(reason(response["error"]), place)
 
     def _query_refused(self, problem: str, place: int) -> QueryRefused:
@@ -239,6 +306,10 @@ class ElasticsearchIndex:
             f"{self._connection.url} answers for a part of {self._info.version} only, even after "
             f"{self._connection.patience:.0f} s ({detail}): look at the cluster's health and run the command again"
         )
+
+
+def _pairs(terms: Terms) -> list[tuple[str, str]]:
+    return [(field, term) for field, some in terms.items() for term in some]
 
 
 def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
@@ -287,7 +358,7 @@ def _analysis_steps(detail: Mapping[str, Any]) -> list[AnalysisStep]:
     steps.append(AnalysisStep("tokenizer", tokenizer["name"], tokens=_tokens(tokenizer["tokens"])))
     steps += [
         AnalysisStep("filter", step["name"], tokens=_tokens(step["tokens"]))
-        for step in detail.get("tokenfilters", ())
+        for step in without_added(detail.get("tokenfilters", ()))
     ]
     return steps
 

@@ -45,7 +45,9 @@ def _state(version: Version, alias: str, locks: Locks) -> State:
 
 
 def _sizes(connection: Connection, pattern: str) -> dict[str, int]:
-    """The bytes that indexes take on disk; nothing for a user who may not ask for that."""
+    """The bytes that indexes take on disk; nothing for a user who may not ask for that, and on a serverless project."""
+    if connection.server.is_serverless:
+        return {}
     client = connection.client.options(ignore_status=404)
     try:
         answer = connection.call(

@@ -23,6 +23,7 @@ from searchapp.digests import digest_json
 from searchapp.engines.base import IndexInfo, IndexSpec
 from searchapp.engines.elasticsearch.builder import Builder
 from searchapp.engines.elasticsearch.connection import Connection
+from searchapp.engines.elasticsearch.whole import number_fields
 from searchapp.errors import EngineError, EngineRefused
 
 ABANDONED_AFTER = timedelta(hours=24)
@@ -38,7 +39,8 @@ def building_alias(index: str) -> str:
 class Version:
     """One index that searchapp has made: complete and serving, being built, or left over.
 
-    `lock` is the token of the lock under which it was built, empty where an earlier searchapp built it.
+    `lock` is the token of the lock under which it was built, empty where an earlier searchapp built it. `numbers` are
+    the fields on numbers of its mapping.
     """
 
     info: IndexInfo
@@ -46,6 +48,7 @@ class Version:
     complete: bool
     builder: Builder
     lock: str = ""
+    numbers: frozenset[str] = frozenset()
 
     def may_be_at_work(self) -> bool:
         """Whether an earlier searchapp, which knew no locks, may still be building it."""
@@ -160,15 +163,17 @@ class Versions:
             ],
         )
 
-    def remove_leftovers(self) -> list[str]:
+    def remove_leftovers(self, but: str | None = None) -> list[str]:
         """Delete the versions that builders before have left, and return their names; the lock must be held.
+
+        One of them can be kept.
 
         Raises:
             EngineRefused: an earlier searchapp on this machine is building this index right now.
         """
         removed = []
         for version in self.all():
-            if version.serves:
+            if version.serves or version.info.version == but:
                 continue
             if version.may_be_at_work():
                 if version.builder.is_here():
@@ -267,7 +272,12 @@ class Versions:
             return None  # somebody has edited it: then it is not ours any more
         aliases = described["aliases"]
         return Version(
-            info, self.alias in aliases, building_alias(index) not in aliases, builder, meta.get("lock", "")
+            info,
+            self.alias in aliases,
+            building_alias(index) not in aliases,
+            builder,
+            meta.get("lock", ""),
+            number_fields(described["mappings"].get("properties", {})),
         )
 
 

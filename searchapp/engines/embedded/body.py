@@ -101,12 +101,17 @@ class BodyReader:
             EngineRefused: the body makes no sense, or has something that the embedded engine does not support.
         """
         query = self._parser.read(body["query"]) if "query" in body else MatchAll()
-        frame = self._frame(body)
+        frame = self.frame(body)
         # The `highlight_query` of one field is refused where the fields are read.
         marked = frame.highlight.get(HIGHLIGHT_QUERY) if isinstance(frame.highlight, Mapping) else None
         return Request(rewrite(query), query if marked is None else self._parser.query(marked), frame)
 
-    def _frame(self, body: Body) -> Frame:
+    def frame(self, body: Body) -> Frame:
+        """All that a search body says but its query.
+
+        Raises:
+            as `read` does.
+        """
         rest = {key: value for key, value in body.items() if key != "query"}
         written = repr(rest)  # 1 and true are equal, and so are 0.0 and -0.0
         last = self._last

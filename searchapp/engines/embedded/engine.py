@@ -167,6 +167,13 @@ class EmbeddedEngine:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
+    def shards_for(self, documents: int) -> int:  # noqa: ARG002  # one is all there is
+        return 1
+
+    def replicate(self, name: str, replicas: int) -> None:
+        if replicas:
+            raise EngineRefused(f"{name} is kept on this machine's disk, without replicas")
+
     def remove(self, name: str) -> None:
         self._versions(name).remove()
 

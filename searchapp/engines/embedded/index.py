@@ -10,7 +10,7 @@ from itertools import islice
 
 import numpy as np
 
-from searchapp.engines.base import BEST_FIRST, Body, Counts, Found, IndexInfo, Terms
+from searchapp.engines.base import BEST_FIRST, NO_TERMS, Body, Counts, Found, IndexInfo, Terms
 from searchapp.engines.embedded import topk, workers
 from searchapp.engines.embedded.body import BodyReader, Frame, Request
 from searchapp.engines.embedded.counting import counts
@@ -40,6 +40,8 @@ Answer = tuple[Numbers, Float32s]
 
 class EmbeddedIndex:
     """An `Index` whose files this process has open, from which it answers even after a newer version serves."""
+
+    is_at_hand = True
 
     def __init__(self, reader: IndexReader, analyzers: Analyzers) -> None:
         self._reader = reader
@@ -83,7 +85,7 @@ class EmbeddedIndex:
                     answers.append(self._best(request))
             return answers
 
-    def find(self, body: Body) -> list[Found]:
+    def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:  # noqa: ARG002  # each is known
         require_wanted()
         with self._damage_reported(), finite_scores():
             request = self._bodies.read(body)
@@ -107,6 +109,12 @@ class EmbeddedIndex:
                 for hit, document, source in zip(hits, documents.tolist(), sources, strict=True)
             ]
 
+    def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
+        found = self.find(body, terms)
+        frame = self._bodies.frame(body)
+        is_all = frame.first == 0 and frame.after is None and len(found) < frame.size
+        return found, len(found) if is_all else self.counts(body["query"], {}).total
+
     def analyze(
         self, text: str, *, field: str | None = None, analyzer: str | None = None
     ) -> list[AnalysisStep]:
@@ -121,6 +129,9 @@ class EmbeddedIndex:
                 name: {term: fields[name].document_frequency(term) if name in fields else 0 for term in some}
                 for name, some in terms.items()
             }
+
+    def unknown(self, terms: Terms) -> Terms:  # noqa: ARG002  # none is
+        return NO_TERMS
 
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
         require_wanted()

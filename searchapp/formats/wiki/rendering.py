@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from searchapp.formats.rewriting import Rewriter, Rewritten
+from searchapp.formats.wiki.styles import Quotes, Tags
 from searchapp.formats.wiki.templates import (
     ASIDE,
     BOLD,
     EQUATIONS,
     HEADING,
     IN_WORDS,
-    ITALIC,
     LINK,
     PARTS,
     SHOWN,
@@ -24,14 +24,6 @@ from searchapp.formats.wiki.tokens import Kind, Token, tokens_of
 
 Formula = Callable[[str], str]
 """What is shown for a formula in LaTeX, with its delimiters or without."""
-
-_TAG = re.compile(
-    r"<(?P<closes>/?)(?P<name>b|i|u|s|em|strong|small|big|su[bp]|span|div|p|center|[bh]r|ref|references|math|tt|code"
-    r"|blockquote|section|onlyinclude|includeonly|noinclude|table|t[rdh]|caption|gallery|poem|nowiki|pre)\b",
-    re.IGNORECASE,
-)
-_TAG_SHOWS = {"br": "\n", "sup": "^", "sub": "_", "hr": "────────"}
-_TAG_STYLES = {"b": BOLD, "strong": BOLD, "i": ITALIC, "em": ITALIC, "ref": ASIDE}
 
 _NAME = re.compile(r"\s*+(?P<name>[^\s|{}\[\]<>$\\](?:[^|{}\[\]<>$\\\n]{0,60}[^\s|{}\[\]<>$\\])?+)\s*+")
 _ARGUMENT_NAME = re.compile(r"\s*+(?P<name>[A-Za-z][\w-]{0,30}+)\s*+=")
@@ -75,7 +67,7 @@ class _Rendering:
         self.tokens, self.ends = tokens_of(text)
         self.formula = formula
         self.out = Rewriter(text)
-        self._tags: list[tuple[str, int]] = []
+        self._tags = Tags(text, self.out)
         self._items: dict[str, int] = {}
         self._table_ends = [
             place
@@ -208,8 +200,7 @@ class _Rendering:
     def _inline(self, first: int, last: int, start: int, end: int) -> None:
         """Show what stands between two characters of a line."""
         signs = [self.tokens[place] for place in self._own(first, last)]
-        quotes = _quotes([one for one in signs if one.kind is Kind.quotes and one.start >= start])
-        begun: dict[str, int] = {}
+        quotes = Quotes([one for one in signs if one.kind is Kind.quotes and one.start >= start], self.out)
         for place in self._own(first, last):
             token = self.tokens[place]
             if token.start < start:
@@ -217,7 +208,7 @@ class _Rendering:
             if token.kind is Kind.quotes:
                 self.out.keep(start, token.start)
                 start = token.end
-                self._quotes(token, quotes[token.start], begun)
+                quotes.show(token)
             elif place in self.ends:
                 self.out.keep(start, token.start)
                 start = self.tokens[self.ends[place]].end
@@ -229,7 +220,7 @@ class _Rendering:
             elif token.kind in (Kind.verbatim, Kind.tag):
                 self.out.keep(start, token.start)
                 start = token.end
-                (self._verbatim if token.kind is Kind.verbatim else self._tag)(token)
+                (self._verbatim if token.kind is Kind.verbatim else self._tags.show)(token)
         self.out.keep(start, end)
 
     def _single(self, token: Token) -> str | None:
@@ -243,42 +234,9 @@ class _Rendering:
             return html.unescape(written)
         return None
 
-    def _quotes(self, token: Token, styles: tuple[str, ...], begun: dict[str, int]) -> None:
-        """Begin or end what is bold or in italics; apostrophes that do neither are text."""
-        signs = sum(3 if style == BOLD else 2 for style in styles)
-        self.out.keep(token.start, token.end - signs)
-        for style in styles:
-            if style in begun:
-                self.out.style(begun.pop(style), style)
-            else:
-                begun[style] = self.out.length
-
     def _verbatim(self, token: Token) -> None:
         inside, behind = self.text.index(">", token.start) + 1, self.text.rindex("<", token.start, token.end)
         self.out.keep(inside, behind)
-
-    def _tag(self, token: Token) -> None:
-        tag = _TAG.match(self.text, token.start)
-        if tag is None:
-            self.out.keep(token.start, token.end)
-            return
-        name = tag["name"].lower()
-        is_closed = self.text[token.end - 2] == "/"
-        if tag["closes"]:
-            if name == "ref" and self._tags and self._tags[-1][0] == name:
-                self.out.insert("]")
-            while self._tags and name in _TAG_STYLES:
-                open_name, begin = self._tags.pop()
-                if open_name == name:
-                    self.out.style(begin, _TAG_STYLES[name])
-                    break
-            return
-        if name in _TAG_STYLES and not is_closed:
-            self._tags.append((name, self.out.length))
-        if name == "ref" and not is_closed:
-            self.out.insert(" [")
-        if name in _TAG_SHOWS:
-            self.out.replace(token.start, token.end, _TAG_SHOWS[name])
 
     # Templates and links
 
@@ -412,20 +370,3 @@ class _Rendering:
             self._block_of(one.first, one.last, one.begin, one.end)
         self.out.insert(")")
         self.out.style(begin, ASIDE)
-
-
-def _quotes(tokens: list[Token]) -> dict[int, tuple[str, ...]]:
-    """What the apostrophes of a line begin and end, by where they stand."""
-    styles: dict[int, tuple[str, ...]] = {}
-    begun: dict[str, int] = {}
-    for token in tokens:
-        wanted = {2: (ITALIC,), 3: (BOLD,), 4: (BOLD,), 5: (BOLD, ITALIC)}[min(5, token.end - token.start)]
-        styles[token.start] = wanted
-        for style in wanted:
-            if style in begun:
-                begun.pop(style)
-            else:
-                begun[style] = token.start
-    for style, start in begun.items():  # what is not closed is text
-        styles[start] = tuple(one for one in styles[start] if one != style)
-    return styles

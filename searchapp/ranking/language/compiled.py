@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from searchapp.engines.base import Index
 from searchapp.errors import UsageError
 from searchapp.formats.problems import shown
 from searchapp.names import refused
+from searchapp.ranking.analyzed import Analyzed
 from searchapp.ranking.language.fields import Fields, Kind
 from searchapp.ranking.language.syntax import (
     Atom,
@@ -49,8 +49,6 @@ _LONGEST_VALUE = 32_766
 
 _LONGEST_ANALYZED = 1_000
 """The most characters that are looked through for a word that the analyzer keeps: longer texts have one."""
-
-_REMEMBERED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +115,9 @@ class Compiled:
 class Compiler:
     """Compiles queries for some fields of an index."""
 
-    def __init__(self, fields: Fields, index: Index) -> None:
+    def __init__(self, fields: Fields, analyzed: Analyzed) -> None:
         self._fields = fields
-        self._index = index
-        self._says: dict[tuple[str, str], bool] = {}
+        self._analyzed = analyzed
 
     def compiled(self, query: Group, filters: Sequence[Filter] = ()) -> Compiled:
         """The clauses of a query and of filters.
@@ -238,16 +235,11 @@ class Compiler:
         """Whether the analyzer of a field leaves anything of a text that is looked for."""
         if len(typed) > _LONGEST_ANALYZED:
             return True
-        key = self._fields.analyzers[name], typed
-        if key not in self._says:
-            if len(self._says) >= _REMEMBERED:
-                self._says.clear()
-            self._says[key] = bool(self._index.analyze(typed, analyzer=key[0])[-1].tokens)
-        return self._says[key]
+        return bool(self._analyzed.tokens(self._fields.analyzers[name], typed))
 
     def _beginnings(self, name: str, typed: str) -> list[str]:
         """How terms begin whose words begin as typed: in lower case, and as the analyzer leaves it."""
-        terms = {token.term for token in self._index.analyze(typed, field=name)[-1].tokens}
+        terms = {token.term for token in self._analyzed.tokens(self._fields.indexed_by[name], typed)}
         return sorted({typed.lower(), *(terms if len(terms) == 1 else ())})
 
     def _value(self, name: str, typed: str, at: int) -> Query:

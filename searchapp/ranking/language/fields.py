@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from searchapp.ranking.marking import search_analyzer
+from searchapp.ranking.marking import index_analyzer, search_analyzer
 
 ID = "id"
 
@@ -28,13 +28,14 @@ class Kind(Enum):
 class Fields:
     """Fields by their full names, and the names of those texts that words without a field are looked for in.
 
-    `analyzers` are what queries in the texts are analyzed by, `filters` the fields by whose values documents are
-    chosen: all that are no text, but the id.
+    `analyzers` are what queries in the texts are analyzed by, `indexed_by` what the texts are; `filters` the fields by
+    whose values documents are chosen: all that are no text, but the id.
     """
 
     kinds: Mapping[str, Kind]
     searched: tuple[str, ...]
     analyzers: Mapping[str, str]
+    indexed_by: Mapping[str, str]
     filters: tuple[str, ...]
 
     @classmethod
@@ -52,6 +53,7 @@ class Fields:
             kinds,
             tuple(name for name in whole if name in matched) or tuple(whole),
             {name: search_analyzer(mapping, described[name].field) for name in texts},
+            {name: index_analyzer(mapping, described[name].field) for name in texts},
             tuple(
                 name
                 for name, kind in kinds.items()

@@ -6,6 +6,7 @@ one, write a module beside this one and name its class in `searchapp.ranking.sig
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from searchapp.engines.base import BEST_FIRST, Explanation
 from searchapp.errors import QueryRefused
 from searchapp.model import Document, Example, Hits, Topic, float32
+from searchapp.ranking import paging
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Body, Index
@@ -197,8 +199,15 @@ def searched(
     Raises:
         QueryRefused: with the topic's id in the message.
     """
+    bodies = map(body, topics)
+    first = next(bodies, None)
+    if first is None:
+        return
+    every = itertools.chain([first], bodies)
+    size = first.get("size")  # which is the same for all topics
+    is_deep = isinstance(size, int) and size > paging.WINDOW
     try:
-        yield from index.search(map(body, topics), advance)
+        yield from paging.deep(index, every, advance) if is_deep else index.search(every, advance)
     except QueryRefused as error:
         raise QueryRefused(f"topic {topics[error.place].id}: {error}", error.place) from error
 

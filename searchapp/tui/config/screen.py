@@ -17,6 +17,7 @@ from searchapp.tui.content import Content, Plain, entitle
 from searchapp.tui.head import Banner
 from searchapp.tui.keys import KeyMap
 from searchapp.tui.notation import AS_WRITTEN
+from searchapp.tui.paths import with_tilde
 from searchapp.tui.rows import Part, Rows, fitted, one_line
 from searchapp.tui.screen import KeyScreen, Pane
 
@@ -48,7 +49,10 @@ class SettingRows(Rows):
         return [
             ("▶ " if place == self.cursor else "  ", "rows--begun"),
             (fitted(one.setting.name, self._name_cells), "rows--text"),
-            (fitted(one_line(one.shown, AS_WRITTEN), value_cells - 2) + "  ", self._look_of(is_default)),
+            (
+                fitted(one_line(with_tilde(one.shown), AS_WRITTEN), value_cells - 2) + "  ",
+                self._look_of(is_default),
+            ),
             (fitted(_origin(one), left - value_cells), "rows--faint"),
         ]
 
@@ -88,7 +92,7 @@ class ConfigScreen(KeyScreen):
         yield KeyLine(self._entries(*IN_LAST_LINE), 1, id="keys")
 
     def begin(self) -> None:
-        self.head.tell("; ".join(self._resolution.about_files))
+        self.head.tell(with_tilde("; ".join(self._resolution.about_files)))
         self._rows.show(len(self._rows.found), 0)
         self._describe()
 
@@ -107,14 +111,14 @@ class ConfigScreen(KeyScreen):
     def _describe(self) -> None:
         """Say everything of the setting under the cursor."""
         one = self._rows.found[self._rows.cursor]
-        where = f"{one.source.origin}{f' ({one.where})' if one.where else ''}"
-        ways = one.setting.ways(self._resolution.user_file, PROJECT_FILE)
+        where = with_tilde(f"{one.source.origin}{f' ({one.where})' if one.where else ''}")
+        ways = with_tilde(one.setting.ways(self._resolution.user_file, PROJECT_FILE))
         pane = self.query_one("#about", Pane)
         entitle(pane, one.setting.name)
         self.query_one("#about-text", Plain).update(
             Content.assemble(
                 f"{one.setting.about}\n",
-                *(("value    ", "$faint"), f"{one.shown}\n"),
+                *(("value    ", "$faint"), f"{with_tilde(one.shown)}\n"),
                 *(("from     ", "$faint"), f"{where}\n"),
                 *(("set by   ", "$faint"), ways),
             )

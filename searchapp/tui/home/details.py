@@ -11,6 +11,7 @@ from searchapp.app.overview import Files, Overview, TaskState
 from searchapp.ranking import recipes
 from searchapp.tui.content import Content
 from searchapp.tui.keys import KeyMap
+from searchapp.tui.paths import with_tilde
 
 LABEL_CELLS = 10
 
@@ -36,9 +37,9 @@ def _of_task(state: TaskState, files: Files | None) -> Iterator[Row]:
         yield "documents", "not indexed"
     yield "topics", _topics(state, files)
     yield "judged", f"{state.judged:,} documents" if state.judged else "nothing yet"
-    yield "files", str(state.files) if state.files is not None else f"none in {state.folder}"
+    yield "files", with_tilde(str(state.files) if state.files is not None else f"none in {state.folder}")
     if task.info.file is not None:
-        yield "task file", str(task.info.file)
+        yield "task file", with_tilde(str(task.info.file))
     yield "recipes", " ".join(recipes.names(task.recipe_book()))
     yield "official", task.info.official_measure
 
@@ -67,12 +68,12 @@ def of_run(run: KnownRun, figure: str, keys: KeyMap) -> Content:
     """A run: what was ranked and how, its figure, and what can be done with it."""
     made = run.manifest
     rows = [
-        ("run", str(run.path)),
+        ("run", with_tilde(str(run.path))),
         ("task", f"{made.task} {made.split}"),
         ("recipe", run.recipe),
         ("ranked", f"{made.topics:,} topics to depth {made.depth:,}, {_when(made.created)}"),
-        ("official", figure or "…"),
-        ("files", made.data),
+        ("official", with_tilde(figure) or "…"),
+        ("files", with_tilde(made.data)),
     ]
     hint = f"{keys.shown('open')} judges it, {keys.shown('evaluate')} shows all its figures."
     return Content("\n").join([Content.styled(hint, "$accent"), Content(""), *_rows(rows)])

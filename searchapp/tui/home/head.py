@@ -5,6 +5,7 @@ from __future__ import annotations
 from searchapp.app.overview import Overview
 from searchapp.tui.content import Content
 from searchapp.tui.head import Banner
+from searchapp.tui.paths import with_tilde
 from searchapp.tui.rows import shortened
 
 LONGEST_PATH = 60
@@ -27,7 +28,7 @@ class HomeHead(Banner):
             self._more = Content.styled(overview.trouble, "$error")
         else:
             self._engine = Content.assemble(("● ", "$success"), f"{engine.name} answers  ")
-            place = shortened(engine.location, LONGEST_PATH)
+            place = shortened(with_tilde(engine.location), LONGEST_PATH)
             self._more = Content.styled(f"version {engine.version} at {place}", "$faint")
         self.draw()
 

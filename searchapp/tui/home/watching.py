@@ -63,6 +63,12 @@ class Watching:
         self._is_looking = self._is_scoring = self._is_closed = False
         self._again: Timer | None = None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything was looked at, and each run is scored."""
+        is_busy = self._is_looking or self._is_scoring or None in self._files.values()
+        return self.overview is not None and not is_busy
+
     def begin(self) -> None:
         """Look for the first time."""
         self.look()

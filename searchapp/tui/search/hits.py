@@ -11,7 +11,8 @@ from textual.message import Message
 
 from searchapp.app.search import SearchRequest
 from searchapp.model import Hit, Markup
-from searchapp.ranking.search import SearchResult, Span
+from searchapp.ranking.marks import Span
+from searchapp.ranking.search import SearchResult
 from searchapp.ranking.snippets import ELLIPSIS, snippet
 from searchapp.tui.notation import Notation
 from searchapp.tui.rows import Part, Rows, fitted

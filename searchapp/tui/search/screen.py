@@ -13,7 +13,7 @@ from pathlib import Path
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Container, Horizontal, Vertical
+from textual.containers import Container, Vertical
 
 from searchapp.app.past import Past
 from searchapp.app.search import FUSED_DEPTH, Searcher
@@ -23,16 +23,17 @@ from searchapp.progress import Progress
 from searchapp.ranking.language import BrokenQuery
 from searchapp.ranking.search import SearchResult
 from searchapp.tui.bars import Entry, KeyLine
-from searchapp.tui.content import Plain, entitle
+from searchapp.tui.content import entitle
 from searchapp.tui.dialogs import Help
 from searchapp.tui.head import Banner
 from searchapp.tui.keys import KeyMap
 from searchapp.tui.line import Line
 from searchapp.tui.palette import Offer
-from searchapp.tui.rows import Rows, shortened
+from searchapp.tui.rows import Rows
 from searchapp.tui.screen import KeyScreen
 from searchapp.tui.search import about
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
+from searchapp.tui.search.asked import Asked
 from searchapp.tui.search.asking import LANES, Asker
 from searchapp.tui.search.choosing import Choosing
 from searchapp.tui.search.copying import Copying
@@ -44,27 +45,14 @@ from searchapp.tui.search.keeping import Keeping
 from searchapp.tui.search.learning import Learning
 from searchapp.tui.search.listing import Listing
 from searchapp.tui.search.note import Note
-from searchapp.tui.search.reading import LONGEST_ID, Reading
+from searchapp.tui.search.putting_off import PuttingOff
+from searchapp.tui.search.reading import Reading
 from searchapp.tui.search.reasons import Reasons
 from searchapp.tui.search.searching import Position, Searching, Sought, Trail
 from searchapp.tui.search.solved import Solved
 from searchapp.tui.status import said_by
 
 COLUMNS = {"hits": "list", "document": "text"}
-
-OF_HIT = {
-    "why",
-    "compare",
-    "citing",
-    "analysis",
-    "document",
-    "like",
-    "copy_id",
-    "copy_text",
-    "copy_command",
-    "pager",
-}
-"""What is done with a hit, or with the ranking as it is."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +97,7 @@ class SearchScreen(KeyScreen):
         self.searching = Searching(self, self.quick, self.slow, self._is_quick)
         self.searching.sought = opened.sought
         self.words = Line(self._submitted, self.typed, hint="what to search for", id="words")
+        self._asked = Asked(self.words)
         self.judging = Judging(opened.session, self.searched.info.grades)
         self.hits = HitRows(self.judging.mark, self.searched.info.markup)
         self.note = Note()
@@ -123,15 +112,11 @@ class SearchScreen(KeyScreen):
         self.copying = Copying(self)
         self.error: Exception | None = None
         """Why there is no ranking of what is sought; None while there is one, or may be."""
-        self._prompted: str | None = None
-        self._put_off: list[str] = []
+        self._put_off = PuttingOff(self.do)
 
     def compose(self) -> ComposeResult:
         yield self.head
-        with Horizontal(id="ask"):
-            yield Plain("› ", id="prompt")
-            yield self.words
-            yield Plain(id="count")
+        yield self._asked
         yield self.note
         with Container(id="body"):
             with Vertical(id="list"):
@@ -226,18 +211,12 @@ class SearchScreen(KeyScreen):
 
     def act(self, name: str) -> None:
         """Do what a name stands for; what is for a hit waits for the ranking that was asked for before."""
-        if (name in OF_HIT or name.startswith("grade_")) and self.searching.is_waiting:
-            self._put_off.append(name)
-        elif name.startswith("grade_"):
+        if self.searching.is_waiting and self._put_off.takes(name):
+            return
+        if name.startswith("grade_"):
             self.grading.give(int(name.removeprefix("grade_")))
         else:
             super().act(name)
-
-    def _catch_up(self) -> None:
-        """Do what was put off until there was an answer."""
-        put_off, self._put_off = self._put_off, []
-        for name in put_off:
-            self.do(name)
 
     def leave_line(self, line: Line) -> None:  # noqa: ARG002  # there is one
         self.panes.focus(self.hits)
@@ -276,7 +255,7 @@ class SearchScreen(KeyScreen):
             self.head.tell(lost, "$warning", add=True)
         self.draw_sought()
         self.show_document()
-        self._catch_up()
+        self._put_off.catch_up()
 
     @property
     def place(self) -> int:
@@ -301,17 +280,13 @@ class SearchScreen(KeyScreen):
             before = "" if isinstance(error, SearchappError) else "the search failed: "
             self.head.tell(f"{before}{said_by(error)}", "$error")
         self.draw_sought()
-        self._put_off.clear()
+        self._put_off.give_up()
 
     def draw_sought(self) -> None:
         """Show what is sought, beside the words: whether they can be read, the filters, the recipe."""
         self._freshness.draw()
-        self.query_one("#count", Plain).update(self._freshness.title, layout=False)
         sought = self.searching.sought
-        if sought.like != self._prompted:  # which lays out the whole screen again
-            self._prompted = sought.like
-            prompt = f"like {shortened(sought.like, LONGEST_ID)} › " if sought.like is not None else "› "
-            self.query_one("#prompt", Plain).update(prompt)
+        self._asked.show(self._freshness.title, sought.like)
         if isinstance(self.error, BrokenQuery):
             offset = self.words.content_region.x - self.words.scroll_offset.x - self.note.left
             self.note.show_broken(self.error, sought.text, offset)

@@ -168,9 +168,11 @@ class Searching:
         first = cursor // PAGE
 
         def work(searcher: Searcher) -> Listing:
-            pages = {page: searcher.search(replace(request, first=page * PAGE)) for page in {0, first}}
-            total = len(pages[0]) if len(pages[0]) < PAGE else searcher.counts(request).total
-            return Listing(request, total, dict(pages))
+            found = searcher.first_page(request)
+            pages = {0: found.results}
+            if first:
+                pages[first] = searcher.search(replace(request, first=first * PAGE))
+            return Listing(request, found.total, pages)
 
         asker = self.asker_of(request)
         for other in (self._quick, self._slow):

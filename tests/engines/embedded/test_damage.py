@@ -30,7 +30,7 @@ from searchapp.model import Document
 from searchapp.progress import Silent
 from tests.engines.embedded.conftest import Query, body, spec_of
 
-FLIPS = 2000 if hypothesis.settings().max_examples > 100 else 150
+FLIPS = 2000 if hypothesis.settings().max_examples > 100 else 90
 SEED = 20260101
 
 SMALL = 512

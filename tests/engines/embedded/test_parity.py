@@ -17,32 +17,36 @@ from searchapp.settings import Settings
 from searchapp.tasks.nlps import TASK
 from tests.engines.embedded.conftest import spec_of
 from tests.profile import FULL, SEED
+from tests.scheduling import OLDER
 from tests.search import queries
 from tests.server.rest import Server
 
-QUERIES = 20_000 if FULL else 1_000
 
-
-def test_random_queries_on_random_documents_find_the_same(elasticsearch_url: str) -> None:
-    with queries.engines(Server(elasticsearch_url)) as engines:
-        for case in queries.cases(SEED, QUERIES):
+def test_random_queries_on_random_documents_find_the_same(
+    compared_url: str, request: pytest.FixtureRequest
+) -> None:
+    number = 20_000 if FULL else 200 if OLDER in request.node.name else 1_000
+    with queries.engines(Server(compared_url)) as engines:
+        for case in queries.cases(SEED, number):
             different = [f"{one.case['bodies']}\n{one.said}" for one in engines.differences(case)]
             assert not different, "\n".join(different)
-
-
-EVERY = 1 if FULL else 10
-"""Every EVERY-th topic is searched for."""
 
 
 # Those of the recipe bm25 are ranked in tests/cli/test_real_data.py.
 @pytest.mark.parametrize("recipe_name", ["words"])
 def test_dev_topics_of_nlps_rank_the_same_at_depth_500(
-    nlps_data: Path, elasticsearch_url: str, index_prefix: str, tmp_path: Path, recipe_name: str
+    nlps_data: Path,
+    compared_url: str,
+    compared_prefix: str,
+    tmp_path: Path,
+    recipe_name: str,
+    request: pytest.FixtureRequest,
 ) -> None:
-    settings = Settings(home=tmp_path, url=elasticsearch_url, index_prefix=index_prefix)
+    every = 1 if FULL else 20 if OLDER in request.node.name else 10
+    settings = Settings(home=tmp_path, url=compared_url, index_prefix=compared_prefix)
     documents = list(TASK.collection(nlps_data).documents.read(Problems()))
     all_of_them: list[Topic] = TASK.collection(nlps_data).topics("dev", Problems())
-    topics = all_of_them[::EVERY]
+    topics = all_of_them[::every]
     recipe = recipes.load("nlps", recipe_name)
     spec = spec_of(documents, resources.index_mapping(TASK.info.mapping))
     with (

@@ -35,7 +35,7 @@ DOCUMENTS = [
 NEWER = [Document(str(number), f"ring newer {number}") for number in range(50)]
 RING = body({"match": {"text": "ring group"}})
 
-KILLS = 200 if hypothesis.settings().max_examples > 100 else 8
+KILLS = 200 if hypothesis.settings().max_examples > 100 else 5
 
 
 def hits(index: EmbeddedIndex) -> list[tuple[str, float]]:

@@ -11,6 +11,7 @@ from searchapp.engines.base import Index
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.errors import UsageError
 from searchapp.model import Document
+from searchapp.ranking.analyzed import Analyzed
 from searchapp.ranking.language import BrokenQuery, Compiler, Fields, Filter, parsed
 from searchapp.ranking.language.compiled import Compiled, Query
 from tests.engines.embedded.conftest import MAPPING, ORDER, spec_of
@@ -37,7 +38,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 def compiled(index: Index, typed: str, filters: Sequence[Filter] = ()) -> Compiled:
     fields = Fields.of(MAPPING, GAPS)
-    return Compiler(fields, index).compiled(parsed(typed, fields.kinds), filters)
+    return Compiler(fields, Analyzed(index, MAPPING)).compiled(parsed(typed, fields.kinds), filters)
 
 
 def ids(index: Index, typed: str, *filters: tuple[str, str]) -> str:
@@ -222,7 +223,7 @@ def test_tasks_without_fields_have_no_filters(index: Index) -> None:
         "mappings": {"properties": {"id": {"type": "keyword"}, "text": {"type": "text"}}}
     }
     with pytest.raises(UsageError, match="no fields to filter by"):
-        Compiler(Fields.of(mapping, {}), index).compiled(parsed(""), [Filter("tag", "X")])
+        Compiler(Fields.of(mapping, {}), Analyzed(index, mapping)).compiled(parsed(""), [Filter("tag", "X")])
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 
 from searchapp.app.search import Searcher
 from searchapp.engines import open_engine
-from searchapp.engines.base import Found
+from searchapp.engines.base import NO_TERMS, Found, Terms
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.errors import EngineUnreachable
 from searchapp.judging.events import Author
@@ -51,12 +51,19 @@ class FickleIndex:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._index, name)
 
-    def find(self, body: dict[str, Any]) -> list[Found]:
+    def find(self, body: dict[str, Any], terms: Terms = NO_TERMS) -> list[Found]:
+        self._ask()
+        return self._index.find(body, terms)
+
+    def page(self, body: dict[str, Any], terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
+        self._ask()
+        return self._index.page(body, terms)
+
+    def _ask(self) -> None:
         self.finds += 1
         self.may_answer.wait(PATIENCE_SECONDS)
         if self.fails:
             raise EngineUnreachable("the server does not answer")
-        return self._index.find(body)
 
 
 class SearchingOn:

@@ -112,6 +112,31 @@ def test_a_server_that_takes_its_time_with_everything_is_waited_for(
     drive(app, steps)
 
 
+def test_hits_come_after_one_request(
+    on_server: OnServer, fault_proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server far away takes its time with each request."""
+
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await answered(pilot, screen)
+        taken = screen.found
+        requests: list[int] = []
+
+        def noted(listing: Listing, cursor: int) -> None:
+            requests.append(len(fault_proxy.requests))
+            taken(listing, cursor)
+
+        monkeypatch.setattr(screen, "found", noted)
+        for key in "ring":
+            before = len(fault_proxy.requests)
+            requests.clear()
+            await enter(pilot, screen, key)
+            assert requests == [before + 1]
+        assert ids(screen) == on_server.expected("ring")
+
+    drive(on_server.app(), steps)
+
+
 def gone(proxy: FaultProxy) -> None:
     proxy.refuse_from(1, path="")
 

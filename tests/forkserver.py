@@ -1,7 +1,7 @@
 """Programs on terminals that needn't import everything again: forks of a process that has imported searchapp.
 
-A start of the interpreter and the imports take longer than most commands. `python nursery.py` imports searchapp once,
-takes orders from the process that started it, and forks a child for each; the child gets arguments, environment,
+A start of the interpreter and the imports take longer than most commands. `python forkserver.py` imports searchapp
+once, takes orders from the process that started it, and forks a child for each; the child gets arguments, environment,
 folder and terminal of its own, and then is what `python -m searchapp` would be. Modules alone are shared. It ends with
 the process that started it.
 """
@@ -27,7 +27,7 @@ from pathlib import Path
 LONGEST_ORDER = 1 << 20
 
 
-class Nursery:
+class ForkServer:
     """The process that forks, as its owner sees it."""
 
     def __init__(self) -> None:
@@ -61,14 +61,14 @@ class Nursery:
 
     def _answer(self) -> int:
         answer = self._line.recv(64)
-        assert answer, "the nursery is gone"
+        assert answer, "the fork server is gone"
         return int(answer)
 
 
 @cache
-def nursery() -> Nursery | None:
-    """The nursery of this process; None where a process should not go on in a fork of itself."""
-    return Nursery() if sys.platform == "linux" else None
+def fork_server() -> ForkServer | None:
+    """The fork server of this process; None where a process should not go on in a fork of itself."""
+    return ForkServer() if sys.platform == "linux" else None
 
 
 def main() -> None:

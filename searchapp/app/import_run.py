@@ -1,0 +1,259 @@
+"""Makes a run directory of a run that another tool wrote, so that it is judged, compared and exported like any other.
+
+What its file says is looked at line by line: topics and documents that the task does not have, documents that stand
+twice, numbers that are none. A ranking is by descending score, as every evaluator takes it, and among equal scores by
+ascending id, as searchapp's own rankings are; ranks that say otherwise are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Ids
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from searchapp.app.index import index_digest
+from searchapp.app.manifests import finished, manifest_of
+from searchapp.digests import DocumentsDigest, digest_file, digest_json
+from searchapp.errors import DataError, UsageError
+from searchapp.formats import run_rows
+from searchapp.formats.problems import Problems, shown
+from searchapp.formats.run_rows import Row
+from searchapp.model import Hits, Ranking, Run
+from searchapp.progress import Progress
+from searchapp.runs import directory
+from searchapp.runs.directory import Manifest
+from searchapp.tasks.base import Collection, NoOfficialFile, Part, Submission, Task, Writer
+
+TAG = "imported"
+"""The tag of a run whose file has none."""
+
+ADVICE = "mend the file, or leave out what is wrong with --lenient"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """A file with a run of a split; `format` is one of `run_rows.FORMATS`, found out if it is not named.
+
+    `tag` is the run's name in TREC files, by default that in the file; `tool` says what made it, for the manifest.
+    """
+
+    file: Path
+    collection: Collection
+    split: str
+    format: str | None = None
+    tag: str | None = None
+    tool: str | None = None
+    lenient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRun:
+    """A run directory that was written; `problems` are what was left out, and what is odd.
+
+    `lines` counts the rows of the file that are in the run. `shortfall` says why it has no official file.
+    """
+
+    manifest: Manifest
+    problems: Problems
+    lines: int
+    shortfall: str | None
+
+
+@dataclass
+class _Topic:
+    """The documents of a topic in the order of the file, and the place of each."""
+
+    scores: dict[str, float] = field(default_factory=dict)
+    ranks: dict[str, int] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+
+
+def import_run(
+    task: Task, request: ImportRequest, out: Path, progress: Progress, *, overwrite: bool = False
+) -> ImportedRun:
+    """Write the run directory `out`, whole or not at all.
+
+    Raises:
+        UsageError: the tag can't be one, or the file needs a package that is not installed.
+        InvalidFiles: the file has problems, and `request.lenient` is not set or can't help.
+        DataError: nothing of the file is left.
+    """
+    directory.require_writable(out, overwrite=overwrite)
+    collection, split = request.collection, task.info.require_split(request.split)
+    problems = Problems(lenient=request.lenient)
+    topics = collection.topics(split, Problems(lenient=True))
+    if not topics:
+        raise DataError(
+            f"{collection.folder}: the split {split} has no topics, so nothing can be a run of it"
+        )
+    with progress.stage("reading documents") as advance:
+        source = collection.indexes[collection.index_of(split)]
+        seen, of_documents = DocumentsDigest(), Problems(lenient=True)
+        documents = {document.id for document in seen.watch(source.read(of_documents))}
+        of_documents.raise_if_any()
+        advance(len(documents))
+    digest = digest_file(request.file)
+    try:
+        format_ = request.format or run_rows.format_of(request.file)
+    except OSError as error:
+        problems.add_unopened(request.file, error)
+        problems.raise_if_any()
+        raise
+    known = [topic.id for topic in topics]
+    with progress.stage("reading the run") as advance:
+        read, tags, lines = _read(request.file, format_, set(known), documents, problems)
+        advance(lines)
+    problems.raise_if_any(ADVICE)
+    if not read:
+        raise DataError(
+            f"{request.file}: nothing of it is a ranking of {task.name} {split}: is it a run of that split?"
+        )
+    _note_topics(task, request.file, split, known, read, problems)
+    tag = _tag(request, tags, problems)
+    ordered = {
+        topic: _ordered(request.file, topic, read[topic], problems) for topic in known if topic in read
+    }
+    run = Run(tag, tuple(Ranking(topic, hits) for topic, hits in ordered.items()))
+    official: Mapping[str, Writer] = {}
+    shortfall = None
+    try:
+        official = task.official.files(Submission(run, Part(collection, split)))
+    except (NoOfficialFile, ValueError) as error:  # the latter of ids that are no numbers
+        shortfall = str(error)
+    mapping = task.index_mapping()
+    manifest = manifest_of(
+        task,
+        collection,
+        split,
+        [*source.files, *collection.split_files(split)],
+        (digest_json(mapping), index_digest(mapping, seen)),
+    )
+    manifest = replace(
+        manifest,
+        depth=max(len(ranking.hits) for ranking in run),
+        tag=tag,
+        imported={
+            "file": str(request.file.resolve()),
+            "digest": digest,
+            "format": format_,
+            "tool": request.tool or "",
+            "left_out": len(problems),
+        },
+    )
+    written = directory.write(out, finished(manifest, run), run, official, overwrite=overwrite)
+    return ImportedRun(written, problems, sum(map(len, ordered.values())), shortfall)
+
+
+def _read(
+    file: Path, format_: str, topics: Ids[str], documents: Ids[str], problems: Problems
+) -> tuple[dict[str, _Topic], dict[str, None], int]:
+    """The rows of each topic that the task knows, the tags in the file, and how many rows there are."""
+    found: dict[str, _Topic] = {}
+    tags: dict[str, None] = {}
+    lines = 0
+    for row in run_rows.read_rows(file, format_, problems):
+        lines += 1
+        if row.topic not in topics:
+            problems.add(file, "unknown topic", row.where, shown(row.topic))
+            continue
+        if row.document not in documents:
+            problems.add(
+                file, "unknown document", row.where, f"{shown(row.document)} of topic {shown(row.topic)}"
+            )
+            continue
+        topic = found.setdefault(row.topic, _Topic())
+        if row.document in topic.scores:
+            first = topic.places[row.document]
+            detail = f"{shown(row.document)} of topic {shown(row.topic)} stands on {first} too"
+            problems.add(file, "duplicate document", row.where, detail)
+            continue
+        if row.tag:
+            tags.setdefault(row.tag)
+        _add(topic, row)
+    return found, tags, lines
+
+
+def _add(topic: _Topic, row: Row) -> None:
+    topic.places[row.document] = row.where
+    if row.rank is not None:
+        topic.ranks[row.document] = row.rank
+    # Without scores the ranks say the order, and are made into scores when all are known.
+    topic.scores[row.document] = -float(row.rank or 0) if row.score is None else row.score
+
+
+def _note_topics(
+    task: Task, file: Path, split: str, known: Sequence[str], read: Ids[str], problems: Problems
+) -> None:
+    missing = [topic for topic in known if topic not in read]
+    if missing:
+        some = ", ".join(map(shown, missing[:3])) + (", ..." if len(missing) > 3 else "")
+        problems.note(
+            file,
+            "missing topics",
+            detail=f"{len(missing):,} of the {len(known):,} topics of {task.name} {split} have no ranking ({some}): "
+            "they count as 0, or the official scorer refuses the run",
+        )
+
+
+def _tag(request: ImportRequest, tags: Mapping[str, None], problems: Problems) -> str:
+    """The run's tag: the given one, or the first of the file.
+
+    Raises:
+        UsageError: it can't be one.
+    """
+    given = request.tag
+    if given is not None and given.split() != [given]:
+        raise UsageError(
+            f"the tag {given!r} can't stand in a TREC run: choose one without white space with --tag"
+        )
+    if given is None and len(tags) > 1:
+        names = ", ".join(map(shown, list(tags)[:3]))
+        problems.note(
+            request.file,
+            "several tags",
+            detail=f"it has {len(tags)} tags ({names}), of which the first names the run",
+        )
+    named = given or next(iter(tags), TAG)
+    return named if named.split() == [named] else "-".join(named.split())
+
+
+def _ordered(file: Path, topic_id: str, topic: _Topic, problems: Problems) -> Hits:
+    """The documents of a topic, best first; where the file's ranks say otherwise, that is noted."""
+    scores = topic.scores
+    documents = sorted(scores, key=lambda document: (-scores[document], document))
+    by_rank = list(_by_rank(topic))
+    if len(by_rank) == len(documents) and by_rank != documents:
+        told = next(
+            (
+                place
+                for place in range(1, len(by_rank))
+                if scores[by_rank[place]] > scores[by_rank[place - 1]]
+            ),
+            None,
+        )
+        if told is not None:
+            before, here = by_rank[told - 1], by_rank[told]
+            where = topic.places[here]
+            if topic.ranks:
+                kind, what = "ranks against the scores", f"rank {topic.ranks[here]}"
+                other = f"rank {topic.ranks[before]}"
+            else:
+                kind, what, other = "unsorted lines", "it", topic.places[before]
+            detail = (
+                f"topic {shown(topic_id)}: {what} has a higher score than {other}; the scores say the order"
+            )
+            problems.note(file, kind, where, detail)
+        else:
+            place = next(place for place, document in enumerate(documents) if document != by_rank[place])
+            detail = f"topic {shown(topic_id)} has documents of one score, which are ordered by ascending id"
+            problems.note(file, "equal scores", topic.places[by_rank[place]], detail)
+    return Hits(documents, [scores[document] for document in documents])
+
+
+def _by_rank(topic: _Topic) -> Iterator[str]:
+    """The documents as the file's ranks order them; as they stand in the file where it has none."""
+    if len(topic.ranks) == len(topic.scores):
+        yield from sorted(topic.ranks, key=lambda document: topic.ranks[document])
+    else:
+        yield from topic.scores

@@ -1,0 +1,209 @@
+"""`searchapp compare`: which run is better, where, and whether that can be told from chance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from searchapp.cli import complete
+from searchapp.cli.common import JsonOption, command
+from searchapp.cli.judgments.options import AnnotatorsOption, LogOption
+from searchapp.cli.output import print_json, show, stdout_console, warn
+from searchapp.cli.scoring_options import (
+    ByOption,
+    GoldOption,
+    HierarchyOption,
+    JudgmentsOption,
+    KbOption,
+    LenientOption,
+    NearestOption,
+    RuleOption,
+    UnjudgedOption,
+    UnseenOption,
+    judged_grades,
+)
+from searchapp.cli.spreading import SpreadingCommand, files_named
+from searchapp.errors import UsageError
+from searchapp.judging.fold import Folding, Rule
+from searchapp.judging.treatment import Unjudged
+from searchapp.settings import Settings
+
+if TYPE_CHECKING:
+    from searchapp.app.judged import Judgments
+
+TOPICS = 5
+"""Topics of either end that are shown."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app, cls=SpreadingCommand)
+    def compare(
+        settings: Settings,
+        runs: Annotated[
+            list[Path],
+            typer.Argument(
+                help="Run directories: two or more of one split.",
+                show_default=False,
+                autocompletion=complete.runs,
+            ),
+        ],
+        baseline: Annotated[
+            Path | None,
+            typer.Option(
+                help="The run that all others are compared with; by default the first of two, and of more runs every "
+                "pair is compared.",
+                show_default=False,
+                autocompletion=complete.runs,
+            ),
+        ] = None,
+        measure: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="NAME",
+                help="A measure to test: any that ir-measures knows, or the official one; topics are looked at by the "
+                "first. By default the official one, and three that the task names. Can be given several times.",
+                show_default=False,
+                autocompletion=complete.measures,
+            ),
+        ] = None,
+        by: ByOption = None,
+        topics: Annotated[
+            int,
+            typer.Option(
+                min=0, help="Topics with the greatest gains, and with the greatest losses, that are shown."
+            ),
+        ] = TOPICS,
+        depth: Annotated[
+            int | None,
+            typer.Option(
+                min=1,
+                help="Documents of a ranking that count for gained and lost ones.",
+                show_default="the first measure's cut-off, or 10",
+            ),
+        ] = None,
+        solved_from: Annotated[
+            float, typer.Option(min=0, help="Value of the first measure from which on a topic is solved.")
+        ] = 0.5,
+        permutations: Annotated[
+            int,
+            typer.Option(min=1, help="Sign vectors of the randomisation test, where there are more in all."),
+        ] = 100_000,
+        seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 20_071_109,
+        anyway: Annotated[
+            bool,
+            typer.Option(
+                "--anyway",
+                help="Compare runs of other topics, data, documents or judgments, and say so everywhere.",
+            ),
+        ] = False,
+        data: Annotated[
+            Path | None,
+            typer.Option(
+                help="Folder with the task's official files, if they are not where the runs had them.",
+                show_default=False,
+            ),
+        ] = None,
+        gold: GoldOption = None,
+        nearest: NearestOption = None,
+        hierarchy: HierarchyOption = None,
+        kb: KbOption = None,
+        lenient: LenientOption = False,
+        judgments: JudgmentsOption = False,
+        qrels: Annotated[
+            Path | None,
+            typer.Option(
+                help="Score against the grades in a TREC qrels file, instead of gold.", show_default=False
+            ),
+        ] = None,
+        unjudged: UnjudgedOption = Unjudged.nonrelevant,
+        rule: RuleOption = Rule.majority,
+        annotator: AnnotatorsOption = None,
+        unseen: UnseenOption = False,
+        log: LogOption = None,
+        as_csv: Annotated[
+            bool, typer.Option("--csv", help="Print the tests as CSV, every figure at full precision.")
+        ] = False,
+        as_latex: Annotated[
+            bool, typer.Option("--latex", help="Print the tests as a LaTeX table for the package booktabs.")
+        ] = False,
+        as_markdown: Annotated[
+            bool, typer.Option("--markdown", help="Print the tests as a Markdown table.")
+        ] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Compare runs: how much they differ, whether that can be told from chance, and where the difference is.
+
+        The figures are those of `searchapp evaluate`. Each pair of runs is tested topic by topic: t-test, Wilcoxon
+        test, randomisation test, with a bootstrap interval and the effect size; several pairs with corrections, and
+        Tukey's tests. Runs that do not share their topics, data, documents and judgments are refused.
+        """
+        from searchapp.app.compare import CompareRequest
+        from searchapp.app.compare import compare as compared
+        from searchapp.app.evaluate import GoldSource
+        from searchapp.cli import comparison_rows
+        from searchapp.cli.comparison_text import print_comparison
+        from searchapp.evaluation.base import ScorerOptions
+
+        if sum((as_json, as_csv, as_latex, as_markdown)) > 1:
+            raise UsageError("--json, --csv, --latex and --markdown are ways to print: choose one of them")
+        source = GoldSource(
+            data=data,
+            gold=files_named(gold or ()),
+            home=settings.home,
+            options=ScorerOptions(nearest, hierarchy, kb, lenient=lenient),
+            by=tuple(by or ()),
+            measures=tuple(dict.fromkeys(measure or ())),
+        )
+        if judgments or qrels is not None:
+            if source.gold or source.by:
+                raise UsageError(
+                    "--gold and --by need the organisers' gold: leave them out with --judgments or --qrels"
+                )
+            against = _judgments(
+                settings, runs[0], qrels, (Folding(rule, annotator), log), unjudged, unseen=unseen
+            )
+        elif unseen:
+            raise UsageError("--unseen is for --judgments and --qrels: the organisers' gold is scored whole")
+        else:
+            against = None
+        found = compared(
+            CompareRequest(
+                tuple(runs), source, against, baseline, anyway, depth, solved_from, permutations, seed
+            )
+        )
+        if as_json:
+            print_json(found.to_json())
+        elif as_csv:
+            show(comparison_rows.as_csv(found).rstrip("\n"))
+        elif as_latex:
+            show(comparison_rows.as_latex(found).rstrip("\n"))
+        elif as_markdown:
+            show(comparison_rows.as_markdown(found).rstrip("\n"))
+        else:
+            print_comparison(stdout_console(), found, topics)
+        for warning in found.warnings:
+            warn(warning)
+
+
+def _judgments(
+    settings: Settings,
+    run: Path,
+    qrels: Path | None,
+    asked: tuple[Folding, Path | None],
+    unjudged: Unjudged,
+    *,
+    unseen: bool,
+) -> Judgments:
+    """The judgments to score against: those in a qrels file, or those of the task of the runs."""
+    from searchapp.app.judged import Judgments
+    from searchapp.judging.exchange import read_grades
+    from searchapp.runs.directory import read_manifest
+
+    if qrels is not None:
+        return Judgments(read_grades(qrels), unjudged, unseen)
+    folding, log = asked
+    return Judgments(judged_grades(settings, read_manifest(run).task, folding, log), unjudged, unseen)

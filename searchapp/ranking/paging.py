@@ -1,0 +1,128 @@
+"""The hits of search bodies page by page, to any depth.
+
+A page begins behind the score and the id of the last hit of the page before (`search_after`). Both order the hits
+completely, and a version of an index never changes, so that pages fit together whichever copy of a shard gives them:
+no point in time needs to be kept open on a server, which would be lost with the node that keeps it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from searchapp.engines.base import Body, Index
+from searchapp.errors import QueryRefused
+from searchapp.model import Hits
+from searchapp.progress import Advance, no_progress
+
+WINDOW = 10_000
+"""The last rank that an engine gives by itself; what lies behind is asked for from there on."""
+
+AT_ONCE = 16
+"""The bodies that go deeper than that together: what they bring has to fit into memory."""
+
+
+def deep(index: Index, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
+    """The hits of each body, which may ask for more than an engine gives by itself, in the order of the bodies.
+
+    Raises:
+        QueryRefused: with the place of the body.
+        EngineError: the engine failed.
+    """
+    waiting = iter(bodies)
+    done = 0
+    while some := list(itertools.islice(waiting, AT_ONCE)):
+        try:
+            yield from _deep(index, some)
+        except QueryRefused as error:
+            raise QueryRefused(str(error), done + error.place) from error
+        done += len(some)
+        advance(len(some))
+
+
+def _deep(index: Index, bodies: list[Body]) -> list[Hits]:
+    """The same, page by page of all bodies that are not at their end."""
+    pages: list[list[Hits]] = [[] for _ in bodies]
+    left = {place: int(body["size"]) for place, body in enumerate(bodies)}
+    while left:
+        places = list(left)
+        asked = []
+        for place in places:
+            body = {**bodies[place], "size": min(WINDOW, left[place])}
+            asked.append(_behind(body, pages[place][-1]) if pages[place] else body)
+        try:
+            found = list(index.search(asked))
+        except QueryRefused as error:
+            raise QueryRefused(str(error), places[error.place]) from error
+        for place, body, hits in zip(places, asked, found, strict=True):
+            pages[place].append(hits)
+            left[place] -= len(hits)
+            if len(hits) < body["size"] or not left[place]:
+                del left[place]
+    return [_joined(some) for some in pages]
+
+
+def _behind(body: Mapping[str, Any], page: Hits) -> dict[str, Any]:
+    """The body for the hits behind those of a page."""
+    last = page[len(page) - 1]
+    return {**body, "search_after": [last.score, last.document_id]}
+
+
+def _joined(pages: list[Hits]) -> Hits:
+    if len(pages) == 1:
+        return pages[0]
+    ids = itertools.chain.from_iterable(page.document_ids for page in pages)
+    return Hits(list(ids), list(itertools.chain.from_iterable(page.scores for page in pages)))
+
+
+def from_rank(index: Index, body: Mapping[str, Any], first: int, size: int) -> dict[str, Any] | None:
+    """The body for `size` hits behind the `first` ones; None where there are no more.
+
+    Raises:
+        EngineError: the engine failed on the way there.
+    """
+    placed = {**body, "size": size}
+    if first == 0 or first + size <= WINDOW:
+        return placed | {"from": first}
+    left = first
+    for hits in windows(index, body, first):
+        left -= len(hits)
+        if left == 0:
+            return _behind(placed, hits)
+    return None
+
+
+def windows(index: Index, body: Mapping[str, Any], most: int | None = None) -> Iterator[Hits]:
+    """The first `most` hits of a body, or all, in pieces as large as an engine gives them.
+
+    Raises:
+        EngineError: the engine failed, or refused the body.
+    """
+    asked = {key: value for key, value in body.items() if key != "explain"} | {"_source": False}
+    while most is None or most > 0:
+        size = WINDOW if most is None else min(WINDOW, most)
+        (hits,) = index.search([asked | {"size": size}])
+        if hits:
+            yield hits
+        if len(hits) < size:
+            return
+        asked = _behind(asked, hits)
+        most = None if most is None else most - size
+
+
+def matching_only(query: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A template's query without the clause that fills its ranking up with documents that match nothing.
+
+    >>> matching_only({"bool": {"must": [{"match_all": {"boost": 0}}], "should": [{"match": {"text": "a"}}]}})
+    {'bool': {'should': [{'match': {'text': 'a'}}], 'minimum_should_match': 1}}
+    """
+    described = query.get("bool")
+    if not isinstance(described, Mapping) or not described.get("should"):
+        return query
+    filling = {"match_all": {"boost": 0}}
+    if described.get("must") not in (filling, [filling]):
+        return query
+    rest = {name: value for name, value in described.items() if name != "must"}
+    minimum = described.get("minimum_should_match", 0)
+    return {"bool": rest | {"minimum_should_match": 1 if minimum in (0, "0") else minimum}}

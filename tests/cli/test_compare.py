@@ -1,0 +1,326 @@
+"""`searchapp compare`, on the samples: its figures are those of `evaluate`, and what can't be compared is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from searchapp.evaluation.overlap import rbo
+from searchapp.evaluation.significance import PERMUTATIONS, SEED
+from searchapp.formats import trec
+from searchapp.model import Ranking, Run
+from searchapp.runs import directory
+from tests.cli.conftest import SAMPLES, Cli
+
+SPLITS = {
+    "nlps": "dev",
+    "explanation-2019": "dev",
+    "explanation-2021": "dev",
+    "checkthat": "training",
+    "smart-types-dbpedia": "fold0",
+    "smart-types-wikidata": "fold0",
+    "smart-relations-dbpedia": "fold0",
+    "smart-relations-wikidata": "fold0",
+}
+NEAREST = ("--nearest", 50)
+
+
+@pytest.fixture
+def ranked(offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Two runs of the sample of nlps, A and B, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    data = shutil.copytree(SAMPLES / "nlps", tmp_path / "data")
+    assert offline("index", "nlps", "--data", data).code == 0
+    for name, recipe in (("A", "bm25"), ("B", "neighbours")):
+        assert offline("rank", "nlps", "--split", "dev", "--recipe", recipe, "--out", name).code == 0
+    return offline
+
+
+@pytest.mark.parametrize("task", SPLITS)
+def test_the_figures_are_those_of_evaluate_for_every_task(task: str, offline: Cli, tmp_path: Path) -> None:
+    assert offline("index", task, "--data", SAMPLES / task).code == 0
+    runs = [tmp_path / recipe for recipe in ("bm25", "neighbours")]
+    for run in runs:
+        made = offline("rank", task, "--split", SPLITS[task], "--recipe", run.name, "--out", run)
+        assert made.code == 0, made.stderr
+    options = ("--nearest", 50, "--lenient", "--by", "all")
+    compared = offline("compare", *runs, *options, "--json")
+    assert compared.code == 0, compared.stderr
+    evaluated = offline("evaluate", *runs, *options, "--json")
+    assert evaluated.code == 0, evaluated.stderr
+    found, figures = compared.json, evaluated.json["runs"]
+    official, *others = found["measures"]
+    assert official["official"] and official["measure"] == figures[0]["official"]["measure"]
+    for name, run in zip(("bm25", "neighbours"), figures, strict=True):
+        value = run["official"]["value"]
+        assert next(one["official"] for one in found["runs"] if one["name"] == name) == value
+        assert official["means"][name] == pytest.approx(value, abs=1e-12)
+        assert official["complete"]
+        for one in others:
+            # A measure is summed up in another order here.
+            assert one["means"][name] == pytest.approx(run["measures"][one["measure"]], abs=1e-12)
+    for name, breakdown in found["breakdowns"].items():
+        for row, expected in zip(breakdown["rows"], figures[0]["breakdowns"][name]["rows"], strict=True):
+            assert row["group"] == expected["group"]
+            assert all(held["bm25"] == expected.get(figure) for figure, held in row["values"].items())
+    assert sum(len(group["topics"]) for group in found["difficulty"]["groups"]) == official["topics"]
+
+
+def test_topics_are_called_as_in_the_run_whatever_the_scorer_calls_them(offline: Cli, tmp_path: Path) -> None:
+    assert offline("index", "checkthat", "--data", SAMPLES / "checkthat").code == 0
+    for recipe in ("bm25", "neighbours"):
+        out = tmp_path / recipe
+        assert offline("rank", "checkthat", "--split", "training", "--recipe", recipe, "--out", out).code == 0
+    found = offline("compare", tmp_path / "bm25", tmp_path / "neighbours", "--json").json
+    topics = {ranking.topic_id for ranking in directory.read(tmp_path / "bm25").run}
+    assert {topic["id"] for topic in found["topics"]["pairs"][0]["topics"]} == topics
+
+
+def test_tests_and_moved_documents_are_those_of_the_values_and_rankings(ranked: Cli) -> None:
+    found = ranked("compare", "A", "B", *NEAREST, "--depth", 3, "--json").json
+    per_topic = found["measures"][0]["per_topic"]
+    differences = [per_topic["B"][topic] - per_topic["A"][topic] for topic in per_topic["A"]]
+    (pair,) = found["measures"][0]["pairs"]
+    assert pair["tests"]["t_test"]["p"] == pytest.approx(stats.ttest_1samp(differences, 0).pvalue, abs=1e-12)
+    assert pair["tests"]["mean"] == pytest.approx(math.fsum(differences) / len(differences), abs=1e-12)
+    assert pair["tests"]["randomisation"]["exact"]
+    assert (found["permutations"], found["seed"]) == (PERMUTATIONS, SEED)
+    rankings = {
+        name: {one.topic_id: one.document_ids() for one in directory.read(Path(name)).run} for name in "AB"
+    }
+    gold = {
+        str(entry_id): set(map(str, entry["premises"]))
+        for entry_id, entry in json.loads((SAMPLES / "nlps" / "dev_set.json").read_text()).items()
+    }
+    (topics,) = found["topics"]["pairs"]
+    for topic in topics["topics"]:
+        first, second = (rankings[name][topic["id"]] for name in "AB")
+        gained = {one["document_id"] for one in topic["gained"]}
+        assert gained == (gold[topic["id"]] & set(second[:3])) - set(first[:3])
+        lost = {one["document_id"] for one in topic["lost"]}
+        assert lost == (gold[topic["id"]] & set(first[:3])) - set(second[:3])
+        for one in (*topic["gained"], *topic["lost"], *topic["moved"]):
+            assert first[one["first"] - 1] == one["document_id"] == second[one["second"] - 1]
+    assert topics["topics"] == sorted(topics["topics"], key=lambda topic: -topic["difference"])
+    overlap = found["overlap"][0]["rbo"]
+    expected = [rbo(rankings["A"][topic], rankings["B"][topic]) for topic in rankings["A"]]
+    assert overlap == pytest.approx(math.fsum(expected) / len(expected))
+
+
+def test_swapping_the_runs_negates_the_differences(ranked: Cli) -> None:
+    one = ranked("compare", "A", "B", *NEAREST, "--json").json["measures"][0]["pairs"][0]["tests"]
+    other = ranked("compare", "B", "A", *NEAREST, "--json").json["measures"][0]["pairs"][0]["tests"]
+    assert one["mean"] == -other["mean"] and one["randomisation"] == other["randomisation"]
+    assert (one["interval"]["low"], one["interval"]["high"]) == (
+        -other["interval"]["high"],
+        -other["interval"]["low"],
+    )
+    assert one["outcomes"]["wins"] == other["outcomes"]["losses"]
+
+
+def test_a_measure_that_is_asked_for_comes_first(ranked: Cli) -> None:
+    found = ranked("compare", "A", "B", "--measure", "nDCG@5", "--measure", "R@3", *NEAREST, "--json").json
+    assert [one["measure"] for one in found["measures"]] == ["nDCG@5", "R@3", "MAP@50"]
+    assert found["topics"]["measure"] == "nDCG@5" and found["topics"]["depth"] == 5
+    refused = ranked("compare", "A", "B", "--measure", "nDCX")
+    assert refused.code == 2 and "there is no measure 'nDCX'" in refused.stderr
+
+
+def test_several_runs_are_compared_in_pairs_or_with_the_baseline(ranked: Cli) -> None:
+    assert ranked("rank", "nlps", "--split", "dev", "--recipe", "tfidf", "--out", "C").code == 0
+    pairs = ranked("compare", "A", "B", "C", *NEAREST, "--json").json["measures"][0]["pairs"]
+    assert [(one["first"], one["second"]) for one in pairs] == [("A", "B"), ("A", "C"), ("B", "C")]
+    assert all(0 <= one["tukey"] <= 1 and 0 < one["randomised_tukey"] <= 1 for one in pairs)
+    assert all(
+        held["p"] <= held["benjamini_hochberg"] <= held["holm"] or math.isclose(held["holm"], held["p"])
+        for one in pairs
+        for held in one["corrected"].values()
+    )
+    found = ranked("compare", "A", "B", "C", "--baseline", "B", *NEAREST, "--json").json
+    assert found["baseline"] == "B"
+    assert [(one["first"], one["second"]) for one in found["measures"][0]["pairs"]] == [
+        ("B", "A"),
+        ("B", "C"),
+    ]
+    # The tests of all runs take every run, whichever pairs are shown.
+    assert found["measures"][0]["pairs"][0]["tukey"] == pairs[0]["tukey"]
+    assert (
+        "corrected for 2 comparisons with the baseline"
+        in ranked("compare", *"ABC", "--baseline", "B", *NEAREST).stdout
+    )
+
+
+def edited(run: str, **changes: Any) -> None:
+    """A run whose manifest says otherwise, and has the digest that goes with it."""
+    path = Path(run) / directory.MANIFEST
+    described = {**json.loads(path.read_text()), **changes}
+    path.write_text(json.dumps(described))
+    path.write_text(json.dumps({**described, "digest": directory.read_manifest(Path(run)).own_digest()}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"data_digests": {"knowledge_base.json": "0" * 64}},
+            "the data has changed between them: knowledge_base.json",
+        ),
+        ({"mapping_digest": "0" * 64}, "the index mapping has changed between them"),
+        ({"index_digest": "0" * 64}, "the documents that were indexed differ"),
+        ({"split": "train"}, "their splits differ: train and dev"),
+        ({"recipe": {"judged": {"digest": "x", "ids": []}}}, "one of them has learned from judgments"),
+    ],
+)
+def test_runs_of_other_things_are_refused_and_what_changed_is_named(
+    ranked: Cli, changes: dict[str, Any], said: str
+) -> None:
+    edited("B", **changes)
+    refused = ranked("compare", "A", "B", *NEAREST)
+    assert (
+        refused.code == 4 and said in refused.stderr and "--anyway" in refused.stderr and not refused.stdout
+    )
+
+
+def test_anyway_every_output_says_what_differs(ranked: Cli) -> None:
+    edited("B", index_digest="0" * 64)
+    for layout in ((), ("--json",), ("--markdown",), ("--latex",)):
+        found = ranked("compare", "A", "B", "--anyway", *NEAREST, *layout)
+        assert found.code == 0 and "the documents that were indexed differ" in found.stdout
+        assert "the runs are compared although the documents that were indexed differ" in found.stderr
+    assert ranked("compare", "A", "B", "--anyway", *NEAREST, "--json").json["comparable"] is False
+    assert "although" in ranked("compare", "A", "B", "--anyway", *NEAREST, "--csv").stderr
+
+
+def test_a_run_that_lacks_topics_is_refused_and_these_are_named(ranked: Cli) -> None:
+    stored = directory.read(Path("B"))
+    shorter = Run(stored.run.tag, stored.run.rankings[1:])
+    directory.write(Path("C"), stored.manifest, shorter, {})
+    refused = ranked("compare", "A", "C", *NEAREST)
+    assert refused.code == 4 and stored.run.rankings[0].topic_id in refused.stderr
+    assert "has no ranking of 1 topics of the other" in refused.stderr
+
+
+def test_runs_of_two_tasks_are_never_compared(ranked: Cli, tmp_path: Path) -> None:
+    edited("B", task="explanation-2019")
+    refused = ranked("compare", "A", "B", "--anyway")
+    assert refused.code == 4 and "name runs of one task" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("A",), 2, "two runs are compared at least"),
+        (("A", "./A"), 2, "is named twice"),
+        (("A", "A/run.trec"), 2, "`searchapp runs import` makes a run directory"),
+        (("A", "B", "--baseline", "data"), 2, "is not among the runs"),
+        (("A", "nothing"), 2, "is not a run directory"),
+        (("A", "B", "--json", "--csv"), 2, "choose one of them"),
+        (("A", "B", "--unseen"), 2, "--unseen is for --judgments"),
+        (("A", "B"), 4, "fewer than"),
+        (("A", "B", "--nearest", "50", "--by", "nothing"), 2, "has no breakdown"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_sentence(
+    ranked: Cli, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    if arguments == ("A", "B"):
+        said = "premises without repeats, not 500"  # without --nearest, as the organisers' scorer
+    found = ranked("compare", *arguments)
+    assert (
+        (found.code, found.stdout) == (code, "") and said in found.stderr and "Traceback" not in found.stderr
+    )
+
+
+def test_csv_has_every_figure_at_full_precision(ranked: Cli) -> None:
+    found = ranked("compare", "A", "B", *NEAREST, "--json").json["measures"]
+    rows = list(csv.DictReader(io.StringIO(ranked("compare", "A", "B", *NEAREST, "--csv").stdout)))
+    assert [row["measure"] for row in rows] == [one["measure"] for one in found]
+    tests = found[0]["pairs"][0]["tests"]
+    assert (
+        float(rows[0]["difference"]) == tests["mean"] and float(rows[0]["p_t_test"]) == tests["t_test"]["p"]
+    )
+    assert int(rows[0]["wins"]) == tests["outcomes"]["wins"] and rows[0]["p_tukey"] == ""
+
+
+def test_names_do_nothing_in_latex_and_markdown(ranked: Cli) -> None:
+    Path("B").rename("b_&|<%$")
+    latex = ranked("compare", "A", "b_&|<%$", *NEAREST, "--latex").stdout
+    assert r"A $\rightarrow$ b\_\&|$<$\%\$" in latex and latex.rstrip().endswith(r"\end{tabular}")
+    markdown = ranked("compare", "A", "b_&|<%$", *NEAREST, "--markdown").stdout
+    assert r"A → b\_&\|\<%$" in markdown
+    table = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert len({line.replace(r"\|", "").count("|") for line in table}) == 1
+
+
+def test_the_text_shows_bars_documents_and_difficulty(ranked: Cli) -> None:
+    found = ranked("compare", "A", "B", *NEAREST, "--topics", 2).stdout
+    assert "MAP@50 (official)" in found and "Topics by difficulty" in found and "█" in found and "░" in found
+    assert "documents that the gold does not name count as not relevant" in found
+    assert "by topic" not in ranked("compare", "A", "B", *NEAREST, "--topics", 0).stdout
+
+
+# Judgments and qrels
+
+
+def qrels(path: str, *lines: str) -> str:
+    Path(path).write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def test_unjudged_documents_are_stated_bounded_and_blamed_where_they_can_be(ranked: Cli) -> None:
+    """Of two runs with a document each in a topic, one judged relevant and the other by nobody."""
+    stored = directory.read(Path("A"))
+    topic, documents = stored.run.rankings[0].topic_id, stored.run.rankings[0].document_ids()
+    for name, order in (("C", documents), ("D", (documents[1], documents[0], *documents[2:]))):
+        hits = type(stored.run.rankings[0].hits)(order, [float(-place) for place in range(len(order))])
+        run = Run("x", (Ranking(topic, hits), *stored.run.rankings[1:]))
+        directory.write(Path(name), stored.manifest, run, {})
+    grades = qrels("some.qrels", f"{topic} 0 {documents[0]} 1")
+    found = ranked("compare", "C", "D", "--qrels", grades, "--measure", "RR", *NEAREST, "--json").json
+    (pair,) = found["measures"][0]["pairs"]
+    assert pair["tests"]["mean"] == -0.5
+    doubt = pair["unjudged"]
+    # If the document at D's first rank were relevant, D would be no worse; whether it is, nobody has said.
+    assert doubt["due"] == "yes" and doubt["reversed"] >= 0 and doubt["low"] <= -0.5 <= doubt["high"]
+    assert doubt["bounds"] == [[1.0, 1.0], [0.5, 1.0]]
+    assert found["runs"][0]["judged"]["Judged@10"] == pytest.approx(0.1)
+    assert "count as not relevant; judged are 1 of" in found["unjudged"]
+    # Judged as not relevant, it explains nothing any more.
+    lines = [f"{topic} 0 {documents[0]} 1", *(f"{topic} 0 {one} 0" for one in documents[1:])]
+    judged = ranked(
+        "compare", "C", "D", "--qrels", qrels("all.qrels", *lines), "--measure", "RR", *NEAREST, "--json"
+    ).json
+    assert judged["measures"][0]["pairs"][0]["unjudged"]["due"] == "no"
+    text = ranked("compare", "C", "D", "--qrels", grades, "--measure", "RR", *NEAREST).stdout
+    assert "can be due to them alone" in text and "Judged@10" in text
+
+
+def test_condensed_lists_leave_unjudged_documents_out(ranked: Cli) -> None:
+    topic = directory.read(Path("A")).run.rankings[0]
+    grades = qrels("some.qrels", f"{topic.topic_id} 0 {topic.document_ids()[4]} 1")
+    found = ranked(
+        "compare", "A", "B", "--qrels", grades, "--unjudged", "condensed", "--measure", "RR", "--json"
+    ).json
+    assert found["measures"][0]["means"] == {"A": 1.0, "B": 1.0}
+    assert found["unjudged"] == "documents that nobody has judged are left out of the rankings"
+    refused = ranked("compare", "A", "B", "--qrels", grades, "--unjudged", "bounds")
+    assert refused.code == 2 and "leave out --unjudged bounds" in refused.stderr
+
+
+def test_the_figures_against_qrels_are_those_of_evaluate(ranked: Cli) -> None:
+    run = trec.read_run(Path("A/run.trec"))
+    lines = [f"{one.topic_id} 0 {one.document_ids()[place]} 1" for place, one in enumerate(run)]
+    grades = qrels("some.qrels", *lines)
+    found = ranked("compare", "A", "B", "--qrels", grades, *NEAREST, "--json").json
+    expected = ranked("evaluate", "A", "B", "--qrels", grades, *NEAREST, "--json").json["runs"]
+    assert found["measures"][0]["means"]["B"] == pytest.approx(expected[1]["official"]["value"], abs=1e-12)
+    for one in found["measures"][1:]:
+        assert one["means"]["A"] == pytest.approx(expected[0]["measures"][one["measure"]], abs=1e-12)

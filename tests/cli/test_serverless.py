@@ -1,0 +1,112 @@
+"""A serverless project, as far as a stand-in can tell: it is sent nothing that it refuses, and ranks the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.elasticsearch.connection import Connection
+from searchapp.engines.elasticsearch.judgments import JudgmentIndex
+from searchapp.errors import EngineRefused
+from searchapp.settings import Settings
+from tests.cli.conftest import SAMPLE, Cli
+from tests.engines.conftest import GROUPS, match, spec_of
+from tests.server.rest import Server
+from tests.server.serverless import Serverless
+
+MakeSettings = Callable[..., Settings]
+
+
+@pytest.fixture
+def settings_for(index_prefix: str, tmp_path: Path) -> MakeSettings:
+    """Makes settings for a server, with the test's own prefix."""
+    return lambda url: Settings(home=tmp_path, url=url, index_prefix=index_prefix)
+
+
+@pytest.fixture
+def serverless(elasticsearch_url: str) -> Iterator[Serverless]:
+    with Serverless(elasticsearch_url) as server:
+        yield server
+
+
+def test_the_stand_in_refuses_as_a_project_does(serverless: Serverless, index_prefix: str) -> None:
+    server = Server(serverless.url)
+    assert server.request("GET", "/").json()["version"]["build_flavor"] == "serverless"
+    for path in ("/_cluster/health", "/_nodes/stats", "/x/_stats/docs", "/_cat/shards"):
+        answer = server.request("GET", path)
+        assert answer.status == 410 and b"not available when running in serverless mode" in answer.body
+    for settings in (
+        {"number_of_shards": 2},
+        {"index": {"number_of_replicas": 1}},
+        {"index.auto_expand_replicas": "0-1"},
+    ):
+        answer = server.request("PUT", f"/{index_prefix}-x", {"settings": settings})
+        assert answer.status == 400 and b"are not available when running in serverless mode" in answer.body
+    allowed = {"analysis": {"analyzer": {"a": {"tokenizer": "standard"}}}, "index.refresh_interval": "-1"}
+    assert server.request("PUT", f"/{index_prefix}-x", {"settings": allowed}, timeout=60).status == 200
+    assert len(serverless.refused) == 7
+
+
+def test_an_index_is_built_served_and_removed_without_what_is_refused(
+    serverless: Serverless, settings_for: MakeSettings
+) -> None:
+    with closing(ElasticsearchEngine.connect(settings_for(serverless.url))) as engine:
+        assert not engine.has_shards
+        for digest in ("1", "2"):
+            spec = spec_of(GROUPS)
+            assert engine.build("groups", spec, GROUPS).documents == len(GROUPS), digest
+        (hits,) = engine.open("groups").search([match("field")])
+        assert [hit.document_id for hit in hits] == ["3"]
+        assert engine.flaw("groups") == "" and engine.survey().is_serverless
+        assert [one.bytes for one in engine.stored()] == [None]
+        engine.repair("groups")
+        engine.remove("groups")
+        assert engine.stored() == []
+    assert serverless.refused == []
+    assert all("compatible-with" not in str(one.headers) for one in serverless.requests)
+
+
+def test_an_index_that_lacks_documents_is_still_found_out(
+    serverless: Serverless, settings_for: MakeSettings, elasticsearch_url: str
+) -> None:
+    with closing(ElasticsearchEngine.connect(settings_for(serverless.url))) as engine:
+        version = engine.build("groups", spec_of(GROUPS), GROUPS).version
+        server = Server(elasticsearch_url)
+        server.request("PUT", f"/{version}/_settings", {"index.blocks.write": None})
+        server.request("DELETE", f"/{version}/_doc/1?refresh=true")
+        assert engine.flaw("groups") == f"{version} holds 3 documents instead of 4"
+
+
+def test_judgments_are_not_shared_there(serverless: Serverless, settings_for: MakeSettings) -> None:
+    with pytest.raises(
+        EngineRefused, match="is a serverless project, through which judgments can't be shared"
+    ):
+        JudgmentIndex.connect(settings_for(serverless.url), 1, 10.0)
+
+
+def test_it_may_say_any_version(serverless: Serverless, settings_for: MakeSettings) -> None:
+    with closing(Connection.open(settings_for(serverless.url))) as connection:
+        assert (connection.server.version, connection.server.is_serverless) == ("8.11.0", True)
+
+
+def test_the_commands_work_and_say_what_it_is(
+    offline: Cli, serverless: Serverless, index_prefix: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SEARCHAPP_URL", serverless.url)
+    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", index_prefix)
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0
+    refused = offline("index", "nlps", "--data", SAMPLE, "--shards", "2")
+    assert refused.code == 2 and "chooses shards by itself: leave out --shards" in refused.stderr
+    assert offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", tmp_path / "there").code == 0
+    checks = {check["name"]: check for check in offline("doctor", "--json").json["checks"]}
+    assert "a serverless project, which chooses shards and replicas by itself" in checks["nodes"]["finding"]
+    assert checks["engines agree"]["verdict"] == "ok"
+    assert (
+        "10 topics of the sample have the same ids and scores on both" in checks["engines agree"]["finding"]
+    )
+    assert offline("indexes", "list").code == 0
+    assert serverless.refused == []

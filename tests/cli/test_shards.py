@@ -1,0 +1,66 @@
+"""Runs are byte for byte the same on any number of shards, and those of the embedded engine, with every recipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from searchapp.ranking import recipes
+from searchapp.tasks import load, names
+from tests.cli.conftest import SAMPLES, Cli
+from tests.profile import FULL
+from tests.real import RealRuns, real_data
+
+SHARDS = (1, 3, 7) if FULL else (7,)
+TASKS = names() if FULL else ("nlps", "explanation-2019", "smart-types-dbpedia")
+
+
+def split_of(task: str) -> str:
+    """A split whose topics are ranked with and without solved ones."""
+    splits = load(task).info.splits
+    return "dev" if "dev" in splits else splits[0]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_samples_rank_the_same_on_any_number_of_shards(
+    offline: Cli,
+    elasticsearch_url: str,
+    index_prefix: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    task: str,
+) -> None:
+    data = SAMPLES / task
+    ways = {"embedded": 1} | {f"shards{count}": count for count in SHARDS}
+    every = recipes.names(load(task).recipe_book())
+    for way, shards in ways.items():
+        if way != "embedded":
+            monkeypatch.setenv("SEARCHAPP_URL", elasticsearch_url)
+            monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", index_prefix)
+        found = offline("index", task, "--data", data, "--shards", shards, "--json")
+        assert (found.code, found.json["shards"]) == (0, shards)
+        for recipe in every:
+            out = tmp_path / way / recipe
+            made = offline("rank", task, "--split", split_of(task), "--recipe", recipe, "--out", out)
+            assert made.code == 0 and "may rank differently" not in made.stderr, made.stderr
+    for recipe in every:
+        runs = {way: (tmp_path / way / recipe / "run.trec").read_bytes() for way in ways}
+        assert runs["embedded"]
+        assert [way for way in ways if runs[way] != runs["embedded"]] == [], recipe
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("shards", SHARDS)
+def test_the_real_collection_ranks_the_same_on_any_number_of_shards(
+    server: Cli, real_runs: RealRuns, tmp_path: Path, shards: int
+) -> None:
+    """All dev topics of nlps, with every recipe in the full profile."""
+    task = "nlps"
+    assert server("index", task, "--data", real_data(task), "--shards", shards).code == 0
+    for recipe in recipes.names(load(task).recipe_book()) if FULL else ("bm25",):
+        out = tmp_path / recipe
+        made = server("rank", task, "--split", "dev", "--recipe", recipe, "--out", out)
+        assert made.code == 0, made.stderr
+        embedded = real_runs.run(task, "dev", recipe)
+        assert (out / "run.trec").read_bytes() == (embedded / "run.trec").read_bytes()

@@ -1,0 +1,102 @@
+"""How many shards an index gets, and how many copies of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from searchapp.app.index import index_task
+from searchapp.engines.elasticsearch import ElasticsearchEngine, sizing
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.errors import EngineRefused, UsageError
+from searchapp.progress import Silent
+from searchapp.resources import SAMPLES
+from searchapp.settings import Settings
+from searchapp.tasks import load
+from tests.engines.conftest import GROUPS, match, spec_of
+from tests.server.rest import Server
+
+
+@pytest.mark.parametrize(
+    ("documents", "nodes", "shards"),
+    [
+        (0, 3, 1),
+        (60_000, 9, 1),
+        (499_999, 3, 1),
+        (500_000, 3, 2),
+        (1_000_000, 3, 3),
+        (1_000_000, 1, 1),
+        (20_000_000, 1, 1),
+        (20_000_001, 1, 2),
+        (90_000_000, 3, 5),
+        (10**10, 3, 64),
+    ],
+)
+def test_shards_fit_documents_and_nodes(
+    engine: ElasticsearchEngine, monkeypatch: pytest.MonkeyPatch, documents: int, nodes: int, shards: int
+) -> None:
+    monkeypatch.setattr(sizing, "_data_nodes", lambda _: nodes)
+    assert engine.shards_for(documents) == shards
+
+
+def test_the_nodes_are_those_of_the_cluster(engine: ElasticsearchEngine, elasticsearch_url: str) -> None:
+    nodes = Server(elasticsearch_url).request("GET", "/_cluster/health").json()["number_of_data_nodes"]
+    assert engine.shards_for(1_000_000) == min(4, nodes)
+
+
+def replicas_of(url: str, version: str) -> tuple[str, str]:
+    index = Server(url).request("GET", f"/{version}/_settings").json()[version]["settings"]["index"]
+    return index["number_of_replicas"], index.get("auto_expand_replicas", "false")
+
+
+def test_replicas_are_what_was_asked_for(
+    engine: ElasticsearchEngine, elasticsearch_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizing, "COPIES_SECONDS", 0.5)
+    automatic = engine.build("automatic", spec_of(GROUPS), GROUPS)
+    assert replicas_of(elasticsearch_url, automatic.version)[1] == "0-1"
+    none = engine.build("none", replace(spec_of(GROUPS), replicas=0), GROUPS)
+    assert replicas_of(elasticsearch_url, none.version) == ("0", "false")
+    said: list[str] = []
+    engine._connection.notify = said.append
+    more = engine.build("more", replace(spec_of(GROUPS), replicas=7), GROUPS)
+    assert replicas_of(elasticsearch_url, more.version) == ("7", "false")
+    assert said == [
+        f"shard 0 of {more.version} found no node for a replica within 0 s: it serves, but not when a node is lost"
+    ]
+    engine.replicate("more", 0)
+    assert replicas_of(elasticsearch_url, more.version) == ("0", "false")
+    assert len(engine.open("more").find(match("group"))) == 2
+    with pytest.raises(EngineRefused, match="has no index .*-nothing to make copies of"):
+        engine.replicate("nothing", 1)
+
+
+def test_an_index_keeps_its_shards_unless_others_are_asked_for(
+    engine: ElasticsearchEngine, elasticsearch_url: str
+) -> None:
+    task = load("nlps")
+    collection = task.collection(SAMPLES / "nlps")
+    first = index_task(task, engine, collection, Silent(), shards=3)
+    assert first.info.shards == 3
+    again = index_task(task, engine, collection, Silent(), replicas=0)
+    assert (again.built, again.info) == (False, first.info)
+    assert replicas_of(elasticsearch_url, first.info.version) == ("0", "false")
+    other = index_task(task, engine, collection, Silent(), shards=1)
+    assert (other.built, other.info.shards) == (True, 1)
+    assert index_task(task, engine, collection, Silent(), rebuild=True).info.shards == 1
+
+
+@pytest.mark.parametrize(("given", "named"), [({"shards": 2}, "shards"), ({"replicas": 1}, "replicas")])
+def test_the_embedded_engine_has_neither(
+    settings_for: Callable[..., Settings], given: dict[str, Any], named: str
+) -> None:
+    task = load("nlps")
+    with closing(EmbeddedEngine.at(settings_for("http://localhost"))) as engine:
+        with pytest.raises(UsageError, match=f"the embedded engine has no {named}: leave out --{named}"):
+            index_task(task, engine, task.collection(SAMPLES / "nlps"), Silent(), **given)
+        with pytest.raises(EngineRefused, match="without replicas"):
+            engine.replicate("nlps", 1)

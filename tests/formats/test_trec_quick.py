@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.errors import InvalidFiles
+from searchapp.formats import trec
+from searchapp.formats.trec_quick import LONGEST_CELL, read_as_written
+from searchapp.model import Hits, Ranking, Run, float32
+
+ids = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=8)
+scores = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    topics = draw(st.lists(ids, unique=True, min_size=1, max_size=5))
+    rankings = []
+    for topic in topics:
+        documents = draw(st.lists(ids, unique=True, min_size=1, max_size=12))
+        some = draw(st.lists(scores, min_size=len(documents), max_size=len(documents)))
+        rankings.append(Ranking(topic, Hits(documents, some)))
+    return Run(draw(ids), tuple(rankings))
+
+
+def written(run: Run) -> bytes:
+    buffer = BytesIO()
+    trec.write_run(buffer, run)
+    return buffer.getvalue()
+
+
+@given(runs())
+def test_what_was_written_is_read_back_the_same(run: Run) -> None:
+    assert read_as_written(written(run)) == run
+
+
+@given(runs(), st.data())
+def test_what_is_read_quickly_is_what_is_read_line_by_line(run: Run, data: st.DataObject) -> None:
+    content = bytearray(written(run))
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(content) - 1))
+        content[place] = data.draw(st.sampled_from(b" \n\t\r0123456789eE.+-_naif\x00\x7f\x85\xa0\xff" + b"a"))
+    quick = read_as_written(bytes(content))
+    if quick is not None:
+        assert carefully(bytes(content)) == quick
+
+
+def carefully(content: bytes) -> Run | None:
+    """The run as `trec.read_run` reads it line by line; None where it refuses it."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.trec"
+        path.write_bytes(b"\n" + content)  # a blank line, which the quick reader leaves to the other
+        assert read_as_written(path.read_bytes()) is None
+        try:
+            return trec.read_run(path)
+        except InvalidFiles:
+            return None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n",
+        b"1 Q0 a 1 1 t",
+        b"1 Q0 a 1 1\n",
+        b"1 Q0 a 1 1 t u\n",
+        b"1  Q0 a 1 1 t\n",
+        b" 1 Q0 a 1 1 t\n",
+        b"1\tQ0 a 1 1 t\n",
+        b"1 Q0 a 1 1 t\r\n",
+        b"1 Q0 a 1 1 t\n\n",
+        b"1 Q0 a 2 1 t\n",
+        b"1 Q0 a 0 1 t\n",
+        b"1 Q0 a 1 nan t\n",
+        b"1 Q0 a 1 inf t\n",
+        b"1 Q0 a 1 1e99 t\n",
+        b"1 Q0 a 1 1_0 t\n",
+        b"1 Q0 a 1 - t\n",
+        b"1 Q0 a 1 1 t\n1 Q0 a 2 1 t\n",
+        b"1 Q0 a 1 1 t\n2 Q0 a 1 1 t\n1 Q0 b 1 1 t\n",
+        b"1 Q0 a 1 1 t\n2 Q0 a 2 1 t\n",
+        "1 Q0 ä 1 1 t\n".encode(),
+        b"1 Q0 a\x7f 1 1 t\n",
+        b"\xef\xbb\xbf1 Q0 a 1 1 t\n",
+        b"1 Q0 " + b"a" * (LONGEST_CELL + 1) + b" 1 1 t\n",
+        b"\x1f\x8b\x08\x00",
+    ],
+)
+def test_what_is_not_as_written_is_left_to_the_other_reader(content: bytes) -> None:
+    assert read_as_written(content) is None
+
+
+def test_scores_are_float32_and_equal_ids_are_one_text() -> None:
+    found = read_as_written(b"1 Q0 doc-1 1 0.1 t\n2 Q0 doc-1 1 -1e-05 t\n")
+    assert found is not None
+    one, other = found.rankings
+    assert one.hits.scores == (float32(0.1),) and other.hits.scores == (float32(-1e-05),)
+    assert one.hits.document_ids[0] is other.hits.document_ids[0]
