@@ -9,7 +9,7 @@ in; keys that change none of these are not counted. Nothing is emulated: the scr
 written, and a time ends when the bytes came, before it looks. Then the ranking of all documents is gone through line
 by line and page by page, to rank 10,000 and on from there. With `--documents` the same keys are typed in a task with
 so many synthetic documents (see growth.py), whose words are those of nlps. With `--beside` another installation gets
-each key in turn with this one, so that both meet the same load of the machine.
+each key in turn with this one, when the one before rests, so that both meet the same load of the machine.
 
 Median and 99th percentile are printed, by the clock, and of what the program has worked meanwhile, all threads
 together, which other work on the machine lengthens little; and how much work the machine had: the processes that were
@@ -52,6 +52,9 @@ LONGEST = 40
 DEEPEST = 10_000
 BETWEEN_SECONDS = 0.06
 """Between an answer and the next key: nobody types faster."""
+
+RESTING_SECONDS = 0.002
+"""What a program works at most in 30 ms while it rests."""
 
 OPENED = 5
 """How often the screen is opened."""
@@ -150,6 +153,14 @@ class Program:
         self.terminal.press(ERASE_LINE)
         self.terminal.drain(0.5)
 
+    def rest(self) -> None:
+        """Wait until it reads nothing ahead any more: another program would be slower meanwhile, and it faster."""
+        for _time in range(50):
+            worked = self.terminal.cpu_seconds
+            self.terminal.drain(0.03)
+            if self.terminal.cpu_seconds - worked < RESTING_SECONDS:
+                return
+
     @property
     def measured(self) -> int:
         return len(self._times.took)
@@ -185,6 +196,8 @@ def typed(programs: Sequence[Program], finder: Finder, texts: Sequence[str], key
                 else:
                     one.terminal.press(character)
                 one.terminal.drain(BETWEEN_SECONDS)
+                if len(programs) > 1:
+                    one.rest()
             if programs[0].measured == keys:
                 return
 
@@ -195,6 +208,8 @@ def stepped(programs: Sequence[Program], key: str, most: int, deepest: int) -> N
         for one in programs:
             said = one.press(key, r"Document [^ ]+ · rank [0-9,]+ ")
             one.terminal.drain(0.03)
+            if len(programs) > 1:
+                one.rest()
         if int(re.findall(r"· rank ([0-9,]+) ", said)[-1].replace(",", "")) >= deepest:
             return
 

@@ -74,6 +74,10 @@ def _key(name: str) -> str:
 
 
 def _scalar(value: Any) -> str:
+    if isinstance(value, float):
+        digits, exponent, power = json.dumps(value).partition("e")
+        # YAML 1.1 takes a number with an exponent for a text unless it has a point.
+        return digits + ".0" * (exponent != "" and "." not in digits) + exponent + power
     if not isinstance(value, str):
         return json.dumps(value)
     return f'"{"".join(map(_character, value))}"'

@@ -243,7 +243,7 @@ def test_a_port_that_is_taken_is_said_at_once(offline: Cli) -> None:
 
 
 def test_programs_have_the_settings_of_the_server() -> None:
-    url = "http://user:secret@localhost:9200"
+    url = "http://secret.localhost:9200"
     environ = {"SEARCHAPP_ENGINE": "embedded", "SEARCHAPP_API_KEY": "key"}
     for flags in (
         {"url": url},

@@ -67,6 +67,14 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("rank", [task, "--split", "dev", "--out", run, "--overwrite"])
     yield Case("rank", [task, "--split", "dev", "--recipe", world.recipe, "--out", f"{run}2", "--overwrite"])
     yield Case("runs verify", [run])
+    yield Case("compare", [run, f"{run}2", "--anyway"])
+    yield Case("runs show", [run])
+    yield Case("runs list", [])
+    yield Case("runs tag", [run, world.hostile.id("tag of a run")], code=2)
+    yield Case(
+        "runs import",
+        [Path(run) / "run.trec", "--task", task, "--split", "dev", "--out", f"{run}3", "--overwrite"],
+    )
     yield Case(
         "export",
         [run, "--out", world.folder / world.hostile.name("exported file"), "--format", "csv", "--overwrite"],

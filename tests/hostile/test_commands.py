@@ -26,7 +26,7 @@ SHIPPED = {"demo"}
 PIPED_OTHERWISE = SHIPPED | {"data get", "judgments adjudicate"}
 """Commands that ask only on a terminal, or for which the first time has left nothing to do."""
 
-SHOWN_IN_ERRORS = {"name of a column", "gold file"}
+SHOWN_IN_ERRORS = {"name of a column"}
 """See `test_errors`."""
 
 IN_JSON_ALONE = {"tag of a TREC run", "run of an imported event"}

@@ -381,7 +381,7 @@ class SearchScreen(KeyScreen):
         self.reading.notation = self.reading.notation.next
         self.hits.show_in(self.reading.notation)
         self.show_document()
-        self.head.tell(self.reading.notation.about)
+        self.head.tell(self.reading.notation.about, lasts=True)
 
     def actions(self) -> dict[str, Callable[[], object]]:
         return {
