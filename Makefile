@@ -9,7 +9,7 @@ LOCK := $(VENV)/lock/bin/uv pip compile --quiet --universal --python-version 3.1
   --custom-compile-command 'make lock' pyproject.toml -
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-full check format pictures elasticsearch lock clean
+.PHONY: help venv demo test test-full test-cluster check format pictures elasticsearch lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ test: $(STAMP) ## Run all tests
 
 test-full: $(STAMP) ## Run all tests, with the long search for counterexamples
 	SEARCHAPP_TEST_PROFILE=full $(TESTS)
+
+# One process: there is one cluster. Where the real data are not named by SEARCHAPP_TEST_DATA, their comparison is skipped.
+test-cluster: $(STAMP) ## Run the tests on three Elasticsearch nodes, with every kill
+	SEARCHAPP_TEST_PROFILE=full PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -v -n 0 tests/cluster
 
 check: $(STAMP) ## Check format, lint, types and the direction of imports
 	$(BIN)/ruff format --check .

@@ -18,7 +18,7 @@ import typer.testing
 
 from tests.profile import FULL, PROFILE
 from tests.real import RealRuns, real_data
-from tests.scheduling import LONGEST, OLDER, SECURED, FilesAndParts
+from tests.scheduling import CLUSTER, LONGEST, OLDER, SECURED, FilesAndParts
 from tests.server import distribution
 from tests.server.choice import given_server
 from tests.server.errors import ServerFailed, ServerUnavailable
@@ -27,7 +27,14 @@ from tests.server.node import BRIEF_LIFE, Node
 from tests.server.rest import Server
 from tests.server.shared import SharedServer
 
-SERVER_FIXTURES = {"elasticsearch_url", "compared_url", "index_prefix", "secured_node", "fault_proxy"}
+SERVER_FIXTURES = {
+    "elasticsearch_url",
+    "compared_url",
+    "index_prefix",
+    "secured_node",
+    "cluster",
+    "fault_proxy",
+}
 DATA_FIXTURES = {"nlps_data", "real_runs"}
 
 JAVA = () if FULL else BRIEF_LIFE
@@ -70,7 +77,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """With `--dist loadfile`, one process runs all tests of such a node, and what takes long comes first."""
     if config.getvalue("dist") != "loadfile":
         return None
-    return FilesAndParts([SECURED, OLDER], LONGEST, config, log)
+    return FilesAndParts([SECURED, CLUSTER, OLDER], LONGEST, config, log)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at `-m`

@@ -12,9 +12,12 @@ SECURED = "secured"
 OLDER = "older"
 """Parameter of the tests that compare with an Elasticsearch of version 8, see `tests.conftest`."""
 
+CLUSTER = "cluster"
+"""Parameter of the tests that use the cluster of three nodes, see `tests.cluster.conftest`."""
+
 LONGEST = (
     SECURED,
-    "tests/engines/test_elasticsearch_cluster.py",
+    CLUSTER,
     "tests/cli/test_real_judged_gold.py",
     "tests/engines/test_elasticsearch_repeated.py",
     "tests/cli/test_real_data.py",

@@ -18,6 +18,7 @@ from tests.engines.conftest import GROUPS, match, spec_of
 from tests.server.distribution import RELEASES
 from tests.server.faults import FaultProxy, NotElasticsearch, OldElasticsearch
 from tests.server.node import Node
+from tests.server.rest import Server
 
 BULK = r"/_bulk$"
 MSEARCH = r"/_msearch$"
@@ -91,6 +92,32 @@ def test_a_full_disk_is_told_at_once(behind_proxy: ElasticsearchEngine, fault_pr
     with pytest.raises(EngineRefused, match="is read-only .*flood-stage.*; free disk space"):
         behind_proxy.build("groups", spec_of(GROUPS), GROUPS)
     assert fault_proxy.count(path=BULK) == 1
+
+
+def test_a_disk_that_is_full_in_the_middle_leaves_nothing(
+    engine: ElasticsearchEngine,
+    elasticsearch_url: str,
+    index_prefix: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The block that the server sets itself, on what is built and on the locks: what is left can still be deleted."""
+    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 1)
+    server, blocked = Server(elasticsearch_url), "index.blocks.read_only_allow_delete"
+    old = engine.build("groups", spec_of(GROUPS), GROUPS)
+
+    def filling() -> Iterator[Document]:
+        for place, document in enumerate(GROUPS):
+            if place == 1:
+                answer = server.request("PUT", f"/{index_prefix}-*/_settings", {blocked: True})
+                assert answer.status == 200, answer.body
+            yield document
+
+    sentence = r"could not index the document \d+: .* is read-only .*; free disk space or remove the block"
+    with pytest.raises(EngineRefused, match=sentence):
+        engine.build("groups", spec_of(GROUPS[:3]), filling())
+    assert [version.info for version in engine._versions("groups").all()] == [old]
+    server.request("PUT", f"/{index_prefix}-*/_settings", {blocked: None})
+    assert engine.build("groups", spec_of(GROUPS[:3]), GROUPS[:3]).documents == 3
 
 
 @pytest.mark.parametrize("path", [BULK, MSEARCH, r"/_refresh$", r"/_aliases$"])

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from searchapp.analysis.porter2 import porter2
+from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.older import ADDED, SHORT_STEMS, analysis_for, without_added
 from searchapp.engines.elasticsearch.servers import Server as Answering
+from searchapp.settings import Settings
+from tests.engines.conftest import GROUPS, MAPPING, spec_of
+from tests.server.faults import FaultProxy, Request, Response
 from tests.server.rest import Server
 
 STEMS = [f"{first}{twice}{twice}" for first in "aeo" for twice in "bdfgmnprt"]
@@ -60,6 +66,7 @@ def test_the_filter_stands_before_each_stemmer_of_its_kind_on_the_older_version_
     }
     assert analysis_for(Answering("9.4.3"), analysis) == analysis
     assert analysis_for(Answering("8.11.0", is_serverless=True), analysis) == analysis
+    assert analysis_for(Answering(), analysis) == analysis_for(Answering("8.19.13"), analysis)
     adapted = analysis_for(Answering("8.19.13"), analysis)
     assert adapted["filter"] == {**analysis["filter"], ADDED: SHORT_STEMS}
     assert adapted["analyzer"] == {
@@ -75,6 +82,38 @@ def test_the_filter_stands_before_each_stemmer_of_its_kind_on_the_older_version_
 )
 def test_an_index_without_such_a_stemmer_is_told_nothing(analysis: dict[str, object]) -> None:
     assert analysis_for(Answering("8.19.13"), analysis) == analysis
+
+
+NODES = {"a": {"version": "9.4.3"}, "b": {"version": "8.19.13"}}
+
+
+@pytest.mark.parametrize("nodes", [NODES, None], ids=["some of them older", "a user who may not ask"])
+def test_an_index_that_an_older_node_may_hold_gets_the_filter(
+    settings_for: Callable[..., Settings],
+    elasticsearch_url: str,
+    index_prefix: str,
+    nodes: dict[str, object] | None,
+) -> None:
+    """While a cluster is upgraded a node of version 9 answers for others that are not yet."""
+
+    class Upgraded(FaultProxy):
+        def respond(self, request: Request) -> Response | None:
+            if not request.path.startswith("/_nodes"):
+                return super().respond(request)
+            if nodes is None:
+                return Response.error(
+                    403, "security_exception", "action [cluster:monitor/nodes/info] is unauthorized"
+                )
+            return Response.of_json(200, {"nodes": nodes})
+
+    analysis = {"filter": {"p": PORTER2}, "analyzer": {"words": {"tokenizer": "standard", "filter": ["p"]}}}
+    mapping = {**MAPPING, "settings": {"analysis": analysis}}
+    with Upgraded(elasticsearch_url) as proxy:
+        with closing(ElasticsearchEngine.connect(settings_for(proxy.url))) as engine:
+            engine.build("groups", spec_of(GROUPS, mapping), GROUPS)
+    path = f"/{index_prefix}-groups/_settings?flat_settings=true"
+    (found,) = Server(elasticsearch_url).request("GET", path).json().values()
+    assert found["settings"]["index.analysis.analyzer.words.filter"] == [ADDED, "p"]
 
 
 def test_the_filter_is_no_step_that_people_see() -> None:

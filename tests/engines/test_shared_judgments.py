@@ -399,6 +399,22 @@ def test_a_synchronizer_sends_and_fetches_by_itself(
         assert ids(written(log)) == team.stored()
 
 
+def test_an_address_that_hangs_keeps_nobody_from_sharing(
+    team: Team, elasticsearch_url: str, index_prefix: str
+) -> None:
+    """Also with one attempt, as while somebody judges: whichever address a request goes to first."""
+    with FaultProxy(elasticsearch_url) as hangs, FaultProxy(elasticsearch_url) as answers:
+        hangs.delay(20.0, None)
+        settings = team.settings("ann", f"{hangs.url},{answers.url}")
+        with team.log("ann") as log:
+            for number in range(3):
+                log.append([event(f"d{number}")])
+                with closing(open_judgments(settings, attempts=1, timeout=1)) as index:
+                    assert synchronize(log, index).sent == 1
+        assert hangs.count() >= 1
+    assert len(team.stored()) == 3
+
+
 def test_the_embedded_engine_shares_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--url or SEARCHAPP_URL"):
         open_judgments(Settings(home=tmp_path))

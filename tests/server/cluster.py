@@ -106,6 +106,37 @@ class Cluster:
         raise ServerFailed(f"the cluster did not become whole within {seconds:.0f} s: {state}")
 
     @property
+    def urls(self) -> list[str]:
+        """The addresses of all nodes."""
+        return [node.url for node in self.nodes]
+
+    @property
+    def master(self) -> Node:
+        """The node that the others have chosen.
+
+        Raises:
+            LookupError: they have chosen none
+        """
+        for master in self.server.request("GET", "/_cat/master?format=json").json():
+            return next(node for node in self.nodes if node.name == master["node"])
+        raise LookupError("the cluster has no master")
+
+    def stop(self) -> None:
+        """Stop all nodes; their data stay for another `start`."""
+        for node in self.nodes:
+            node.stop()
+
+    def upgrade(self, node: Node, version: str) -> None:
+        """Stop a node, and start it as one of a newer version with the same data; the others go on meanwhile.
+
+        Raises:
+            ServerFailed: it died, or the cluster did not become whole in time
+        """
+        node.stop()
+        node.become(Unpacked.find(version))
+        self.start()
+
+    @property
     def server(self) -> Server:
         """The first node that runs, as something to send plain requests to."""
         return next(node for node in self.nodes if node.running).server

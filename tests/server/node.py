@@ -301,6 +301,16 @@ class Node:
         self.stop()
         self.start()
 
+    def become(self, host: Host) -> None:
+        """Run in another way from the next start on, as from a newer distribution, with the data that are there."""
+        self._host = host
+        if self._prepared:
+            host.prepare(self._plan)
+
+    def renew_certificates(self) -> None:
+        """Write a certificate and the authority that signed it anew; a node that runs shows them after seconds."""
+        write_certificates(self._plan)
+
     def close(self) -> None:
         """Stop the node and remove all that it left."""
         atexit.unregister(self.close)

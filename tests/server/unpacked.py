@@ -64,10 +64,13 @@ class Unpacked:
         return UNPRIVILEGED if os.geteuid() == 0 else None
 
     def prepare(self, plan: Plan) -> None:
-        """Write the configuration folder and the keystore, and make all of it the server's own."""
+        """Write the configuration folder and the keystore, and make all of it the server's own.
+
+        Data of another version stay as they are.
+        """
         conf = plan.folder / "conf"
         for name in ("data", "logs", "tmp"):
-            (plan.folder / name).mkdir()
+            (plan.folder / name).mkdir(exist_ok=True)
         for name in ("jvm.options", "role_mapping.yml", "roles.yml", "users", "users_roles"):
             shutil.copy(self.home / "config" / name, conf / name)
         (conf / "log4j2.properties").write_text(LOG4J2, encoding="utf-8")

@@ -55,6 +55,7 @@ def make_client(settings: Settings, timeout: float) -> tuple[Elasticsearch, Wire
         # Another address at once if one does not answer; `Connection.call` does all that takes patience, and waits
         # longer each time, after a 429 too.
         max_retries=len(addresses) - 1,
+        retry_on_timeout=True,
         retry_on_status=(),
         retry_backoff_base=0,
         retry_backoff_cap=0,

@@ -117,6 +117,12 @@ def is_there_already(error: EngineError) -> bool:
     return isinstance(cause, ApiError) and "resource_already_exists_exception" in kinds(cause.body)
 
 
+def is_blocked(error: EngineError) -> bool:
+    """Whether a request was refused because the index or the cluster takes no changes, as when a disk is full."""
+    cause = error.__cause__
+    return isinstance(cause, ApiError) and is_block(cause.body)
+
+
 def unreachable(url: str, what: str, error: TransportError, timeout: float) -> EngineError:
     """A sentence on why no usable answer came; `timeout` is what the server was given, in seconds."""
     if isinstance(error, TlsError):
@@ -178,10 +184,7 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
     if "media_type_header_exception" in kinds(body):
         return too_old(url, "of another version")
     if _BLOCK in kinds(body) and not may_pass(status, body):
-        return EngineRefused(
-            f"{url} could not {what}: the index or the cluster is read-only ({detail}); "
-            "free disk space or remove the block, then try again"
-        )
+        return read_only(url, what, detail)
     if isinstance(error, AuthorizationException):
         return forbidden(url, what, detail)
     if status == 429:
@@ -192,6 +195,19 @@ def refusal(url: str, what: str, error: ApiError, seconds: float) -> EngineError
             "look at the server's health and try again"
         )
     return EngineRefused(f"{url} refused to {what}: {detail}")
+
+
+def is_block(error: object) -> bool:
+    """Whether an error of a part of an answer says that the index or the cluster takes no changes."""
+    return _BLOCK in kinds(error)
+
+
+def read_only(url: str, what: str, detail: str) -> EngineRefused:
+    """A sentence on an index that takes no changes: an administrator's wish, or that of a server whose disk is full."""
+    return EngineRefused(
+        f"{url} could not {what}: the index or the cluster is read-only ({detail}); "
+        "free disk space or remove the block, then try again"
+    )
 
 
 def is_forbidden(error: object) -> bool:

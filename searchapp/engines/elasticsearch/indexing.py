@@ -21,10 +21,11 @@ from searchapp.engines.elasticsearch.copies import (
     named,
     require_all_shards,
 )
-from searchapp.engines.elasticsearch.failures import is_there_already
+from searchapp.engines.elasticsearch.failures import is_of_client, is_there_already
 from searchapp.engines.elasticsearch.locks import Lock, Locks
 from searchapp.engines.elasticsearch.older import analysis_for
 from searchapp.engines.elasticsearch.sending import send
+from searchapp.engines.elasticsearch.servers import Server
 from searchapp.engines.elasticsearch.sizing import await_replicas, replicas_settings
 from searchapp.engines.elasticsearch.versions import Version, Versions, building_alias
 from searchapp.engines.index_settings import canonical
@@ -176,7 +177,7 @@ class _Builder:
         """
         versions = Versions(self.connection.tidying(), self.versions.name, self.versions.alias)
         with suppress(EngineError):
-            self.lock.confirm(brief=True)
+            self.lock.require_ours()
             versions.remove_unserved(index)
 
     def _resume(self, index: str) -> bool:
@@ -218,13 +219,33 @@ class _Builder:
                 }
             ),
         }
-        if "analysis" in body["settings"]:
-            body["settings"]["analysis"] = analysis_for(server, body["settings"]["analysis"])
         return body
+
+    def _oldest(self) -> Server:
+        """The oldest node that may hold a shard; of unknown version where the user may not ask for the nodes.
+
+        While a cluster is upgraded a version is filled by nodes of both versions, whichever of them answered first.
+        """
+        client, server = self.connection.client, self.connection.server
+        if server.is_serverless or server.may_be_older:
+            return server
+        try:
+            answer = self.connection.call(
+                "ask for the versions of the nodes",
+                lambda: client.nodes.info(node_id="_all", metric="_none", filter_path="nodes.*.version"),
+            )
+        except EngineRefused as error:
+            if not is_of_client(error):
+                raise
+            return Server()
+        nodes = [Server(node["version"]) for node in answer.body.get("nodes", {}).values()]
+        return next((node for node in nodes if node.is_older), server)
 
     def _create(self) -> str:
         """A new, empty version, whose shards may have no node yet."""
         client, body = self.connection.client, self._body()
+        if "analysis" in body["settings"]:
+            body["settings"]["analysis"] = analysis_for(self._oldest(), body["settings"]["analysis"])
         for _ in range(NUMBERS_TRIED):
             number = self.versions.next_number(self.lock.last)
             self.lock.note(number)

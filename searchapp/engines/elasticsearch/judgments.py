@@ -157,9 +157,9 @@ class JudgmentIndex:
         by_id = {_document_id(event): event for event in events}
         taken: list[str] = []
         connection = self._connection
-        patient = self._client.options(
-            max_retries=(connection.attempts or 1) - 1, retry_on_timeout=True, retry_on_status=()
-        )
+        # Each address once in any case, also where one attempt must do: another one may answer.
+        retries = max((connection.attempts or 1) - 1, self._client.transport.max_retries)
+        patient = self._client.options(max_retries=retries, retry_on_timeout=True, retry_on_status=())
         outcomes = streaming_bulk(
             patient,
             _actions(by_id),

@@ -25,7 +25,7 @@ from elasticsearch import ConflictError, NotFoundError
 
 from searchapp.engines.elasticsearch.builder import Builder
 from searchapp.engines.elasticsearch.connection import SERVER_WAITS, Connection
-from searchapp.engines.elasticsearch.failures import is_there_already
+from searchapp.engines.elasticsearch.failures import is_blocked, is_there_already
 from searchapp.errors import EngineError, EngineRefused
 
 BEAT_SECONDS = 5.0
@@ -122,6 +122,21 @@ class Lock:
             EngineError: the server does not answer.
         """
         self._change(brief=brief)
+
+    def require_ours(self) -> None:
+        """The same for tidying up: briefly, and by looking only where nothing can be written, as on a full disk.
+
+        Raises:
+            Overtaken: somebody has.
+            EngineError: the server does not answer.
+        """
+        try:
+            self.confirm(brief=True)
+        except EngineRefused as error:
+            if not is_blocked(error):
+                raise
+            # Nor can anybody else write that it is theirs.
+            self._locks.require_holder(self._name, self.token)
 
     def release(self) -> None:
         """Let others build; a lock that can't be given back is taken over in time."""
@@ -257,6 +272,17 @@ class Locks:
         """
         now = self._read(name)
         return now is not None and now.holder is not None and now.token == token and not _is_dead(now)
+
+    def require_holder(self, name: str, token: str) -> None:
+        """Make sure that the lock of a name is held with this token.
+
+        Raises:
+            Overtaken: it is not.
+            EngineError: the server does not answer.
+        """
+        now = self._read(name)
+        if now is None or now.token != token:
+            raise Overtaken(f"another builder took over {name}: index again when it is done")
 
     def _acquire(self, name: str, token: str, wait: float) -> State:
         """Take the lock when it is free, its holder is dead, or its beat has stopped."""

@@ -25,9 +25,12 @@ SHORT_STEMS: Mapping[str, str] = {
 
 
 def analysis_for(server: Server, analysis: Mapping[str, Any]) -> dict[str, Any]:
-    """The `analysis` of an index's settings for a server."""
+    """The `analysis` of an index's settings for a server.
+
+    One that may be of version 8 is told what one of version 8 is: on 9 that changes nothing.
+    """
     adapted = copy.deepcopy(dict(analysis))
-    if not server.is_older:
+    if not server.may_be_older:
         return adapted
     filters: Mapping[str, Any] = adapted.get("filter") or {}
     stemming = {name for name, described in filters.items() if stems_english(described)}

@@ -14,7 +14,15 @@ from elasticsearch import ApiError
 
 from searchapp.engines.elasticsearch.connection import SERVER_WAITS, Connection
 from searchapp.engines.elasticsearch.copies import Watch
-from searchapp.engines.elasticsearch.failures import NotYet, forbidden, is_forbidden, may_pass, reason
+from searchapp.engines.elasticsearch.failures import (
+    NotYet,
+    forbidden,
+    is_block,
+    is_forbidden,
+    may_pass,
+    read_only,
+    reason,
+)
 from searchapp.engines.elasticsearch.senders import Senders
 from searchapp.errors import EngineBusy, EngineError, EngineRefused
 from searchapp.model import Document
@@ -175,6 +183,8 @@ def _refused(connection: Connection, document: str, result: Mapping[str, Any]) -
             f"{connection.url} is too busy to index the document {document}, "
             f"even after {connection.patience:.0f} s ({detail}): try again when it has less to do"
         )
+    if is_block(result["error"]):
+        return read_only(connection.url, f"index the document {document}", detail)
     return EngineRefused(f"{connection.url} refused the document {document}: {detail}; nothing was changed")
 
 

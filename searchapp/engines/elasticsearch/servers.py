@@ -40,9 +40,14 @@ class Server:
         return not self.is_serverless and self.version.removeprefix("v").partition(".")[0] == "8"
 
     @property
+    def may_be_older(self) -> bool:
+        """Whether it is of version 8, or nobody here may know of which version it is."""
+        return self.is_older or self.version == UNKNOWN
+
+    @property
     def media_version(self) -> int | None:
         """The version of bodies to ask for; None for the client's own."""
-        return SHARED_MEDIA_VERSION if self.is_older or self.version == UNKNOWN else None
+        return SHARED_MEDIA_VERSION if self.may_be_older else None
 
 
 def recognised(url: str, about: object) -> Server:

@@ -100,8 +100,11 @@ class Versions:
         indexes = self._get(self.alias)
         versions = [version for index in sorted(indexes) if (version := self.version(index, indexes[index]))]
         if len(versions) < len(indexes):
+            ours = {version.info.version for version in versions}
+            others = ", ".join(sorted(set(indexes) - ours - {self.alias}))
             raise EngineRefused(
-                f"{self._connection.url} has an index or alias {self.alias} that searchapp did not make: "
+                f"{self._connection.url} has an index or alias {self.alias} that searchapp did not make"
+                f"{f' (it leads to {others})' if others else ''}: "
                 "choose another prefix with SEARCHAPP_INDEX_PREFIX, or remove it yourself"
             )
         return versions

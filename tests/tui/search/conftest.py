@@ -31,11 +31,7 @@ from searchapp.tui.search.actions import KEY_ACTIONS
 from searchapp.tui.search.app import SearchApp
 from searchapp.tui.search.screen import Opened, SearchScreen
 from searchapp.tui.search.searching import Sought
-from tests.profile import FULL
 from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, Prepared, press, text_of, until
-
-collect_ignore = [] if FULL else ["test_troubles_in_a_cluster.py"]
-"""Three nodes take a minute to start: what a lost one does to the engine is in either profile."""
 
 
 class FickleIndex:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -12,24 +11,13 @@ from textual.pilot import Pilot
 
 from searchapp.tui.search import asking
 from searchapp.tui.search.screen import SearchScreen
-from tests.conftest import JAVA, no_server
-from tests.server.cluster import QUICK_DETECTION, Cluster
-from tests.server.errors import ServerUnavailable
+from tests.cluster.conftest import PREFIX
+from tests.server.cluster import Cluster
 from tests.tui.conftest import drive, text_of, until
 from tests.tui.search.conftest import answered, ids
 from tests.tui.search.on_server import OnServer, shows, typed
 
-pytestmark = [pytest.mark.elasticsearch, pytest.mark.timeout(600)]
-
-
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    try:
-        cluster = Cluster(3, java=JAVA, settings=QUICK_DETECTION)
-    except ServerUnavailable as error:
-        no_server(error)
-    with cluster:
-        yield cluster
+pytestmark = pytest.mark.timeout(600)
 
 
 def test_a_node_that_is_lost_is_gone_without(
@@ -37,7 +25,7 @@ def test_a_node_that_is_lost_is_gone_without(
 ) -> None:
     monkeypatch.setattr(asking, "REQUEST_SECONDS", 3.0)
     url = cluster.nodes[0].url
-    index = "test-screen-nlps-000001"
+    index = f"{PREFIX}-nlps-000001"
 
     async def steps(pilot: Pilot[None], screen: SearchScreen) -> None:
         await answered(pilot, screen)
@@ -61,7 +49,7 @@ def test_a_node_that_is_lost_is_gone_without(
         assert ids(screen) == expected["prime numbers and"]
         assert "from before" not in text_of(app).lower()
 
-    with closing(OnServer(tmp_path, url, url, "test-screen")) as on_server:
+    with closing(OnServer(tmp_path, url, url, PREFIX)) as on_server:
         cluster.await_whole()
         expected = {text: on_server.expected(text) for text in ("prime number", "prime numbers and")}
         app = on_server.app()

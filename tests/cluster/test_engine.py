@@ -20,37 +20,24 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, cop
 from searchapp.errors import EngineRefused, EngineUnreachable
 from searchapp.model import Document, Hits
 from searchapp.settings import Settings
-from tests.conftest import JAVA, no_server
+from tests.cluster.conftest import PREFIX
 from tests.engines.conftest import match, spec_of, spoil
 from tests.profile import FULL
-from tests.server.cluster import QUICK_DETECTION, Cluster
-from tests.server.errors import ServerUnavailable
+from tests.server.cluster import Cluster
 from tests.server.node import Node
 
-pytestmark = [pytest.mark.elasticsearch, pytest.mark.timeout(3600 if FULL else 600)]
+pytestmark = pytest.mark.timeout(3600 if FULL else 600)
 
 TIMES = 20 if FULL else 1
 WORDS = [f"word{number}" for number in range(60)]
 SHARDS = 3
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    try:
-        cluster = Cluster(3, java=JAVA, settings=QUICK_DETECTION)
-    except ServerUnavailable as error:
-        no_server(error)
-    with cluster:
-        yield cluster
-
-
 @pytest.fixture
 def engine(cluster: Cluster, tmp_path: Path) -> Iterator[ElasticsearchEngine]:
-    cluster.recover()
-    settings = Settings(home=tmp_path, url=cluster.nodes[0].url, index_prefix="test-cluster")
+    settings = Settings(home=tmp_path, url=cluster.nodes[0].url, index_prefix=PREFIX)
     with closing(ElasticsearchEngine.connect(settings)) as engine:
         yield engine
-        cluster.server.delete_indices("test-cluster")
 
 
 @pytest.fixture(scope="module")

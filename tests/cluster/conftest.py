@@ -1,0 +1,80 @@
+"""Three nodes that the tests of this folder share, and commands that know the addresses of all of them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from searchapp.cli import app
+from searchapp.config.declared import DECLARED
+from tests.cli.conftest import Cli, Result
+from tests.cluster.collection import Words
+from tests.conftest import no_server
+from tests.profile import FULL
+from tests.scheduling import CLUSTER
+from tests.server.cluster import QUICK_DETECTION, Cluster
+from tests.server.errors import ServerUnavailable
+from tests.server.node import BRIEF_LIFE, Setting
+
+PREFIX = "test-cluster"
+
+collect_ignore = [] if FULL else ["test_red.py", "test_rolling.py", "test_search_screen.py"]
+"""What restarts every node takes minutes."""
+
+KILLS = int(os.environ.get("SEARCHAPP_TEST_KILLS", "20" if FULL else "1"))
+"""How often a node is killed in each of the series of `test_kills`."""
+
+
+@pytest.fixture(scope="package", params=[CLUSTER])  # the parameter puts the word into the name of each test
+def _nodes() -> Iterator[Cluster]:
+    """The cluster, which belongs to one process: see `tests.scheduling`."""
+    with tempfile.TemporaryDirectory(prefix="searchapp-snapshots-") as snapshots:
+        Path(snapshots).chmod(0o777)  # the nodes run as another user
+        more: dict[str, Setting] = {"path.repo": [snapshots], "cluster.info.update.interval": "10s"}
+        try:
+            # Nodes are started again and again: none of them lives for long, in the full form either.
+            cluster = Cluster(3, java=BRIEF_LIFE, settings={**QUICK_DETECTION, **more})
+        except ServerUnavailable as error:
+            no_server(error)
+        with cluster:
+            yield cluster
+
+
+@pytest.fixture
+def cluster(_nodes: Cluster) -> Iterator[Cluster]:
+    """Three nodes that run and are whole; indexes that begin with `PREFIX` are deleted afterwards."""
+    _nodes.recover()
+    yield _nodes
+    there = [node for node in _nodes.nodes if node.running]
+    for node in there:
+        node.resume()
+    if there:  # one that is gone misses nothing: it forgets what was deleted meanwhile
+        _nodes.server.delete_indices(PREFIX)
+
+
+@pytest.fixture
+def commands(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
+    """Runs commands of searchapp that have the addresses of all nodes."""
+    for setting in DECLARED:
+        if setting.variable:
+            monkeypatch.delenv(setting.variable, raising=False)
+    monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("SEARCHAPP_URL", ",".join(cluster.urls))
+    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", PREFIX)
+
+    def run(*arguments: object) -> Result:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        return Result(result.exit_code, result.stdout, result.stderr)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Words:
+    """A small task and its undisturbed run."""
+    return Words.make(tmp_path_factory.mktemp("words"))

@@ -1,0 +1,81 @@
+"""A node that shows another certificate than before: nobody speaks to it until somebody says that it is right."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import shutil
+import ssl
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from searchapp.cli import app
+from searchapp.config.declared import DECLARED
+from tests.cli.conftest import Cli, Result
+from tests.cluster.collection import Words
+from tests.cluster.test_faults import refused
+from tests.server.node import Node
+
+# A socket whose TLS handshake fails is left to the garbage collector by the client's library.
+pytestmark = pytest.mark.filterwarnings("ignore:.*ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning")
+
+PREFIX = "test-certificates"
+
+
+@pytest.fixture
+def secured(secured_node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
+    """Runs commands on the secured node, as its user."""
+    for setting in DECLARED:
+        if setting.variable:
+            monkeypatch.delenv(setting.variable, raising=False)
+    monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("SEARCHAPP_URL", secured_node.url)
+    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", PREFIX)
+    monkeypatch.setenv("SEARCHAPP_USERNAME", str(secured_node.username))
+    monkeypatch.setenv("SEARCHAPP_PASSWORD", str(secured_node.password))
+
+    def run(*arguments: object) -> Result:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        return Result(result.exit_code, result.stdout, result.stderr)
+
+    yield run
+    secured_node.server.delete_indices(PREFIX)
+    gc.collect()
+
+
+def shown(node: Node) -> str:
+    """The certificate that a node shows."""
+    return ssl.get_server_certificate(("127.0.0.1", int(node.url.rpartition(":")[2])))
+
+
+def test_a_certificate_that_changed_is_refused_until_it_is_said_to_be_right(
+    secured: Cli, secured_node: Node, words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert secured_node.ca_certs is not None
+    authority, before = tmp_path / "before.pem", shown(secured_node)
+    shutil.copy(secured_node.ca_certs, authority)
+    fingerprint = hashlib.sha256(ssl.PEM_cert_to_DER_cert(before)).hexdigest()
+    monkeypatch.setenv("SEARCHAPP_CA_CERTS", str(authority))
+    assert secured("index", words.task).code == 0
+    secured_node.renew_certificates()
+    deadline = time.monotonic() + 60
+    while shown(secured_node) == before:
+        assert time.monotonic() < deadline, "the node goes on with its old certificate"
+        time.sleep(0.2)
+    rank = ("rank", words.task, "--split", "few", "--out", tmp_path / "run")
+    said = refused(secured(*rank))
+    assert "shows a certificate that is not trusted here" in said and "whether it was changed" in said
+    monkeypatch.delenv("SEARCHAPP_CA_CERTS")
+    monkeypatch.setenv("SEARCHAPP_FINGERPRINT", fingerprint)
+    said = refused(secured(*rank))
+    assert (
+        "shows no certificate with the fingerprint" in said and "whether certificates were made anew" in said
+    )
+    assert not (tmp_path / "run").exists()
+    monkeypatch.delenv("SEARCHAPP_FINGERPRINT")
+    monkeypatch.setenv("SEARCHAPP_CA_CERTS", str(secured_node.ca_certs))
+    words.require_same(secured, tmp_path / "run")

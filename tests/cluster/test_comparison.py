@@ -1,0 +1,48 @@
+"""Runs on three nodes, in three shards with a replica each, are byte by byte those of the embedded engine.
+
+In the short form of a sample, in the full one of all topics of the real data of three tasks.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SAMPLES, Cli
+from tests.profile import FULL
+from tests.real import real_data
+
+pytestmark = pytest.mark.timeout(3600)
+
+FOLDS = [("smart-types-dbpedia", f"fold{number}", "neighbours") for number in range(5)]
+RUNS = (
+    [
+        ("nlps", "dev", "bm25"),
+        ("checkthat", "training", "bm25"),
+        ("checkthat", "training", "neighbours"),
+        *FOLDS,
+    ]
+    if FULL
+    else [("smart-types-dbpedia", "fold0", "neighbours")]
+)
+
+
+@pytest.mark.parametrize("task", list(dict.fromkeys(task for task, _, _ in RUNS)))
+def test_runs_are_those_of_the_embedded_engine(commands: Cli, tmp_path: Path, task: str) -> None:
+    data = real_data(task) if FULL else SAMPLES / task
+    found = []
+    for engine in ("embedded", "elasticsearch"):
+        spread = ["--shards", 3, "--replicas", 1] if engine == "elasticsearch" else []
+        indexed = commands("index", task, "--data", data, "--engine", engine, *spread)
+        assert indexed.code == 0, indexed.stderr
+        runs = []
+        for split, recipe in [(split, recipe) for name, split, recipe in RUNS if name == task]:
+            out = tmp_path / engine / f"{split}-{recipe}"
+            options = ["--data", data, "--engine", engine, "--split", split, "--recipe", recipe, "--out", out]
+            made = commands("rank", task, *options)
+            assert made.code == 0, made.stderr
+            runs.append({path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"})
+        found.append(runs)
+    assert found[0] == found[1]
+    assert all(run["run.trec"] for run in found[0])

@@ -1,0 +1,258 @@
+"""A node that commands ask is killed while they index, rank and share judgments, `KILLS` times.
+
+Every command goes on with the other addresses and comes to its end, every run is the undisturbed one, and no judgment
+is lost or there twice. What it took is printed in the full form.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from searchapp.app.exchange import exchange, team
+from searchapp.app.rank import RunRequest, make_run
+from searchapp.engines import open_engine
+from searchapp.engines.elasticsearch import sending
+from searchapp.judging.events import Action, Author, Event
+from searchapp.judging.log import JudgmentLog
+from searchapp.progress import Silent
+from searchapp.ranking import recipes
+from searchapp.settings import Settings
+from searchapp.tasks import load
+from tests.cli.conftest import Cli
+from tests.cluster.collection import Words, renamed
+from tests.cluster.conftest import KILLS, PREFIX
+from tests.cluster.meanwhile import after
+from tests.profile import FULL
+from tests.server.cluster import Cluster
+from tests.server.node import Node
+
+pytestmark = pytest.mark.timeout(KILLS * 240 + 120)
+
+SHARDS = 3
+MEMBERS = ("ann", "ben")
+EVENTS = 500 if FULL else 150
+"""Of each member in a round."""
+
+Report = Callable[[str, list[float]], None]
+
+
+@pytest.fixture
+def report(capsys: pytest.CaptureFixture[str]) -> Report:
+    """Prints what a series of kills took."""
+
+    def told(what: str, seconds: list[float]) -> None:
+        figures = f"{min(seconds):.1f} to {max(seconds):.1f} s, median {statistics.median(seconds):.1f} s"
+        with capsys.disabled():
+            print(f"\n{what}: {figures} ({len(seconds)} times)", flush=True)
+
+    return told if FULL else lambda _what, _seconds: None
+
+
+def victim(cluster: Cluster, number: int, dice: random.Random) -> Node:
+    """The node that is killed: every third time the master, else one of the others."""
+    master = cluster.master
+    return master if number % 3 == 0 else dice.choice([node for node in cluster.nodes if node is not master])
+
+
+class Kill:
+    """A node that is ended as `kill -9` does; one that comes back is started again at once, as by a service manager."""
+
+    def __init__(self, node: Node, *, comes_back: bool) -> None:
+        self._node = node
+        self._comes_back = comes_back
+        self._done = threading.Event()
+        self.moment = 0.0
+
+    def __call__(self) -> None:
+        self._node.kill()
+        self.moment = time.monotonic()
+        self._done.set()
+        if self._comes_back:
+            self._node.launch()
+
+    @property
+    def done(self) -> bool:
+        return self._done.is_set()
+
+    def wait(self) -> None:
+        assert self._done.wait(120), "no node was killed in two minutes"
+
+
+class Ranking:
+    """Somebody who ranks the topics of a task again and again, as `rank` does, until `stop`."""
+
+    def __init__(self, settings: Settings, words: Words, folder: Path) -> None:
+        self._settings = settings
+        self._task = load(str(words.task))
+        self._data = words.task.parent
+        self._folder = folder
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._rank)
+        self.runs: list[tuple[float, float, bytes]] = []
+        """Of each run when it began and ended, and its bytes."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _rank(self) -> None:
+        recipe = recipes.load(self._task.recipe_book(), "bm25")
+        while not self._stop.is_set():
+            out = self._folder / f"run{len(self.runs)}"
+            request = RunRequest(self._task.collection(self._data), "dev", recipe, 50, "searchapp-bm25")
+            began = time.monotonic()
+            with closing(open_engine(self._settings)) as engine:
+                make_run(self._task, engine, request, out, Silent())
+            self.runs.append((began, time.monotonic(), (out / "run.trec").read_bytes()))
+
+
+class Member:
+    """Somebody who judges a task with others, as `judge --shared` lets them; part of it after a node was killed."""
+
+    def __init__(self, name: str, settings: Settings, kill: Kill) -> None:
+        self.settings = settings
+        self.judged: list[tuple[float, Event]] = []
+        """What was judged so far, each with its time."""
+        self._author = Author(name)
+        self._kill = kill
+        self._thread = threading.Thread(target=self._judge)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def _judge(self) -> None:
+        said: list[str] = []
+        with JudgmentLog(self.settings.judgments) as log:
+            with team(self.settings, log, "nlps", said.append, said.append):
+                for number in range(EVENTS):
+                    if number == EVENTS * 9 // 10:
+                        self._kill.wait()
+                    event = self._author.event("nlps", "t", f"d{number}", Action.grade, grade=number % 3)
+                    log.append([event])
+                    self.judged.append((time.monotonic(), event))
+                    time.sleep(0.01 if self._kill.done or number < EVENTS // 2 else 0.1)
+
+    def exchange(self) -> None:
+        """What `judgments sync` does."""
+        with JudgmentLog(self.settings.judgments) as log:
+            exchange(self.settings, log)
+
+    def events(self) -> list[str]:
+        with closing(JudgmentLog(self.settings.judgments)) as log:
+            return sorted(event.id for _, event in log.events())
+
+
+def held(cluster: Cluster, index: str) -> tuple[int, int, int]:
+    """The indexes, documents, and deleted documents in any copy, asked for past the code under test."""
+    answer = cluster.server.request("GET", f"/{index}/_stats/docs", timeout=60).json()
+    every = answer["_all"]
+    return (
+        len(answer["indices"]),
+        every["primaries"]["docs"]["count"],
+        every["total"]["docs"]["deleted"],
+    )
+
+
+def stored(cluster: Cluster, alias: str) -> list[str]:
+    """The ids of the judgments in the index, asked for past the code under test."""
+    cluster.server.request("POST", f"/{alias}/_refresh", timeout=60)
+    path = f"/{alias}/_search?size=10000&_source=false"
+    found = cluster.server.request("GET", path, timeout=60).json()["hits"]["hits"]
+    return sorted(hit["_id"] for hit in found)
+
+
+def await_shared(cluster: Cluster, alias: str, member: Member, moment: float) -> float:
+    """Wait until a judgment made after a moment is in the index; returns how many seconds after it."""
+    while not (later := [event for time_, event in list(member.judged) if time_ > moment]):
+        time.sleep(0.02)
+    path = f"/{alias}/_doc/{later[0].id}?_source=false"
+    while time.monotonic() < moment + 120:
+        if cluster.server.request("GET", path, timeout=60).status == 200:
+            return time.monotonic() - moment
+        time.sleep(0.1)
+    raise AssertionError(f"{later[0].id} was not shared in two minutes")
+
+
+def test_commands_go_on_when_a_node_that_they_ask_is_killed(
+    cluster: Cluster,
+    commands: Cli,
+    words: Words,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    report: Report,
+) -> None:
+    """In every other round the node comes back at once; else an index that is built begins anew without it."""
+    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 100)
+    dice = random.Random(3)
+    settings = partial(Settings, engine="elasticsearch", url=",".join(cluster.urls))
+    another = renamed(words.task, tmp_path / "another", "again")
+    index = ("index", another, "--shards", SHARDS, "--rebuild")
+    assert commands("index", words.task, "--shards", SHARDS).code == 0
+    began = time.monotonic()
+    assert commands(*index).code == 0
+    usual = time.monotonic() - began
+    longer: dict[bool, list[float]] = {True: [], False: []}
+    ranked: list[float] = []
+    shared: list[float] = []
+    for number in range(KILLS):
+        cluster.recover()
+        folder, prefix = tmp_path / str(number), f"{PREFIX}-{number}"
+        comes_back = number % 2 == 0
+        kill = Kill(victim(cluster, number, dice), comes_back=comes_back)
+        ranking = Ranking(settings(home=tmp_path / "home", index_prefix=PREFIX), words, folder)
+        members = [Member(name, settings(home=folder / name, index_prefix=prefix), kill) for name in MEMBERS]
+        ranking.start()
+        for member in members:
+            member.start()
+        began = time.monotonic()
+        with after(dice.randint(3, 30), "/test-cluster-own-again-.*/_bulk$", kill):
+            done = commands(*index)
+        longer[comes_back].append(time.monotonic() - began - usual)
+        shared.append(
+            max(await_shared(cluster, f"{prefix}-judgments", member, kill.moment) for member in members)
+        )
+        ranking.stop()
+        for member in members:
+            member.join()
+
+        assert done.code == 0, done.stderr
+        assert held(cluster, f"{PREFIX}-own-again-*") == (1, len(words), 0)
+        words.require_same(commands, folder / "again", task=another)
+        assert {run for _, _, run in ranking.runs} == {words.runs["dev"]}
+        ranked += [end - kill.moment for begin, end, _ in ranking.runs if begin <= kill.moment < end]
+        later = Member("eve", settings(home=folder / "eve", index_prefix=prefix), kill)
+        for member in (
+            *members,
+            *members,
+            later,
+        ):  # what came too late for the first is there the second time
+            member.exchange()
+        judged = sorted(event.id for member in members for _, event in member.judged)
+        assert len(judged) == len(set(judged)) == len(MEMBERS) * EVENTS
+        assert stored(cluster, f"{prefix}-judgments") == judged
+        assert held(cluster, f"{prefix}-judgments") == (1, len(judged), 0)
+        for member in (*members, later):
+            assert member.events() == judged
+    for comes_back, seconds in longer.items():
+        if seconds:
+            how = "and back at once" if comes_back else "and gone"
+            report(
+                f"a node killed {how} while an index is built, longer than the usual {usual:.1f} s", seconds
+            )
+    report("until a run that was under way is complete", ranked)
+    report(f"until the next of {len(MEMBERS) * EVENTS:,} judgments is shared", shared)
