@@ -27,7 +27,7 @@ collect_ignore = [] if FULL else ["test_red.py", "test_rolling.py", "test_search
 """What restarts every node takes minutes."""
 
 KILLS = int(os.environ.get("SEARCHAPP_TEST_KILLS", "20" if FULL else "1"))
-"""How often a node is killed in each of the series of `test_kills`."""
+"""How often each loss of a node is repeated."""
 
 
 @pytest.fixture(scope="package", params=[CLUSTER])  # the parameter puts the word into the name of each test

@@ -20,7 +20,7 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, cop
 from searchapp.errors import EngineRefused, EngineUnreachable
 from searchapp.model import Document, Hits
 from searchapp.settings import Settings
-from tests.cluster.conftest import PREFIX
+from tests.cluster.conftest import KILLS, PREFIX
 from tests.engines.conftest import match, spec_of, spoil
 from tests.profile import FULL
 from tests.server.cluster import Cluster
@@ -28,7 +28,7 @@ from tests.server.node import Node
 
 pytestmark = pytest.mark.timeout(3600 if FULL else 600)
 
-TIMES = 20 if FULL else 1
+TIMES = KILLS
 WORDS = [f"word{number}" for number in range(60)]
 SHARDS = 3
 
