@@ -15,16 +15,18 @@ from tests.real import real_data
 
 pytestmark = pytest.mark.timeout(3600)
 
-FOLDS = [("smart-types-dbpedia", f"fold{number}", "neighbours") for number in range(5)]
+SMART = "smart-types-dbpedia"
+FOLDS = [(SMART, f"fold{number}", "bm25") for number in range(5)]
 RUNS = (
     [
         ("nlps", "dev", "bm25"),
         ("checkthat", "training", "bm25"),
         ("checkthat", "training", "neighbours"),
         *FOLDS,
+        (SMART, "fold0", "neighbours"),
     ]
     if FULL
-    else [("smart-types-dbpedia", "fold0", "neighbours")]
+    else [(SMART, "fold0", "neighbours")]
 )
 
 
