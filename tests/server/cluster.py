@@ -85,14 +85,17 @@ class Cluster:
                 node.resume()
         self.start()
 
-    def await_whole(self, seconds: float = WHOLE_SECONDS) -> None:
+    def await_whole(self, seconds: float = WHOLE_SECONDS, *, status: str = "green") -> None:
         """Wait until every node that runs is in the cluster, and every copy of every shard has its place.
+
+        With the status `yellow`, every copy that finds a place.
 
         Raises:
             ServerFailed: it is not by then
         """
         nodes = sum(node.running for node in self.nodes)
-        wanted = f"wait_for_nodes={nodes}&wait_for_status=green&wait_for_no_relocating_shards=true"
+        wanted = f"wait_for_nodes={nodes}&wait_for_status={status}&wait_for_no_relocating_shards=true"
+        wanted += "&wait_for_no_initializing_shards=true&wait_for_events=languid"
         deadline = time.monotonic() + seconds
         answer = None
         while time.monotonic() < deadline:
@@ -129,12 +132,15 @@ class Cluster:
     def upgrade(self, node: Node, version: str) -> None:
         """Stop a node, and start it as one of a newer version with the same data; the others go on meanwhile.
 
+        While there are both versions, a copy of a shard on a newer node may find no place on the older ones.
+
         Raises:
             ServerFailed: it died, or the cluster did not become whole in time
         """
         node.stop()
         node.become(Unpacked.find(version))
-        self.start()
+        node.start()
+        self.await_whole(status="yellow")
 
     @property
     def server(self) -> Server:
