@@ -59,7 +59,7 @@ class CompareRequest:
     that the task names behind it. With `judgments` these are the gold. `baseline` is the run that all others are
     compared with; without one all pairs of more than two runs are. With `anyway` runs are compared that do not share
     their topics, data or documents. `depth` is how many documents of a ranking count for gained and lost ones, by
-    default the cut-off of the first measure.
+    default the cut-off of the first measure. With `alone` there may be one run, of which nothing is tested.
     """
 
     runs: tuple[Path, ...]
@@ -71,6 +71,7 @@ class CompareRequest:
     solved_from: float = SOLVED_FROM
     permutations: int = PERMUTATIONS
     seed: int = SEED
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ def compare(request: CompareRequest) -> Comparison:
             topic_differences(
                 (one, other), (values[one], values[other]), (rankings[one], rankings[other]), grades, depth
             )
-            for one, other in pairs
+            for one, other in pairs or [(0, 0)]
         ),
         difficulty=difficulty(values, request.solved_from),
         breakdowns=compared_breakdowns([one.evaluation.breakdowns for one in scored]),
@@ -128,6 +129,7 @@ def compare(request: CompareRequest) -> Comparison:
         seed=request.seed,
         differing=differing,
         notes=tuple(_notes(measures, pairs, baseline)),
+        evaluations=tuple(one.evaluation for one in scored),
     )
 
 
@@ -138,7 +140,7 @@ def _checked(request: CompareRequest) -> int | None:
         UsageError: the request makes no sense.
     """
     places = [path.resolve() for path in request.runs]
-    if len(places) < 2:
+    if len(places) < (1 if request.alone else 2):
         raise UsageError("two runs are compared at least: name another one")
     for number, place in enumerate(places):
         if place in places[:number]:
@@ -302,7 +304,7 @@ def _figure(one: _Scored, name: str) -> float | None:
 def _corrected(tests: Sequence[PairTests]) -> list[dict[str, Corrected]]:
     """The p-values of each pair, each test corrected for the number of pairs."""
     found: list[dict[str, Corrected]] = [{} for _ in tests]
-    for name in tests[0].p_values:
+    for name in tests[0].p_values if tests else ():
         p_values = [one.p_values[name] for one in tests]
         rows = zip(found, p_values, holm(p_values), benjamini_hochberg(p_values), strict=True)
         for one, p, by_holm, by_rate in rows:
@@ -317,7 +319,7 @@ def _doubts(
     if request.judgments is None or request.judgments.unjudged is not Unjudged.nonrelevant:
         return {}
     measured = [name for name in names if name in scored[0].evaluation.measures.values]
-    source = replace(request.source, measures=tuple(measured))
+    source = replace(request.source, measures=tuple(measured), also=())
     return doubts([one.stored for one in scored], request.judgments, source, pairs)
 
 

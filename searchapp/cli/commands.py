@@ -31,6 +31,7 @@ NAMES = (
     "validate",
     "evaluate",
     "compare",
+    "report",
     "runs",
     "topics",
     "judge",

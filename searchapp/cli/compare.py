@@ -163,7 +163,7 @@ def register(app: typer.Typer) -> None:
                 raise UsageError(
                     "--gold and --by need the organisers' gold: leave them out with --judgments or --qrels"
                 )
-            against = _judgments(
+            against = judgments_of(
                 settings, runs[0], qrels, (Folding(rule, annotator), log), unjudged, unseen=unseen
             )
         elif unseen:
@@ -189,7 +189,7 @@ def register(app: typer.Typer) -> None:
             warn(warning)
 
 
-def _judgments(
+def judgments_of(
     settings: Settings,
     run: Path,
     qrels: Path | None,
