@@ -130,7 +130,9 @@ def _range(series: Sequence[Sequence[Mark]]) -> tuple[float, float]:
         if end is not None
     ]
     low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
-    return (low, high) if high > low else (0.0, 1.0)
+    if low == high:
+        return 0.0, 1.0
+    return low, max(high, -low / 50)  # pygal takes a highest value of 0 for none
 
 
 def _rotation(labels: Sequence[str]) -> int:

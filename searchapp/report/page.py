@@ -53,7 +53,7 @@ class Drawn:
     figures: Markup | None
     precision: Markup
     recall: Markup
-    topics: Sequence[Markup]
+    topics: Sequence[Markup | None]
     breakdowns: Sequence[Markup | None]
 
 
@@ -273,13 +273,13 @@ def _ends_of(interval: Any) -> tuple[float | None, float | None]:
     return interval.low, interval.high
 
 
-def _of_topics(found: Comparison) -> Sequence[Markup]:
-    """A chart a pair of runs, or of one run alone its values."""
+def _of_topics(found: Comparison) -> Sequence[Markup | None]:
+    """A chart a pair of runs, or of one run alone its values; None where all of them are 0."""
     measure, names = found.measures[0].name, [run.name for run in found.runs]
     if len(names) == 1:
         rows = sorted(topic_rows(found), key=lambda row: -row.mean)
         marks = [Mark(row.mean, f"{row.topic_id}: {number(row.mean)}") for row in rows]
-        return [sorted_bars(marks, f"{measure} of each topic, the greatest first")]
+        return [_sorted(marks, f"{measure} of each topic, the greatest first")]
     charts = []
     for pair in found.topics:
         marks = [
@@ -293,8 +293,12 @@ def _of_topics(found: Comparison) -> Sequence[Markup]:
         about = (
             f"{measure} of each topic: {names[pair.second]} less {names[pair.first]}, the greatest gain first"
         )
-        charts.append(sorted_bars(marks, about))
+        charts.append(_sorted(marks, about))
     return charts
+
+
+def _sorted(marks: Sequence[Mark], about: str) -> Markup | None:
+    return sorted_bars(marks, about) if any(mark.value for mark in marks) else None
 
 
 def _breakdown(one: ComparedBreakdown, names: Sequence[str]) -> Markup | None:
