@@ -58,7 +58,7 @@ def test_the_policy_forbids_what_would_be_there_all_the_same(reader: Reader, rep
 
 def test_the_keyboard_reaches_everything_in_its_order(reader: Reader, reports: Reports) -> None:
     reader.read(reports.two)
-    seen = []
+    seen: list[str] = []
     for _ in range(60):
         reader.type("tab")
         if reader.focused in ("", "All topics") or (
