@@ -36,6 +36,9 @@ from searchapp.visible import visible_line
 ENDS = 15
 """Topics with the greatest gains, and with the greatest losses, that have a row of their own."""
 
+MOST_PAIRS = 10
+"""Pairs of runs that have a chart of their topics, and a sentence."""
+
 MOST_GROUPS = 24
 """Groups of a breakdown that fit into a chart."""
 
@@ -108,6 +111,7 @@ def _environment() -> Environment:
         "signed": signed,
         "KINDS": KINDS,
         "ENDS": ENDS,
+        "MOST_PAIRS": MOST_PAIRS,
         "ends": ends,
         "shortened": shortened,
         "share": share,
@@ -281,7 +285,7 @@ def _of_topics(found: Comparison) -> Sequence[Markup | None]:
         marks = [Mark(row.mean, f"{row.topic_id}: {number(row.mean)}") for row in rows]
         return [_sorted(marks, f"{measure} of each topic, the greatest first")]
     charts = []
-    for pair in found.topics:
+    for pair in found.topics[:MOST_PAIRS]:
         marks = [
             Mark(
                 one.difference,
