@@ -169,8 +169,7 @@ def _columns(split: ScoredSplit) -> Iterator[Column]:
         read.append(replace(stored, run=Run(stored.run.tag, topics)))  # the rankings are not needed any more
     if read:
         require_comparable(read, anyway=False)
-    warnings = dict.fromkeys(warning for one in scored.values() for warning in one.evaluation.warnings)
-    yield split.column(None, errors, list(_measures(split, scored, None)), list(warnings))
+    yield split.column(None, errors, list(_measures(split, scored, None)), _warnings(split, scored))
     for group in split.task.groups:
         topics_of_group = _topics(split, group)
         there = next(iter(next(iter(scored.values())).values.values()), {}) if scored else {}
@@ -180,6 +179,18 @@ def _columns(split: ScoredSplit) -> Iterator[Column]:
         else:
             found, said = list(_measures(split, scored, topics_of_group)), []
         yield split.column(group.name, errors, found, said)
+
+
+def _warnings(split: ScoredSplit, scored: Mapping[int, ScoredRun]) -> list[str]:
+    """Where figures mislead, each once, with the systems that it is said of unless it is said of all."""
+    about: dict[str, list[str]] = {}
+    for number, run in scored.items():
+        for warning in run.evaluation.warnings:
+            about.setdefault(warning, []).append(split.systems[number].name)
+    return [
+        warning if len(names) == len(scored) else f"{', '.join(names)}: {warning}"
+        for warning, names in about.items()
+    ]
 
 
 def _measures(

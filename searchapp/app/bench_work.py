@@ -24,7 +24,7 @@ from searchapp.app.bench_columns import ScoredSplit, kept_columns, scored_column
 from searchapp.app.bench_file import BenchPlan, BenchRecipe, BenchTask
 from searchapp.app.index import index_task
 from searchapp.app.rank import RunRequest, make_run, planned
-from searchapp.app.scored_runs import Testing
+from searchapp.app.scored_runs import Testing, import_tests
 from searchapp.digests import digest_json
 from searchapp.engines import open_engine
 from searchapp.engines.base import EngineInfo, IndexInfo
@@ -351,4 +351,5 @@ def _reason(error: object) -> tuple[str, int]:
 def _import_once() -> None:
     """Import what takes long before processes are forked, rather than in each of them."""
     import ir_measures  # noqa: F401
-    from scipy import stats  # noqa: F401
+
+    import_tests()

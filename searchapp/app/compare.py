@@ -20,10 +20,12 @@ from searchapp.app.scored_runs import (
     ScoredRun,
     Scoring,
     Testing,
+    import_tests,
     measure_names,
     measured,
     pairs_of,
-    scored_runs,
+    scored_run,
+    spread_if_large,
 )
 from searchapp.errors import UsageError
 from searchapp.evaluation.measures import require_measures
@@ -75,28 +77,42 @@ def compare(request: CompareRequest) -> Comparison:
         NotScorable: the organisers' scorer would not score a run.
     """
     baseline = _checked(request)
-    first = StoredRun(request.runs[0], directory.read_manifest(request.runs[0]), Run("", ()))
+    manifests = [directory.read_manifest(path) for path in request.runs]
+    first = StoredRun(request.runs[0], manifests[0], Run("", ()))
     task, gold = of_run(first, request.source)
     scoring = Scoring(request.source, request.judgments)
     require_measures(scoring.measures(task))
-    stored = [directory.read(path) for path in request.runs]
+    ranked = sum(manifest.hits for manifest in manifests)
+    stored = spread_if_large(lambda number: directory.read(request.runs[number]), len(manifests), ranked)
     differing = require_comparable(stored, anyway=request.anyway)
     grades = scoring.grades(task, gold)
-    scored = scored_runs(stored, scoring, task, grades)
+    scored = spread_if_large(
+        lambda number: scored_run(stored[number], scoring, task, grades), len(stored), ranked
+    )
     names = measure_names(scored, request.source.measures)
     pairs = pairs_of(len(scored), baseline)
     doubtful = _doubts(stored, scored, request, pairs, names)
     testing = Testing(request.permutations, request.seed)
-    measures = tuple(measured(name, scored, pairs, testing, doubtful) for name in names)
     rankings = [{one.topic_id: one.document_ids() for one in run.run} for run in stored]
+
+    def tested_or_likened(number: int) -> Measured | Alike:
+        if number < len(pairs):
+            one, other = pairs[number]
+            return Alike(one, other, overlap(rankings[one], rankings[other]))
+        return measured(names[number - len(pairs)], scored, pairs, testing, doubtful)
+
+    import_tests()
+    found = spread_if_large(tested_or_likened, len(pairs) + len(names), ranked)
+    alike = tuple(one for one in found if isinstance(one, Alike))
+    measures = tuple(one for one in found if isinstance(one, Measured))
     depth = request.depth or _depth(names[0])
     values = measures[0].values
     return Comparison(
         task=task.name,
         split=gold.split,
         runs=tuple(
-            _described(one, found, name)
-            for one, found, name in zip(stored, scored, _names(request.runs), strict=True)
+            _described(one, figures, name)
+            for one, figures, name in zip(stored, scored, _names(request.runs), strict=True)
         ),
         baseline=baseline,
         measures=measures,
@@ -110,7 +126,7 @@ def compare(request: CompareRequest) -> Comparison:
         ),
         difficulty=difficulty(values, request.solved_from),
         breakdowns=compared_breakdowns([one.evaluation.breakdowns for one in scored]),
-        alike=tuple(Alike(one, other, overlap(rankings[one], rankings[other])) for one, other in pairs),
+        alike=alike,
         depth=depth,
         solved_from=request.solved_from,
         permutations=request.permutations,

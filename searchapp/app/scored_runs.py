@@ -6,9 +6,10 @@ Nothing is measured here either: the figures, and the value of each topic that t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from searchapp.app.comparison import Corrected, Doubt, Measured, Pair, Values
 from searchapp.app.evaluate import Evaluation, GoldSource, evaluate_run, gold_files
@@ -35,6 +36,8 @@ ROUNDING = 1e-12
 
 LARGE = 100_000
 """Documents in the runs from which on they are scored in processes beside each other."""
+
+R = TypeVar("R")
 
 Numbers = tuple[int, int]
 """Two runs by their places in a list."""
@@ -120,19 +123,15 @@ def scored_run(stored: StoredRun, scoring: Scoring, task: Task, grades: Grades) 
     return ScoredRun(found, values)
 
 
-def scored_runs(runs: Sequence[StoredRun], scoring: Scoring, task: Task, grades: Grades) -> list[ScoredRun]:
-    """Score several runs; large ones beside each other, on all cores.
+def import_tests() -> None:
+    """Import what tests differences, which takes long, before processes are forked rather than in each of them."""
+    from scipy import stats  # noqa: F401
 
-    Raises:
-        as `evaluate` does.
-    """
-    large = sum(len(ranking.hits) for stored in runs for ranking in stored.run) >= LARGE
 
-    def scored(number: int) -> ScoredRun:
-        return scored_run(runs[number], scoring, task, grades)
-
-    numbers = range(len(runs))
-    return list(spread(scored, numbers, worth_it=2) if large else map(scored, numbers))
+def spread_if_large(work: Callable[[int], R], count: int, ranked: int) -> list[R]:
+    """What `work` makes of 0, 1, ..., `count` - 1: in processes beside each other, if many documents are `ranked`."""
+    numbers = range(count)
+    return list(spread(work, numbers, worth_it=2) if ranked >= LARGE else map(work, numbers))
 
 
 def measure_names(scored: Sequence[ScoredRun], asked: Sequence[str]) -> list[str]:
@@ -204,7 +203,14 @@ def measured(
     at_random = randomised_tukey(table, seed=testing.seed) if several else None
     official = scored[0].evaluation.official.measure
     means = tuple(mean(column) for column in table.T)
-    figures = [one.figure(name) for one in scored]
+    figures = tuple(one.figure(name) for one in scored)
+    complete = topics is None and _are(figures, means)
+    if complete:
+        # Added up in another order a figure may differ in the last digit: what is shown is that of `evaluate`.
+        means = tuple(figure for figure in figures if figure is not None)
+        tests = {
+            pair: replace(one, first=means[pair[0]], second=means[pair[1]]) for pair, one in tests.items()
+        }
     return Measured(
         name=name,
         is_official=name == official,
@@ -227,10 +233,14 @@ def measured(
         ),
         tukey=of_all,
         randomised_tukey=at_random,
-        complete=topics is None
-        and all(
-            figure is None or abs(figure - one) <= 1e-9 for figure, one in zip(figures, means, strict=True)
-        ),
+        complete=complete,
+    )
+
+
+def _are(figures: Sequence[float | None], means: Sequence[float]) -> bool:
+    """Whether all figures are these means, but for rounding."""
+    return all(
+        figure is not None and abs(figure - one) <= 1e-9 for figure, one in zip(figures, means, strict=True)
     )
 
 

@@ -105,7 +105,9 @@ def _report(settings: Settings, found: BenchResult) -> None:
         for warning in column.warnings:
             warn(f"{column.name}: {warning}")
     for system, column, cell in found.failed:
-        warn(f"{column.name}, {system.name} has no figures: {cell.error}")
+        lenient = f"; for --lenient write lenient = true in [tasks.{column.task}]"
+        advice = lenient if "--lenient" in (cell.error or "") else ""
+        warn(f"{column.name}, {system.name} has no figures: {cell.error}{advice}")
     failed = [cell for _, _, cell in found.failed]
     kept = len(cells) - made - sum(not cell.digest for cell in failed)
     say(settings, f"{made:,} of {len(cells):,} cells ranked, {kept:,} kept, in {found.folder}")

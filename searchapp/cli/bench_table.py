@@ -124,6 +124,7 @@ def _tables(found: BenchResult) -> Iterator[tuple[str, Column, list[Column]]]:
             Column(
                 found.systems[place].name,
                 [heat(one, greatest) for one in differences],
+                is_text=True,
                 styles=[_style(one, greatest) for one in differences],
             )
         )
