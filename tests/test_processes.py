@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -236,3 +237,65 @@ def test_processes_end_with_the_one_that_forked_them() -> None:
         os.waitpid(child, 0)
         assert told.read() == ""  # nobody has the other end any more
     assert len(pids) == 2
+
+
+def _by_kind(item: str) -> tuple[str, int, int]:
+    """What a process of `one_each` may come to."""
+    if item == "raises":
+        raise EngineRefused("no")
+    if item in signal.Signals.__members__:
+        os.kill(os.getpid(), signal.Signals[item])
+    if item == "spreads":
+        pids = set(processes.spread(lambda _number: os.getpid(), range(20), processes=2))
+        assert os.getpid() not in pids
+    return item, os.getpid(), processes.cores()
+
+
+def test_each_item_has_a_process_of_its_own_and_one_that_fails_leaves_the_others_alone() -> None:
+    before = psutil.Process().num_fds()
+    waiting = deque(["first", "raises", "SIGKILL", "SIGSEGV", "spreads"])
+    found = {}
+    for item, outcome in processes.one_each(_by_kind, waiting, 2):
+        found[item] = outcome
+        if item == "first":
+            waiting.append("later")  # what comes of an answer may be work as well
+    assert str(found["raises"]) == "no" and isinstance(found["raises"], EngineRefused)
+    assert "was ended from outside (SIGKILL)" in str(found["SIGKILL"])
+    assert "crashed (SIGSEGV)" in str(found["SIGSEGV"])
+    done = [outcome for outcome in found.values() if not isinstance(outcome, Exception)]
+    assert [item for item, _, _ in done] == ["first", "spreads", "later"] or len(done) == 3
+    assert len({pid for _, pid, _ in done} | {os.getpid()}) == 4
+    assert {cores for _, _, cores in done} == {max(1, processes.cores() // 2)}
+    assert psutil.Process().num_fds() == before and not left_over()
+
+
+def test_no_more_processes_than_asked_for_work_at_a_time(tmp_path: Path) -> None:
+    def work(number: int) -> int:
+        mark = tmp_path / str(number)
+        mark.touch()
+        there = len(list(tmp_path.iterdir()))
+        threading.Event().wait(0.02)
+        mark.unlink()
+        return there
+
+    found = [outcome for _, outcome in processes.one_each(work, deque(range(8)), 2)]
+    assert max(number for number in found if isinstance(number, int)) <= 2 and len(found) == 8
+
+
+def test_where_no_process_can_be_made_each_item_is_worked_on_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", fails)
+    found = dict(processes.one_each(_by_kind, deque(["one", "raises"]), 2))
+    assert isinstance(found["raises"], EngineRefused)
+    assert found["one"] == ("one", os.getpid(), processes.cores())
+
+
+def test_what_is_broken_off_leaves_no_process() -> None:
+    answers = processes.one_each(
+        lambda number: number or threading.Event().wait(), deque(range(1, -9, -1)), 2
+    )
+    assert next(answers)[1] == 1
+    answers.close()
+    assert not left_over()

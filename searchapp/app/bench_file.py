@@ -4,7 +4,7 @@
 
     [recipes.wide]
     recipe = "neighbours"
-    set = { "neighbours.k" = 200 }
+    set = { k = 200 }
 
     [tasks.nlps]
     splits = "dev"
@@ -58,7 +58,7 @@ baseline = "bm25"                   # the recipe that all others are compared wi
 
 [recipes.narrow]
 recipe = "neighbours"               # another recipe than that of the table's name
-set = { "neighbours.k" = 20 }       # its parameters, as with `searchapp rank --set`
+set = { k = 20 }                    # its parameters, as with `searchapp rank --set`
 tasks = ["nlps"]                    # only on these
 
 [tasks.nlps]
@@ -204,6 +204,8 @@ def _recipe(table: TomlTable, named: list[str], tasks: tuple[BenchTask, ...]) ->
             parameters[key] = value
         else:
             inner.wrong("wrong value", f"{key} must be a number, a text in quotes, true or false", key)
+    if inner is not None:
+        inner.finish()
     only = table.texts("tasks", single=True)
     for name in only or ():
         if name not in named:
@@ -214,12 +216,10 @@ def _recipe(table: TomlTable, named: list[str], tasks: tuple[BenchTask, ...]) ->
         if found.is_for(task):
             try:
                 recipes.load(task.task.recipe_book(), found.recipe, parameters)
-            except UsageError as error:
-                table.wrong(
-                    "unusable recipe", f"{error}, or name the tasks that it is for with tasks = [...]"
-                )
-            except DataError as error:
-                table.wrong("unusable recipe", str(error))
+            except (UsageError, DataError) as error:
+                there = found.recipe in recipes.names(task.task.recipe_book())
+                advice = "" if there else "; name the tasks that it is for with tasks = [...]"
+                table.wrong("unusable recipe", f"{error}{advice}")
     return found
 
 

@@ -68,6 +68,7 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("rank", [task, "--split", "dev", "--recipe", world.recipe, "--out", f"{run}2", "--overwrite"])
     yield Case("runs verify", [run])
     yield Case("compare", [run, f"{run}2", "--anyway"])
+    yield Case("bench", [worlds.bench(world)])
     yield Case("runs show", [run])
     yield Case("runs list", [])
     yield Case("runs tag", [run, world.hostile.id("tag of a run")], code=2)
