@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from searchapp import tasks
+from searchapp.app.scoring import field_figures, official_figures
 from searchapp.digests import data_name, digest_file
 from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, ScorerOptions
-from searchapp.evaluation.measures import Measures, measure
+from searchapp.evaluation.measures import Measures
 from searchapp.names import refused
 from searchapp.runs import directory, learned
 from searchapp.runs.directory import StoredRun
@@ -299,8 +300,8 @@ def _scored(
     # Gold files that somebody names are scored whole, as the organisers' script does.
     options = gold.options if gold.gold else replace(gold.options, split=gold.split)
     against = GoldFiles(files, options)
-    scored = official.scorer.score(predictions, against)
-    measures = measure(scored.rankings, scored.qrels, gold.measures or task.info.measures)
+    scored = official_figures(official.scorer, predictions, against)
+    measures = field_figures(scored.rankings, scored.qrels, gold.measures or task.info.measures)
     breakdowns = _breakdowns(task, gold, against, official, predictions)
     return Evaluation(
         source=source,
@@ -311,7 +312,7 @@ def _scored(
         measures=measures,
         warnings=(*warnings, *scored.official.warnings),
         breakdowns=tuple(_measured(one, measures) for one in breakdowns) if gold.measures else breakdowns,
-        also=measure(scored.rankings, scored.qrels, gold.also),
+        also=field_figures(scored.rankings, scored.qrels, gold.also),
     )
 
 

@@ -31,6 +31,7 @@ NAMES = (
     "validate",
     "evaluate",
     "compare",
+    "bench",
     "report",
     "runs",
     "topics",

@@ -68,14 +68,14 @@ def as_csv(found: Comparison) -> str:
                 found.runs[pair.second].name,
                 tests.topics,
                 *map(
-                    _exactly,
+                    exactly,
                     (tests.first, tests.second, tests.mean, tests.interval.low, tests.interval.high),
                 ),
                 tests.outcomes.wins,
                 tests.outcomes.ties,
                 tests.outcomes.losses,
                 *map(
-                    _exactly,
+                    exactly,
                     (
                         tests.effect,
                         tests.t_test.p,
@@ -98,10 +98,10 @@ def as_csv(found: Comparison) -> str:
 def as_markdown(found: Comparison) -> str:
     """The comparison as a Markdown table, and below it what must be known of it."""
     heading, rows = tests_table(found)
-    lines = ["| " + " | ".join(map(_for_markdown, heading)) + " |"]
+    lines = ["| " + " | ".join(map(for_markdown, heading)) + " |"]
     lines.append("|" + "".join("---|" if place < 2 else "---:|" for place in range(len(heading))))
-    lines += ["| " + " | ".join(map(_for_markdown, row)) + " |" for row in rows]
-    return "\n".join([*lines, "", *(f"- {_for_markdown(one)}" for one in legend(found))]) + "\n"
+    lines += ["| " + " | ".join(map(for_markdown, row)) + " |" for row in rows]
+    return "\n".join([*lines, "", *(f"- {for_markdown(one)}" for one in legend(found))]) + "\n"
 
 
 def as_latex(found: Comparison) -> str:
@@ -114,7 +114,8 @@ def as_latex(found: Comparison) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
-def _exactly(value: float | None) -> str:
+def exactly(value: float | None) -> str:
+    """A figure at full precision, nothing where there is none."""
     return "" if value is None or math.isnan(value) else repr(float(value))
 
 
@@ -141,7 +142,8 @@ def _for_latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in visible_line(text))
 
 
-def _for_markdown(text: str) -> str:
+def for_markdown(text: str) -> str:
+    """A text as one cell of a Markdown table."""
     return _MARKDOWN.sub(r"\\\1", visible_line(text))
 
 

@@ -70,6 +70,7 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("compare", [run, f"{run}2", "--anyway"])
     report = world.folder / (world.hostile.name("report file") + ".html")
     yield Case("report", [run, f"{run}2", "--anyway", "--out", report, "--overwrite"])
+    yield Case("bench", [worlds.bench(world)])
     yield Case("runs show", [run])
     yield Case("runs list", [])
     yield Case("runs tag", [run, world.hostile.id("tag of a run")], code=2)
