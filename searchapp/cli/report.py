@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
         runs: Annotated[
             list[Path],
             typer.Argument(
-                help="Run directories: one, or several of one split.",
+                help="Run directories: one, or several of one split. Or the folder of a bench.",
                 show_default=False,
                 autocompletion=complete.runs,
             ),
@@ -120,11 +120,12 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write one HTML file on a run, or on several beside each other, which needs no network and no other file.
 
-        It has the figures of `evaluate` with intervals, the tests of `compare`, topics, breakdowns, curves of precision
-        and recall, with --judgments how far annotators agree, and how to get each number again. Breakdowns are all that
-        the task has, unless --by chooses. Runs that do not share their topics, data, documents and judgments are
-        refused, as in `compare`.
+        A report of runs has the figures of `evaluate` with intervals, the tests of `compare`, topics, breakdowns,
+        curves of precision and recall, with --judgments how far annotators agree, and how to get each number again.
+        Breakdowns are all that the task has, unless --by chooses. Runs that do not share their topics, data, documents
+        and judgments are refused, as in `compare`. The report of a bench has its figures as a heatmap, and its tests.
         """
+        from searchapp.app.bench import is_bench
         from searchapp.app.compare import CompareRequest
         from searchapp.app.evaluate import GoldSource
         from searchapp.app.report import ReportRequest
@@ -136,6 +137,13 @@ def register(app: typer.Typer) -> None:
         from searchapp.runs.directory import read_manifest
 
         require_place(out, replace=overwrite)
+        if any(map(is_bench, runs)):
+            if len(runs) > 1:
+                raise UsageError(
+                    f"{', '.join(map(str, runs))}: the folder of a bench has a report of its own: name it alone"
+                )
+            _report_bench(settings, runs[0], out, overwrite=overwrite, as_json=as_json)
+            return
         source = GoldSource(
             data=data,
             gold=files_named(gold or ()),
@@ -167,6 +175,20 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(found.to_json())
         say(settings, f"the report of {', '.join(map(str, runs))} is written to {out}")
+
+
+def _report_bench(settings: Settings, folder: Path, out: Path, *, overwrite: bool, as_json: bool) -> None:
+    """Write the report of a bench."""
+    from searchapp.app.bench import read_bench
+    from searchapp.files import whole_file
+    from searchapp.report.bench_page import bench_page
+
+    found = read_bench(folder)
+    with whole_file(out, replace=overwrite) as file:
+        file.write(bench_page(found))
+    if as_json:
+        print_json(found.to_json())
+    say(settings, f"the report of the bench {folder} is written to {out}")
 
 
 def _people(settings: Settings, task: str, annotators: list[str] | None, log: Path | None) -> People:

@@ -1,25 +1,14 @@
-"""A report as one HTML file, which needs nothing else: no network, no fonts, no other file.
-
-Whatever stands in the page goes through one door: the environment makes characters harmless that act or deceive, and
-escapes what HTML would read. The page's policy forbids every request, and every style and script but its own two,
-which it names by their digests. Without its script the page is complete; with it tables can be sorted.
-"""
+"""A report of runs as one HTML file, see `html`."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-import searchapp
 from searchapp.app.comparison import (
     ComparedBreakdown,
     Comparison,
@@ -31,7 +20,7 @@ from searchapp.app.comparison import (
 from searchapp.app.report import Report
 from searchapp.report import wording
 from searchapp.report.charts import Mark, grouped_bars, lines, sorted_bars
-from searchapp.visible import visible_line
+from searchapp.report.html import Section, rendered
 
 ENDS = 15
 """Topics with the greatest gains, and with the greatest losses, that have a row of their own."""
@@ -44,9 +33,6 @@ MOST_GROUPS = 24
 
 LONGEST_TEXT = 140
 """Characters of a topic's text that are shown."""
-
-KINDS = 6
-"""Kinds of lines and colours, after which they repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,78 +48,29 @@ class Drawn:
 
 def page(report: Report) -> bytes:
     """The report as HTML in UTF-8; the same report gives the same bytes."""
-    environment = _environment()
-    style, script = _own("style.css"), _own("script.js")
-    text = environment.get_template("page.html").render(
+    found = report.comparison
+    names = [run.name for run in found.runs]
+    return rendered(
+        "runs.html",
+        _sections(report),
+        report.warnings,
         report=report,
-        found=report.comparison,
-        names=[run.name for run in report.comparison.runs],
+        found=found,
+        names=names,
         drawn=_drawn(report),
-        sections=_sections(report),
-        topics=topic_rows(report.comparison),
-        version=searchapp.__version__,
-        style=Markup(style),
-        script=Markup(script),
-        policy=policy(style, script),
+        topics=topic_rows(found),
+        w=wording,
+        ends=ends,
+        shortened=shortened,
+        ENDS=ENDS,
+        MOST_PAIRS=MOST_PAIRS,
     )
-    return text.encode("utf-8", errors="replace")  # halves of characters are named already
-
-
-def policy(style: str, script: str) -> str:
-    """The Content Security Policy of a page with one style and one script of its own."""
-    return (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _own(name: str) -> str:
-    return files("searchapp.report").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("searchapp.report"),
-        autoescape=True,
-        finalize=_harmless,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {
-        "w": wording,
-        "number": number,
-        "signed": signed,
-        "KINDS": KINDS,
-        "ENDS": ENDS,
-        "MOST_PAIRS": MOST_PAIRS,
-        "ends": ends,
-        "shortened": shortened,
-        "share": share,
-        "zip": zip,
-    }
-    return environment
-
-
-def _harmless(value: object) -> object:
-    """What an expression of a template gives, before it is escaped: text of others without what acts or deceives."""
-    return visible_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def shortened(text: str) -> str:
     """The beginning of a text, on one line."""
     text = " ".join(text.split())
     return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
-
-
-def share(value: float, greatest: float) -> float:
-    """The length of a bar of which the longest has 100."""
-    return round(100 * abs(value) / greatest, 1) if greatest else 0.0
 
 
 def ends(one: TopicDifferences) -> list[TopicDifference]:
@@ -143,22 +80,22 @@ def ends(one: TopicDifferences) -> list[TopicDifference]:
     return [*gains, *losses]
 
 
-def _sections(report: Report) -> Mapping[str, str]:
-    """The sections that the report has, and their headings."""
+def _sections(report: Report) -> list[Section]:
+    """The sections that the report has."""
     found = report.comparison
     several = len(found.runs) > 1
-    there = {
-        "figures": ("Figures", True),
-        "tests": ("Differences", several),
-        "curves": ("Precision and recall", True),
-        "topics": ("Topics", True),
-        "difficulty": ("Difficulty", True),
-        "breakdowns": ("Breakdowns", bool(found.breakdowns)),
-        "alike": ("How alike the rankings are", several),
-        "judged": ("Judgments", all(one.judged for one in found.evaluations)),
-        "reproduce": ("How to get these numbers again", True),
-    }
-    return {name: heading for name, (heading, is_there) in there.items() if is_there}
+    there = [
+        (Section("figures", "Figures"), True),
+        (Section("tests", "Differences"), several),
+        (Section("curves", "Precision and recall"), True),
+        (Section("topics", "Topics"), True),
+        (Section("difficulty", "Difficulty"), True),
+        (Section("breakdowns", "Breakdowns"), bool(found.breakdowns)),
+        (Section("alike", "How alike the rankings are"), several),
+        (Section("judged", "Judgments"), all(one.judged for one in found.evaluations)),
+        (Section("reproduce", "How to get these numbers again"), True),
+    ]
+    return [section for section, is_there in there if is_there]
 
 
 @dataclass(frozen=True, slots=True)

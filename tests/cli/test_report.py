@@ -203,6 +203,40 @@ def test_how_a_run_was_made_is_said_without_the_folders_of_the_machine(ranked: C
         assert digest in page
 
 
+# A bench
+
+PLAN = """
+baseline = "bm25"
+permutations = 1000
+[recipes.bm25]
+[recipes.near]
+recipe = "neighbours"
+[tasks.nlps]
+splits = ["dev"]
+nearest = 50
+"""
+
+
+def test_a_bench_has_a_report_of_its_own_with_its_figures_and_tests(ranked: Cli) -> None:
+    Path("plan.toml").write_text(PLAN)
+    bench = ranked("bench", "plan.toml", "--json")
+    assert bench.code == 0, bench.stderr
+    found, page = made(ranked, "plan")
+    assert found["columns"] == bench.json["columns"] and found["systems"] == bench.json["systems"]
+    (column,) = found["columns"]
+    heatmap = page.partition('class="heat"')[2].partition("</table>")[0]
+    official = column["measures"][0]
+    for value, difference in zip(official["figures"], official["differences"], strict=True):
+        assert f"{value:.4f}" in heatmap
+        assert difference is None or f"{difference['mean']:+.4f}" in heatmap
+    assert 'class="n worse-4"' in heatmap and "better-" not in heatmap.partition("<tbody>")[2]
+    for one in column["measures"]:
+        assert all(f">{value:.4f}<" in page for value in one["figures"])
+    assert all(cell["digest"] in page for cell in column["cells"])
+    refused = ranked("report", "plan", "A", "--out", "x.html")
+    assert refused.code == 2 and "name it alone" in refused.stderr and not Path("x.html").exists()
+
+
 # Judgments
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from searchapp.app.bench import FILE
 from searchapp.cli import app
 from searchapp.config.declared import DECLARED
 from tests.report.reading import Reader
@@ -30,20 +31,46 @@ LOADS = (
 )
 """What texts hold besides: it would ask for something."""
 
+PLAN = """
+baseline = "bm25"
+permutations = 100
+[recipes.bm25]
+[recipes.words]
+[recipes.wrong]
+recipe = "words"
+[tasks.own]
+task = "task.toml"
+splits = ["dev"]
+"""
+
 
 @dataclass(frozen=True)
 class Reports:
-    """Reports of a task of which every id, text and name is hostile: of two runs, and of one of them."""
+    """Reports of a task of which every id, text and name is hostile: of two runs, of one of them, and of a bench."""
 
     folder: Path
     topics: tuple[str, ...]
     two: Path
     one: Path
+    bench: Path
 
 
 def command(home: Path, *words: object) -> None:
     done = CliRunner().invoke(app, [*map(str, words), "--home", str(home), "--quiet"])
     assert done.exit_code == 0, done.stderr
+
+
+def _spoil(result: Path) -> None:
+    """A bench of somebody else, who has written into its result whatever they like."""
+    found = json.loads(result.read_text(encoding="utf-8"))
+    for number, system in enumerate(found["systems"]):
+        system |= {"name": PAYLOADS[number], "recipe": PAYLOADS[3], "parameters": {PAYLOADS[0]: PAYLOADS[1]}}
+    (column,) = found["columns"]
+    column |= {"task": PAYLOADS[5], "split": PAYLOADS[4], "warnings": [LOADS]}
+    column["cells"][2] |= {"error": PAYLOADS[2], "run": PAYLOADS[6], "digest": PAYLOADS[0]}
+    column["measures"][0]["name"] = PAYLOADS[1]
+    found |= {"file": PAYLOADS[2], "notes": [LOADS], "searchapp": PAYLOADS[0]}
+    result.write_text(json.dumps(found), encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
@@ -87,7 +114,12 @@ gold = "gold.txt"
         two, one = folder / "two.html", folder / "one.html"
         command(home, "report", *runs, "--out", two)
         command(home, "report", runs[0], "--out", one)
-    return Reports(folder, PAYLOADS, two, one)
+        plan, bench = folder / "<b>plan.toml", folder / "bench.html"
+        plan.write_text(PLAN)
+        command(home, "bench", plan, "--out", folder / "benched")
+        _spoil(folder / "benched" / FILE)
+        command(home, "report", folder / "benched", "--out", bench)
+    return Reports(folder, PAYLOADS, two, one, bench)
 
 
 @pytest.fixture(scope="module")

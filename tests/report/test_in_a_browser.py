@@ -15,7 +15,7 @@ CONTRAST = 4.5
 """Of text, at level AA of WCAG 2.2."""
 
 
-@pytest.mark.parametrize("name", ["two", "one"])
+@pytest.mark.parametrize("name", ["two", "one", "bench"])
 def test_nothing_that_others_have_written_acts(name: str, reader: Reader, reports: Reports) -> None:
     reader.read(getattr(reports, name))
     assert reader.requests == [] and reader.complaints == []
@@ -100,8 +100,9 @@ def test_enter_sorts_a_table_and_opens_details(reader: Reader, reports: Reports)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_told_from_its_ground(scheme: str, reader: Reader, reports: Reports) -> None:
-    reader.read(reports.two, scheme)
+@pytest.mark.parametrize("name", ["two", "bench"])
+def test_text_can_be_told_from_its_ground(name: str, scheme: str, reader: Reader, reports: Reports) -> None:
+    reader.read(getattr(reports, name), scheme)
     ground = reader.run("return getComputedStyle(document.documentElement).backgroundColor")
     assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 26)"}[scheme]
     contrasts = reader.contrasts
