@@ -60,8 +60,8 @@ def main() -> None:
     for python, measured in rounds.items():
         processors, clock = (statistics.median(one[place] for one in measured) for place in (0, 1))
         print(
-            f"{python}: {lines:,} lines, {measured[0][2]:,} topics: {processors:.2f} s of the processors, {clock:.2f} s "
-            f"by the clock; processes ready to run: {os.getloadavg()[0]:.1f}"
+            f"{python}: {lines:,} lines, {measured[0][2]:,} topics: {processors:.2f} s of the processors, "
+            f"{clock:.2f} s by the clock; load {os.getloadavg()[0]:.1f}"
         )
     print_parts(arguments.runs)
 
