@@ -120,7 +120,7 @@ class _Bench:
         self._cells: dict[tuple[int, int], Cell] = {}
         self._columns: dict[int, Sequence[Column]] = {}
         self._engines: dict[str, EngineInfo | SearchappError] = {}
-        self._indexes: dict[tuple[str, str], IndexInfo | None] = {}
+        self._indexes: dict[tuple[str, str], IndexInfo | SearchappError | None] = {}
         self._indexing: dict[_Job, list[_Job]] = {}
         """What waits for an index, by the job that makes it."""
 
@@ -170,9 +170,11 @@ class _Bench:
             try:
                 with closing(open_engine(settings)) as engine:
                     self._engines[name] = engine.info()
-                    for split in self._splits:
-                        index = split.index_name
-                        self._indexes[name, index] = engine.index_info(index)
+                    for index in {split.index_name for split in self._splits}:
+                        try:
+                            self._indexes[name, index] = engine.index_info(index)
+                        except SearchappError as error:
+                            self._indexes[name, index] = error
             except SearchappError as error:
                 self._engines[name] = error
 
@@ -192,6 +194,8 @@ class _Bench:
             if isinstance(engine, SearchappError):
                 raise engine
             index = self._indexes[name, self._splits[number].index_name]
+            if isinstance(index, SearchappError):
+                raise index
             manifest = None if index is None else self._kept(number, system, engine, index)
         except SearchappError as error:
             self._cells[number, system] = self._failed(number, system, error)

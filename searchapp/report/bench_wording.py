@@ -54,6 +54,8 @@ def legend(found: BenchResult) -> Iterator[str]:
         f"{', '.join(f'{marks} p < {level:g}' for level, marks in reversed(LEVELS))} in the randomisation test "
         f"({found.permutations:,} sign vectors of seed {found.seed})"
     )
+    if len(found.systems) > 1:
+        yield "each block and each shade of the heatmap stands for a quarter of the greatest difference in it"
     if len(found.systems) > 2:
         yield (
             f"p-values are corrected by Holm for the comparisons with {baseline} in one line; not for the number of "

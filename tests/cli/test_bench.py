@@ -17,8 +17,10 @@ from typing import Any
 import hypothesis
 import pytest
 
+from searchapp.app import bench_work
 from searchapp.app.bench import FILE, BenchResult, read_bench
 from searchapp.app.bench_work import BUSY
+from searchapp.app.rank import make_run
 from searchapp.cli import bench_table
 from searchapp.console import HarmlessConsole
 from searchapp.errors import DataError, UsageError
@@ -188,14 +190,10 @@ def test_a_cell_that_fails_is_reported_and_the_others_go_on(offline: Cli, plan: 
 def test_a_process_that_is_killed_fails_its_cell_alone(
     offline: Cli, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from searchapp.app import bench_work
-
-    ranked = bench_work.make_run
-
     def ended(*arguments: Any, **options: Any) -> Any:
         if arguments[2].tag == "searchapp-near":
             os.kill(os.getpid(), signal.SIGKILL)
-        return ranked(*arguments, **options)
+        return make_run(*arguments, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(bench_work, "make_run", ended)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
+from searchapp import processes
 from searchapp.app import scored_runs
 from searchapp.evaluation.overlap import rbo
 from searchapp.evaluation.significance import PERMUTATIONS, SEED
@@ -83,10 +84,9 @@ def test_large_runs_are_scored_by_other_processes_with_the_same_figures(
 ) -> None:
     here = ranked("compare", "A", "B", *NEAREST, "--by", "all", "--json").stdout
     pids: list[int] = []
-    spread = scored_runs.spread
 
     def told(work: Any, numbers: Any, **options: Any) -> Any:
-        for pid, found in spread(lambda number: (os.getpid(), work(number)), numbers, 2, **options):
+        for pid, found in processes.spread(lambda number: (os.getpid(), work(number)), numbers, 2, **options):
             pids.append(pid)
             yield found
 
