@@ -59,6 +59,7 @@ def page(report: Report) -> bytes:
         names=names,
         drawn=_drawn(report),
         topics=topic_rows(found),
+        ranks=ranks_of(report),
         w=wording,
         ends=ends,
         shortened=shortened,
@@ -152,7 +153,7 @@ def _drawn(report: Report) -> Drawn:
     found = report.comparison
     names = [run.name for run in found.runs]
     levels = [f"{level:g}" for level in report.curves[0].precision]
-    ranks = [f"{rank:,}" for rank in report.curves[0].recall]
+    ranks = [_rank(rank) for rank in ranks_of(report)]
     runs = list(zip(names, report.curves, strict=True))
     return Drawn(
         figures=_figures(report, names),
@@ -167,13 +168,33 @@ def _drawn(report: Report) -> Drawn:
         ),
         recall=lines(
             ranks,
-            [_points(name, ranks, list(one.recall.values()), "recall at rank") for name, one in runs],
+            [
+                _points(name, ranks, [one.recall[rank] for rank in ranks_of(report)], "recall at rank")
+                for name, one in runs
+            ],
             "Recall by rank, a line a run; the numbers are in the table below",
             ("rank", "recall"),
         ),
         topics=_of_topics(found),
         breakdowns=[_breakdown(one, names) for one in found.breakdowns],
     )
+
+
+def ranks_of(report: Report) -> list[int]:
+    """The ranks of the curves, up to the first from which on no run finds anything more."""
+    ranks = list(report.curves[0].recall)
+    while len(ranks) > 2 and all(one.recall[ranks[-2]] == one.recall[ranks[-1]] for one in report.curves):
+        ranks.pop()
+    return ranks
+
+
+def _rank(rank: int) -> str:
+    """A rank in few characters.
+
+    >>> _rank(500), _rank(1000), _rank(1234)
+    ('500', '1k', '1234')
+    """
+    return f"{rank // 1000}k" if rank % 1000 == 0 else f"{rank}"
 
 
 def _points(name: str, labels: Sequence[str], values: Sequence[float], what: str) -> list[Mark]:
