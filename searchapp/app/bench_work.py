@@ -24,7 +24,7 @@ from searchapp.app.bench_columns import ScoredSplit, kept_columns, scored_column
 from searchapp.app.bench_file import BenchPlan, BenchRecipe, BenchTask
 from searchapp.app.index import index_task
 from searchapp.app.rank import RunRequest, make_run, planned
-from searchapp.app.scored_runs import Testing, import_once
+from searchapp.app.scored_runs import Testing, import_tests
 from searchapp.digests import digest_json
 from searchapp.engines import open_engine
 from searchapp.engines.base import EngineInfo, IndexInfo
@@ -137,7 +137,7 @@ class _Bench:
                 self._score_if_ranked(number, waiting)
         left = len(places) - len(self._cells) + len(self._splits) - len(self._columns) + len(self._indexing)
         if left:
-            import_once()
+            import_tests()
             with (
                 progress.stage("ranking and scoring", left) as advance,
                 closing(one_each(self._work, waiting, self._request.jobs)) as outcomes,

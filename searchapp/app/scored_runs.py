@@ -123,8 +123,8 @@ def scored_run(stored: StoredRun, scoring: Scoring, task: Task, grades: Grades) 
     return ScoredRun(found, values)
 
 
-def import_once() -> None:
-    """Import what takes long before processes are forked that need it, rather than in each of them."""
+def import_tests() -> None:
+    """Import what scores and tests runs, which takes long, before processes are forked rather than in each of them."""
     import ir_measures  # noqa: F401
     from scipy import stats  # noqa: F401
 
@@ -134,7 +134,7 @@ def spread_if_large(work: Callable[[int], R], count: int, ranked: int) -> list[R
     numbers = range(count)
     if ranked < LARGE:
         return list(map(work, numbers))
-    import_once()
+    import_tests()
     return list(spread(work, numbers, worth_it=2))
 
 
