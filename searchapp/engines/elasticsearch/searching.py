@@ -105,6 +105,7 @@ class ElasticsearchIndex:
         self._info = info
         self._numbers = numbers
         self._known: Frequencies = {} if known is None else known
+        self._is_asked_alone = False
 
     @property
     def info(self) -> IndexInfo:
@@ -128,14 +129,18 @@ class ElasticsearchIndex:
             for index, body in asked
             if isinstance(index, ElasticsearchIndex) and index._connection is self._connection
         ]
-        if len(asks) == len(asked):
-            try:
-                return [_hits(response, place) for place, response in enumerate(self._multi_search(asks))]
-            except EngineBusy:
-                raise
-            except EngineRefused:
-                pass  # whose fault it is turns out below; and some servers take no request for several indexes
-        return one_by_one(asked)
+        if len(asks) < len(asked) or self._is_asked_alone:
+            return one_by_one(asked)
+        try:
+            return [_hits(response, place) for place, response in enumerate(self._multi_search(asks))]
+        except EngineBusy:
+            raise
+        except (
+            EngineRefused
+        ):  # by one of them, which then says so itself; or the server takes no such requests
+            alone = one_by_one(asked)
+            self._is_asked_alone = True
+            return alone
 
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:
         return [
