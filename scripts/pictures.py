@@ -57,7 +57,8 @@ from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.screen import KeyApp, KeyScreen
 from searchapp.tui.search import actions
 from searchapp.tui.search.app import SearchApp
-from searchapp.tui.search.screen import Opened, SearchScreen
+from searchapp.tui.search.opening import Opened
+from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.search.searching import Sought
 from searchapp.tui.themes import next_theme
 from searchapp.tui.topics.app import TopicsApp

@@ -58,7 +58,6 @@ def register(app: typer.Typer) -> None:
             int | None,
             typer.Option(
                 min=1,
-                max=10_000,
                 help="Documents of each ranking that count: gold behind them is missed.",
                 show_default="all",
             ),

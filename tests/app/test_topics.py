@@ -23,9 +23,9 @@ from searchapp.app.why import Standing, Why
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.evaluation.measures import measure
-from searchapp.model import Run
+from searchapp.model import Run, float32
 from searchapp.progress import Silent
-from searchapp.ranking import recipes
+from searchapp.ranking import paging, recipes
 from searchapp.runs import directory
 from searchapp.settings import Settings
 from tests.app.conftest import SAMPLES
@@ -131,6 +131,41 @@ def test_missed_gold_is_counted_and_has_its_rank_in_a_deeper_ranking(topics: Mak
         ranks = [one.why.rank for one in sought.documents if one.why is not None and one.why.rank]
         assert ranks == sorted(ranks)
     assert Standing.ranked in seen
+
+
+def test_missed_gold_is_looked_for_in_a_ranking_that_is_deep_enough(
+    topics: MakeTopics, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine gives a window at a time; here it is of 3 documents, of some 70."""
+    found = topics("nlps", "nlps-shallow")
+    topic = found.topics[0]
+    scored = [document for document, score in ranked_with_scores(home / "nlps")[topic] if score > 0]
+    assert len(scored) > 10
+    monkeypatch.setattr(paging, "WINDOW", 3)
+    monkeypatch.setitem(vars(found), "gold", {topic: {scored[-1]: 1}})
+    (missed,) = found.look_for_missed(topic).documents
+    assert missed.why is not None and missed.why.rank == len(scored)
+    why = found.why(topic, scored[-1])
+    assert why.rank == len(scored) and why.explanation is not None
+    assert float32(why.explanation.value) == why.score
+
+
+def test_signals_are_fused_anew_until_a_document_is_in_the_ranking(
+    topics: MakeTopics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = topics("nlps", recipe="neighbours", split="dev")
+    ranks, topic = now.ranks, now.pages.topic(now.topics[0])
+    assert ranks is not None
+    (whole,) = ranks.rank([topic], 300)
+    last = max(place for place, score in enumerate(whole.scores) if score > 0)
+    assert 3 < last < 30 <= len(whole)
+    monkeypatch.setattr(paging, "WINDOW", 3)
+    hits, depth = ranks.deep(topic, {whole.document_ids[last]})
+    assert (
+        depth == 30 and hits == ranks.rank([topic], 30)[0] and whole.document_ids[last] in hits.document_ids
+    )
+    assert ranks.deep(topic, set())[1] == 3
+    assert ranks.deep(topic, {"nowhere"})[1] == 3
 
 
 def test_gold_behind_the_depth_has_its_rank_in_the_run(topics: MakeTopics, home: Path) -> None:

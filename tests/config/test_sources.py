@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.config.declared import BY_NAME, CREDENTIALS, DECLARED, Declared
-from searchapp.config.sources import Origin, Resolution, resolution
+from searchapp.config.found import Origin
+from searchapp.config.sources import Resolution, resolution
 from searchapp.errors import InvalidFiles, UsageError
 from tests.config.conftest import Folders, standing
 
