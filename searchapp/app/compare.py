@@ -31,6 +31,7 @@ from searchapp.evaluation.overlap import overlap
 from searchapp.evaluation.significance import PERMUTATIONS, SEED, PairTests, mean, pair_tests, paired
 from searchapp.judging.treatment import Unjudged
 from searchapp.model import Run
+from searchapp.progress import Progress, Silent
 from searchapp.runs import directory
 from searchapp.runs.directory import StoredRun
 from searchapp.tasks.base import Grades, Part, Task
@@ -82,7 +83,7 @@ class _Scored:
     values: Mapping[str, Values]
 
 
-def compare(request: CompareRequest) -> Comparison:
+def compare(request: CompareRequest, progress: Progress | None = None) -> Comparison:
     """Compare run directories.
 
     Raises:
@@ -90,16 +91,56 @@ def compare(request: CompareRequest) -> Comparison:
         DataError: the runs can't be compared, or they or the gold are not what they should be.
         NotScorable: the organisers' scorer would not score a run.
     """
-    baseline = _checked(request)
-    first = StoredRun(request.runs[0], directory.read_manifest(request.runs[0]), Run("", ()))
-    task, gold = of_run(first, request.source)
+    return compare_read(request, read_runs(request, progress), progress)
+
+
+def read_runs(request: CompareRequest, progress: Progress | None = None) -> list[StoredRun]:
+    """The run directories of a request, once it is clear that it makes sense.
+
+    Raises:
+        as `compare` does.
+    """
+    baseline_of(request)
+    task, _gold = gold_of(request)
     require_measures(_asked(request, task))
-    stored = [directory.read(path) for path in request.runs]
+    stored = []
+    with (progress or Silent()).stage("reading runs", len(request.runs)) as advance:
+        for path in request.runs:
+            stored.append(directory.read(path))
+            advance(1)
+    return stored
+
+
+def gold_of(request: CompareRequest) -> tuple[Task, GoldSource]:
+    """The task of the runs of a request, and where their gold comes from.
+
+    Raises:
+        UsageError: there is no such run, or the file of its task is gone.
+        DataError: its manifest is not what it should be.
+    """
+    first = request.runs[0]
+    return of_run(StoredRun(first, directory.read_manifest(first), Run("", ())), request.source)
+
+
+def compare_read(
+    request: CompareRequest, stored: Sequence[StoredRun], progress: Progress | None = None
+) -> Comparison:
+    """Compare the runs of a request, which have been read.
+
+    Raises:
+        as `compare` does.
+    """
+    baseline = baseline_of(request)
+    task, gold = of_run(stored[0], request.source)
     differing = require_comparable(stored, anyway=request.anyway)
-    grades = _gold_grades(task, gold) if request.judgments is None else request.judgments.grades
-    scored = [_scored(one, request, task, grades) for one in stored]
+    grades = gold_grades(task, gold) if request.judgments is None else request.judgments.grades
+    scored = []
+    with (progress or Silent()).stage("scoring runs", len(stored)) as advance:
+        for one in stored:
+            scored.append(_scored(one, request, task, grades))
+            advance(1)
     names = _measure_names(scored, request)
-    pairs = _pairs(len(scored), baseline)
+    pairs = pairs_of(request)
     doubtful = _doubts(scored, request, pairs, names)
     measures = tuple(_measured(name, scored, pairs, request, doubtful) for name in names)
     rankings = [{one.topic_id: one.document_ids() for one in run.stored.run} for run in scored]
@@ -108,7 +149,7 @@ def compare(request: CompareRequest) -> Comparison:
     return Comparison(
         task=task.name,
         split=gold.split,
-        runs=tuple(_described(one, name) for one, name in zip(scored, _names(request.runs), strict=True)),
+        runs=tuple(_described(one, name) for one, name in zip(scored, run_names(request.runs), strict=True)),
         baseline=baseline,
         measures=measures,
         against=_against(request),
@@ -131,7 +172,7 @@ def compare(request: CompareRequest) -> Comparison:
     )
 
 
-def _checked(request: CompareRequest) -> int | None:
+def baseline_of(request: CompareRequest) -> int | None:
     """The number of the baseline, None without one.
 
     Raises:
@@ -189,7 +230,7 @@ def _scored(stored: StoredRun, request: CompareRequest, task: Task, grades: Grad
     return _Scored(stored, found, values)
 
 
-def _gold_grades(task: Task, gold: GoldSource) -> Grades:
+def gold_grades(task: Task, gold: GoldSource) -> Grades:
     """The grades of the gold by the ids of topics and documents.
 
     Raises:
@@ -237,8 +278,13 @@ def _same(values: Values, others: Values) -> bool:
     return len(both.topics) == len(values) == len(others) and bool((abs(both.differences) < ROUNDING).all())
 
 
-def _pairs(runs: int, baseline: int | None) -> list[tuple[int, int]]:
-    """The pairs that are compared: with the baseline, or all of them."""
+def pairs_of(request: CompareRequest) -> list[tuple[int, int]]:
+    """The pairs of runs that are compared, by their numbers: with the baseline, or all of them.
+
+    Raises:
+        UsageError: the request makes no sense.
+    """
+    baseline, runs = baseline_of(request), len(request.runs)
     if baseline is not None:
         return [(baseline, other) for other in range(runs) if other != baseline]
     return [(one, other) for one in range(runs) for other in range(one + 1, runs)]
@@ -335,7 +381,7 @@ def _described(one: _Scored, name: str) -> ComparedRun:
     )
 
 
-def _names(paths: Sequence[Path]) -> list[str]:
+def run_names(paths: Sequence[Path]) -> list[str]:
     """What distinguishes the runs: their paths without the folders that all of them share."""
     shared = 0
     parts = [path.parts for path in paths]

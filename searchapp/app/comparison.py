@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -12,6 +13,9 @@ from searchapp.evaluation.significance import PairTests
 
 Values = Mapping[str, float | None]
 """A value a topic, None where it has none."""
+
+SMALLEST_P = 1e-4
+"""p-values below it are shown as such: no more is meant by them, and tests at random can't tell more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +294,23 @@ class Comparison:
             },
             "notes": list(self.notes),
         }
+
+
+def number(value: float | None) -> str:
+    """A figure with four digits, – where there is none."""
+    return "–" if value is None or math.isnan(value) else f"{value:.4f}"
+
+
+def signed(value: float) -> str:
+    """A difference with its sign."""
+    return "–" if math.isnan(value) else f"{value:+.4f}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value, which is not shown more exactly than anybody means it."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"<{SMALLEST_P:.4f}" if value < SMALLEST_P else f"{value:.4f}"
 
 
 def _measured(one: Measured, names: Sequence[str]) -> dict[str, Any]:

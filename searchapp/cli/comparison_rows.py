@@ -10,13 +10,11 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from searchapp.app.comparison import number, p_value, signed
 from searchapp.visible import visible_line
 
 if TYPE_CHECKING:
     from searchapp.app.comparison import Comparison, Measured, Pair
-
-SMALLEST_P = 1e-4
-"""p-values below it are shown as such: no more is meant by them, and tests at random can't tell more."""
 
 
 class Layout(StrEnum):
@@ -165,23 +163,6 @@ def legend(found: Comparison) -> Iterator[str]:
     )
     yield found.treatment
     yield from found.notes
-
-
-def number(value: float | None) -> str:
-    """A figure with four digits, – where there is none."""
-    return "–" if value is None or math.isnan(value) else f"{value:.4f}"
-
-
-def signed(value: float) -> str:
-    """A difference with its sign."""
-    return "–" if math.isnan(value) else f"{value:+.4f}"
-
-
-def p_value(value: float | None) -> str:
-    """A p-value, which is not shown more exactly than anybody means it."""
-    if value is None or math.isnan(value):
-        return "–"
-    return f"<{SMALLEST_P:.4f}" if value < SMALLEST_P else f"{value:.4f}"
 
 
 def _exactly(value: float | None) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from searchapp.cli.comparison_rows import bars, legend, number, shown, signed
+from searchapp.app.comparison import number, signed
+from searchapp.cli.comparison_rows import bars, legend, shown
 from searchapp.cli.figures import Column, print_columns
 from searchapp.visible import visible, visible_line
 
