@@ -68,7 +68,6 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("rank", [task, "--split", "dev", "--recipe", world.recipe, "--out", f"{run}2", "--overwrite"])
     yield Case("runs verify", [run])
     yield Case("compare", [run, f"{run}2", "--anyway"])
-    yield Case("compare", [run, f"{run}2", "--screen"], code=2)
     yield Case("runs show", [run])
     yield Case("runs list", [])
     yield Case("runs tag", [run, world.hostile.id("tag of a run")], code=2)
