@@ -13,12 +13,13 @@ from enum import StrEnum
 from pathlib import Path
 
 from searchapp.app.comparable import require_comparable
-from searchapp.app.compare import CompareRequest, baseline_of, compare_read, gold_grades, gold_of, read_runs
+from searchapp.app.compare import CompareRequest, baseline_of, compare_read, gold_of, read_runs
 from searchapp.app.compare_where import topic_differences
 from searchapp.app.comparison import Comparison, TopicDifference
 from searchapp.app.judged import Judgments
 from searchapp.app.open_topics import TopicsRequest, open_topics
 from searchapp.app.run_pages import RunPages
+from searchapp.app.scored_runs import Scoring
 from searchapp.app.topics import RunTopics
 from searchapp.judging.treatment import Unjudged
 from searchapp.model import Hits, Ranking, Run
@@ -68,7 +69,8 @@ class Against:
         """
         with self._lock:
             if self._grades is None:
-                self._grades = gold_grades(*gold_of(self._request))
+                request = self._request
+                self._grades = Scoring(request.source, request.judgments).grades(*gold_of(request))
             return self._grades
 
     def read_again(self) -> None:

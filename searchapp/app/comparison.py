@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from searchapp.evaluation.multiple_comparisons import RandomisedTukey, Tukey
 from searchapp.evaluation.overlap import Overlap
 from searchapp.evaluation.significance import PairTests
+
+if TYPE_CHECKING:
+    from searchapp.app.evaluate import Evaluation
 
 Values = Mapping[str, float | None]
 """A value a topic, None where it has none."""
@@ -204,7 +207,8 @@ class Comparison:
     are compared with, None where every pair is. `against` says what the gold is, `treatment` how documents count that
     it does not name. `differing` are sentences on what the runs do not share, which were compared all the same.
     `depth` is how many documents of a ranking count for `gained` and `lost`, `solved_from` the value from which on a
-    topic is solved. `notes` are sentences on the comparison.
+    topic is solved. `notes` are sentences on the comparison, `evaluations` what `evaluate` says of each run. One run
+    alone has no pairs, and is beside itself in `topics`.
     """
 
     task: str
@@ -224,6 +228,7 @@ class Comparison:
     seed: int
     differing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    evaluations: tuple[Evaluation, ...] = ()
 
     @property
     def warnings(self) -> list[str]:

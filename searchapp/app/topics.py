@@ -14,11 +14,11 @@ from typing import Any
 
 from searchapp.app.ranked_now import Ranks
 from searchapp.app.run_pages import RunPages, require_topic
+from searchapp.app.scoring import field_figures, official_figures
 from searchapp.app.topic_figures import Figures, Order, TopicFigures, topic_ids
 from searchapp.app.why import Standing, Why
 from searchapp.errors import SearchappError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions, of_one
-from searchapp.evaluation.measures import measure
 from searchapp.formats.problems import Problems
 from searchapp.model import Hits, Ranking, Run, Topic
 from searchapp.ranking.signals.base import one_document
@@ -197,12 +197,12 @@ class RunTopics:
             part.collection.gold_files(part.split), ScorerOptions(split=part.split), part.collection.folder
         )
         try:
-            scored = scorer.score(scorer.predictions(run), gold)
+            scored = official_figures(scorer, scorer.predictions(run), gold)
         except (SearchappError, ValueError) as error:  # the latter of ids that are not the task's
             other = self.task.info.measures[0]
             rankings = {ranking.topic_id: ranking.document_ids() for ranking in run}
             known = {topic: grades for topic, grades in self.gold.items() if topic in rankings}
-            return other, measure(rankings, known, [other]).per_topic.get(other, {}), str(error)
+            return other, field_figures(rankings, known, [other]).per_topic.get(other, {}), str(error)
         ids = topic_ids(list(scored.qrels), self.gold)
         of_topics = scored.official.of_topics()
         values = {ids.get(name, name): of_topics.get(name) for name in scored.official.per_topic}

@@ -185,7 +185,7 @@ def register(app: typer.Typer) -> None:
                 raise UsageError(
                     "--gold and --by need the organisers' gold: leave them out with --judgments or --qrels"
                 )
-            against = _judgments(
+            against = judgments_of(
                 settings, runs[0], qrels, (Folding(rule, annotator), log), unjudged, unseen=unseen
             )
         elif unseen:
@@ -254,7 +254,7 @@ def _screen(
             raise typer.Exit(app.return_code)
 
 
-def _judgments(
+def judgments_of(
     settings: Settings,
     run: Path,
     qrels: Path | None,

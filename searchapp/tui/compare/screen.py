@@ -13,7 +13,7 @@ from pathlib import Path
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from searchapp.app.compare import pairs_of, run_names
+from searchapp.app.compare import compared_pairs, run_names
 from searchapp.app.comparing import Comparing
 from searchapp.app.comparison import Comparison, Pair, TopicDifference
 from searchapp.app.topics import TopicRanking
@@ -78,7 +78,7 @@ class CompareScreen(GoldScreen):
         super().__init__(keys, "", COLUMNS, LISTS, topics, opened.session, opened.command, opened.start)
         self.comparing = comparing
         self.found: Comparison | None = None
-        self._pairs = pairs_of(comparing.request)
+        self._pairs = compared_pairs(comparing.request)
         self._run_names = run_names(comparing.request.runs)
         self._pair = self._pairs[0]
         self._measure_number = 0
