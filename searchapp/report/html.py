@@ -79,13 +79,29 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"number": number, "signed": signed, "share": share, "zip": zip, "KINDS": KINDS}
+    environment.globals |= {
+        "number": number,
+        "signed": signed,
+        "share": share,
+        "counted": counted,
+        "zip": zip,
+        "KINDS": KINDS,
+    }
     return environment
 
 
 def _harmless(value: object) -> object:
     """What an expression of a template gives, before it is escaped: text of others without what acts or deceives."""
     return visible_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def counted(number: int, name: str) -> str:
+    """How many there are of something.
+
+    >>> counted(1, "topic"), counted(1200, "topic")
+    ('1 topic', '1,200 topics')
+    """
+    return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
 
 
 def share(value: float, greatest: float) -> float:

@@ -92,6 +92,9 @@ def verdicts(found: Comparison) -> Iterator[str]:
         if math.isnan(tests.mean):
             yield f"{first} and {second} have no topic in common that has a {measured.name}"
             continue
+        if tests.outcomes.ties == tests.topics:
+            yield f"{first} and {second} have the same {measured.name} on every topic"
+            continue
         p, how = at_random.p, "by randomisation"
         if len(measured.pairs) > 1:
             p, how = at_random.holm, "by randomisation, Holm-corrected"

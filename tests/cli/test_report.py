@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from searchapp.cli import app
 from searchapp.evaluation.curves import measures_of_curves
 from searchapp.judging.events import Author
 from searchapp.judging.log import JudgmentLog
@@ -22,14 +24,24 @@ from tests.cli.conftest import SAMPLES, Cli
 NEAREST = ("--nearest", 50)
 
 
-@pytest.fixture
-def ranked(offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Two runs of the sample of nlps, A and B, in the working folder."""
-    monkeypatch.chdir(tmp_path)
-    data = shutil.copytree(SAMPLES / "nlps", tmp_path / "data")
-    assert offline("index", "nlps", "--data", data).code == 0
+@pytest.fixture(scope="module")
+def prepared(indexed_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two runs of the sample of nlps, A and B, and the home folder that they were made with."""
+    folder = tmp_path_factory.mktemp("prepared")
+    shutil.copytree(indexed_home, folder / "home")
+    elsewhere = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX")}
     for name, recipe in (("A", "bm25"), ("B", "neighbours")):
-        assert offline("rank", "nlps", "--split", "dev", "--recipe", recipe, "--out", name).code == 0
+        words = ["rank", "nlps", "--split", "dev", "--recipe", recipe, "--out", folder / name]
+        done = CliRunner().invoke(app, [*map(str, words), "--home", str(folder / "home")], env=elsewhere)
+        assert done.exit_code == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def ranked(offline: Cli, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The two runs in the working folder, with what they were made with."""
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return offline
 
 
@@ -153,7 +165,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(ranked: Cli) -> None:
     ("arguments", "code", "said"),
     [
         (("A", "B", "--out", "no/where.html"), 2, "there is no folder"),
-        (("A", "B", "--out", "data"), 2, "is a folder"),
+        (("A", "B", "--out", "home"), 2, "is a folder"),
         (("A", "A", "--out", "x.html"), 2, "is named twice"),
         (("A", "nothing", "--out", "x.html"), 2, "is not a run directory"),
         (("A", "B", "--out", "x.html"), 4, "premises without repeats, not 500"),
@@ -189,13 +201,15 @@ def test_runs_of_other_documents_are_refused_or_the_report_says_so_first(ranked:
     assert "--anyway" in found["reproduction"]["commands"]["tests, topics, difficulty, likeness of rankings"]
 
 
-def test_how_a_run_was_made_is_said_without_the_folders_of_the_machine(ranked: Cli, tmp_path: Path) -> None:
+def test_how_a_run_was_made_is_said_without_the_folders_of_the_machine(
+    ranked: Cli, tmp_path: Path, prepared: Path
+) -> None:
     found, page = made(ranked, "A", "B", *NEAREST)
     made_from = found["reproduction"]["runs"][0]
     words = shlex.split(made_from["command"])
     assert words[:5] == ["searchapp", "rank", "nlps", "--data", "DATA"]
-    assert str(tmp_path) not in page
-    words[words.index("DATA")], words[words.index("DIR")] = "data", "again"
+    assert str(SAMPLES) not in page and str(tmp_path) not in page and str(prepared) not in page
+    words[words.index("DATA")], words[words.index("DIR")] = str(SAMPLES / "nlps"), "again"
     assert ranked(*words[1:]).code == 0
     again, first = (directory.read_manifest(Path(name)) for name in ("again", "A"))
     assert again.files == first.files
