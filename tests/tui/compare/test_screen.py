@@ -67,8 +67,7 @@ def test_the_figures_are_those_that_compare_prints(compared: Compared, size: tup
     drive(app, steps, size)
 
 
-@sizes
-def test_topics_are_sorted_by_their_differences_with_bars(compared: Compared, size: tuple[int, int]) -> None:
+def test_topics_are_sorted_by_their_differences_with_bars(compared: Compared) -> None:
     differences = {one.topic_id: one for one in compare(compared.request()).topics[0].topics}
 
     async def steps(pilot: P, screen: CompareScreen) -> None:
@@ -94,13 +93,10 @@ def test_topics_are_sorted_by_their_differences_with_bars(compared: Compared, si
         assert tuple(screen.topic_rows.topics) == screen.topics.topics
 
     app = compared.app()
-    drive(app, steps, size)
+    drive(app, steps, (80, 24))
 
 
-@sizes
-def test_two_rankings_stand_side_by_side_with_what_has_moved(
-    compared: Compared, size: tuple[int, int]
-) -> None:
+def test_two_rankings_stand_side_by_side_with_what_has_moved(compared: Compared) -> None:
     first, second = (rankings(compared, recipe) for recipe in RECIPES[:2])
 
     async def steps(pilot: P, screen: CompareScreen) -> None:
@@ -120,7 +116,7 @@ def test_two_rankings_stand_side_by_side_with_what_has_moved(
             await enter(pilot, screen, "]")
 
     app = compared.app()
-    drive(app, steps, size)
+    drive(app, steps, (80, 24))
 
 
 def test_missed_gold_stands_below_each_ranking_with_its_rank(compared: Compared) -> None:
