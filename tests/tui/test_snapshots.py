@@ -41,7 +41,6 @@ AROUND = (
     Picture("home-run", HomeScreen, Bench.home, ("tab",)),
     Picture("settings", ConfigScreen, Bench.settings, ("down",)),
     Picture("walking", TopicsScreen, Bench.topics),
-    Picture("walking-failures", TopicsScreen, Bench.topics, ("F",)),
     Picture("comparing", CompareScreen, Bench.compare),
     Picture("comparing-judged", CompareScreen, Bench.compare, ("v", "j", "1", "w")),
     Picture("walking-gold", TopicsScreen, Bench.topics, ("right_square_bracket", "g", "j", "1", "w")),
