@@ -167,23 +167,24 @@ def alone_in(folder: Path, refusal: str) -> Iterator[None]:
     Raises:
         SearchappError: another one does: the message is `refusal`, with its number in the place of {process}.
     """
-    path = folder / ".lock"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b") as lock:
-            until = time.monotonic() + LEAVING_SECONDS
-            while _lock(lock.fileno()) is False:
-                if time.monotonic() > until:
-                    lock.seek(0)
-                    process = lock.read(20).decode("ascii", "replace").strip() or "unknown"
-                    raise SearchappError(refusal.replace("{process}", process))
-                time.sleep(LEAVING_SECONDS / 20)
+        lock = (folder / ".lock").open("a+b")
+    except OSError as error:
+        raise SearchappError(f"{folder} could not be written to: {reason(error)}") from error
+    with lock:
+        until = time.monotonic() + LEAVING_SECONDS
+        while _lock(lock.fileno()) is False:
+            if time.monotonic() > until:
+                lock.seek(0)
+                process = lock.read(20).decode("ascii", "replace").strip() or "unknown"
+                raise SearchappError(refusal.replace("{process}", process))
+            time.sleep(LEAVING_SECONDS / 20)
+        with suppress(OSError):  # the number is for the message of another process alone
             lock.truncate(0)
             lock.write(str(os.getpid()).encode())
             lock.flush()
-            yield
-    except OSError as error:
-        raise SearchappError(f"{folder} could not be written to: {reason(error)}") from error
+        yield
 
 
 def write_files(

@@ -137,7 +137,7 @@ class _Bench:
                 self._score_if_ranked(number, waiting)
         left = len(places) - len(self._cells) + len(self._splits) - len(self._columns) + len(self._indexing)
         if left:
-            _import_once()
+            import_tests()
             with (
                 progress.stage("ranking and scoring", left) as advance,
                 closing(one_each(self._work, waiting, self._request.jobs)) as outcomes,
@@ -350,10 +350,3 @@ def _reason(error: object) -> tuple[str, int]:
     if isinstance(error, OSError):
         return f"{error.filename or 'a file'}: {reason(error)}", 1
     return f"an internal error, {type(error).__name__} ({error}): please report it", 1
-
-
-def _import_once() -> None:
-    """Import what takes long before processes are forked, rather than in each of them."""
-    import ir_measures  # noqa: F401
-
-    import_tests()

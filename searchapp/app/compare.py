@@ -20,7 +20,6 @@ from searchapp.app.scored_runs import (
     ScoredRun,
     Scoring,
     Testing,
-    import_tests,
     measure_names,
     measured,
     pairs_of,
@@ -141,7 +140,6 @@ def compare_read(
             return Alike(one, other, overlap(rankings[one], rankings[other]))
         return measured(names[number - len(pairs)], scored, pairs, testing, doubtful)
 
-    import_tests()
     found = spread_if_large(tested_or_likened, len(pairs) + len(names), ranked)
     alike = tuple(one for one in found if isinstance(one, Alike))
     measures = tuple(one for one in found if isinstance(one, Measured))

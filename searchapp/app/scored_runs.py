@@ -124,14 +124,18 @@ def scored_run(stored: StoredRun, scoring: Scoring, task: Task, grades: Grades) 
 
 
 def import_tests() -> None:
-    """Import what tests differences, which takes long, before processes are forked rather than in each of them."""
+    """Import what scores and tests runs, which takes long, before processes are forked rather than in each of them."""
+    import ir_measures  # noqa: F401
     from scipy import stats  # noqa: F401
 
 
 def spread_if_large(work: Callable[[int], R], count: int, ranked: int) -> list[R]:
     """What `work` makes of 0, 1, ..., `count` - 1: in processes beside each other, if many documents are `ranked`."""
     numbers = range(count)
-    return list(spread(work, numbers, worth_it=2) if ranked >= LARGE else map(work, numbers))
+    if ranked < LARGE:
+        return list(map(work, numbers))
+    import_tests()
+    return list(spread(work, numbers, worth_it=2))
 
 
 def measure_names(scored: Sequence[ScoredRun], asked: Sequence[str]) -> list[str]:

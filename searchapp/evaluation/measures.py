@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import itertools
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -246,7 +247,12 @@ def _provider() -> Any:
 
 
 def _aggregate(kind: Measure, values: Mapping[str, float]) -> float:
+    """The figure that the values of topics amount to: mostly their mean, which is exact, whatever their order."""
+    from ir_measures.measures.base import MeanAgg
+
     aggregator: Any = kind.aggregator()
+    if isinstance(aggregator, MeanAgg) and values:
+        return math.fsum(values.values()) / len(values)
     for value in values.values():
         aggregator.add(value)
     return float(aggregator.result())
