@@ -6,7 +6,6 @@ form in the least thing is not read at all, and left to that one.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from searchapp.model import Hits, Ranking, Run
@@ -28,7 +27,7 @@ LONGEST_CELL = 64
 """In bytes. Cells are held as a table as wide as the longest one: of longer ones it would be too large."""
 
 _LONGEST_RANK = 9
-_SCORES = re.compile(rb"[0-9eE.+\-\0]*")
+_OF_SCORES = b"0123456789eE.+-\0"
 
 
 def read_as_written(content: bytes) -> Run | None:
@@ -55,7 +54,8 @@ def read_as_written(content: bytes) -> Run | None:
     if not ((between[:, :-1] == _BLANK).all() and (between[:, -1] == _LINE_END).all()):
         return None
     starts = np.concatenate(([0], blanks[:-1] + 1)).reshape(-1, _CELLS)
-    columns = [_cells(held, starts[:, place], ends[:, place]) for place in (0, 2, 3, 4)]
+    padded = np.concatenate((held, np.zeros(LONGEST_CELL, dtype=np.uint8)))
+    columns = [_cells(padded, starts[:, place], ends[:, place]) for place in (0, 2, 3, 4)]
     if any(column is None for column in columns):
         return None
     topics, documents, ranks, written = (column for column in columns if column is not None)
@@ -63,11 +63,9 @@ def read_as_written(content: bytes) -> Run | None:
     begins = np.flatnonzero(np.concatenate(([True], (topics[1:] != topics[:-1]).any(axis=1))))
     if scores is None or not _are_ranks(ranks, begins):
         return None
-    texts: list[str] = _texts(documents).tolist()
-    known: dict[str, str] = {}
-    texts = list(map(known.setdefault, texts, texts))  # of an id that many topics rank there is one text
+    texts = list(map(_Texts().__getitem__, _in_bytes(documents)))
     rankings = {}
-    names = _texts(topics[begins]).tolist()
+    names = [name.decode("ascii") for name in _in_bytes(topics[begins])]
     for name, begin, end in zip(names, begins.tolist(), [*begins[1:].tolist(), len(texts)], strict=True):
         some = texts[begin:end]
         if len(set(some)) < len(some) or name in rankings:
@@ -76,7 +74,15 @@ def read_as_written(content: bytes) -> Run | None:
     return Run(content[starts[0, -1] : ends[0, -1]].decode("ascii"), tuple(rankings.values()))
 
 
-def _cells(held: Bytes, starts: Places, ends: Places) -> Bytes | None:
+class _Texts(dict[bytes, str]):
+    """Ids by their bytes: of one that many topics rank there is one text."""
+
+    def __missing__(self, held: bytes) -> str:
+        found = self[held] = held.decode("ascii")
+        return found
+
+
+def _cells(padded: Bytes, starts: Places, ends: Places) -> Bytes | None:
     """A column of cells as a table of bytes, a row a cell, filled with NUL; None where one is too long."""
     import numpy as np
 
@@ -84,25 +90,27 @@ def _cells(held: Bytes, starts: Places, ends: Places) -> Bytes | None:
     widest = int(widths.max())
     if widest > LONGEST_CELL:
         return None
-    table = np.zeros((len(starts), widest), dtype=np.uint8)
-    for place in range(widest):
-        table[:, place] = np.where(widths > place, held[np.minimum(starts + place, len(held) - 1)], 0)
+    table = np.lib.stride_tricks.sliding_window_view(padded, widest)[starts]
+    table[np.arange(widest) >= widths[:, None]] = 0
     return table
 
 
-def _texts(table: Bytes) -> NDArray[np.str_]:
-    return table.view(f"S{table.shape[1]}").ravel().astype("U")
+def _in_bytes(table: Bytes) -> list[bytes]:
+    cells: list[bytes] = table.view(f"S{table.shape[1]}").ravel().tolist()
+    return cells
 
 
 def _scores(table: Bytes) -> NDArray[np.float64] | None:
     """The float32 nearest to each score; None where one is no finite number."""
     import numpy as np
 
-    if not _SCORES.fullmatch(table.tobytes()):
+    allowed = np.zeros(256, dtype=bool)
+    allowed[list(_OF_SCORES)] = True
+    if not allowed[table].all():
         return None  # letters of nan and inf, and digits with _ between them, are none of searchapp's
     try:
         with np.errstate(over="ignore"):
-            scores = table.view(f"S{table.shape[1]}").ravel().astype(np.float64).astype(np.float32)
+            scores = np.array(list(map(float, _in_bytes(table)))).astype(np.float32)
     except ValueError:
         return None
     return scores.astype(np.float64) if np.isfinite(scores).all() else None
@@ -122,5 +130,5 @@ def _are_ranks(table: Bytes, begins: Places) -> bool:
     numbers = np.zeros(lines, dtype=np.int64)
     for place in range(widest):
         numbers = np.where(there[:, place], numbers * 10 + digits[:, place], numbers)
-    topic = np.cumsum(np.isin(np.arange(lines), begins)) - 1
-    return bool((numbers == np.arange(1, lines + 1) - begins[topic]).all())
+    begun = np.repeat(begins, np.diff(begins, append=lines))
+    return bool((numbers == np.arange(1, lines + 1) - begun).all())

@@ -10,6 +10,7 @@ from itertools import islice
 
 import numpy as np
 
+from searchapp import processes
 from searchapp.engines.base import (
     BEST_FIRST,
     NO_TERMS,
@@ -21,7 +22,7 @@ from searchapp.engines.base import (
     Terms,
     one_by_one,
 )
-from searchapp.engines.embedded import topk, workers
+from searchapp.engines.embedded import topk
 from searchapp.engines.embedded.body import BodyReader, Frame, Request
 from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
@@ -71,7 +72,7 @@ class EmbeddedIndex:
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         done = 0
         try:
-            for answers in workers.spread(self._answers, _batches(bodies)):
+            for answers in processes.spread(self._answers, _batches(bodies)):
                 yield from (self._hits(documents, scores) for documents, scores in answers)
                 done += len(answers)
                 advance(len(answers))
