@@ -142,7 +142,7 @@ def test_missed_gold_is_looked_for_in_a_ranking_that_is_deep_enough(
     scored = [document for document, score in ranked_with_scores(home / "nlps")[topic] if score > 0]
     assert len(scored) > 10
     monkeypatch.setattr(paging, "WINDOW", 3)
-    monkeypatch.setitem(vars(found), "gold", {topic: {scored[-1]: 1}})
+    monkeypatch.setattr(found, "_given_gold", lambda: {topic: {scored[-1]: 1}})
     (missed,) = found.look_for_missed(topic).documents
     assert missed.why is not None and missed.why.rank == len(scored)
     why = found.why(topic, scored[-1])
