@@ -69,6 +69,11 @@ class TopicRanking:
     missed: tuple[Missed, ...]
     no_gold: str | None = None
 
+    @property
+    def not_relevant(self) -> list[int]:
+        """The ranks of the documents that are not relevant."""
+        return [rank for rank, one in enumerate(self.documents, 1) if one not in self.relevant]
+
 
 class RunTopics:
     """The topics of a run beside their gold; its methods may be called from several threads.
@@ -78,15 +83,22 @@ class RunTopics:
         pages: the rankings and documents
         ranks: makes the run's recipe ready to rank deeper, when that is needed first; None where it is not known
         depth: how many documents of a ranking count; all by default
+        gold: gives the grades by topic and document, of the task's own gold by default
     """
 
     def __init__(
-        self, task: Task, pages: RunPages, ranks: Callable[[], Ranks] | None, depth: int | None = None
+        self,
+        task: Task,
+        pages: RunPages,
+        ranks: Callable[[], Ranks] | None,
+        depth: int | None = None,
+        gold: Callable[[], Grades] | None = None,
     ) -> None:
         self.task = task
         self.pages = pages
         self.depth = depth
         self._open_ranks = ranks
+        self._given_gold = gold
         self._ranks: Ranks | None = None
 
     @property
@@ -117,13 +129,17 @@ class RunTopics:
             split = max(found, key=lambda one: len(found[one]))
         return Part(collection, split)
 
-    @cached_property
+    @property
     def gold(self) -> Grades:
         """The grades of the gold by topic and document.
 
         Raises:
             SearchappError: there is none, or it can't be read; the message says why.
         """
+        return self._own_gold if self._given_gold is None else self._given_gold()
+
+    @cached_property
+    def _own_gold(self) -> Grades:
         part = self.part
         if part.collection.is_masked(part.split):
             raise SearchappError(f"the gold of {part.split} is masked: no topic has figures")

@@ -142,7 +142,7 @@ def test_missed_gold_is_looked_for_in_a_ranking_that_is_deep_enough(
     scored = [document for document, score in ranked_with_scores(home / "nlps")[topic] if score > 0]
     assert len(scored) > 10
     monkeypatch.setattr(paging, "WINDOW", 3)
-    monkeypatch.setitem(vars(found), "gold", {topic: {scored[-1]: 1}})
+    monkeypatch.setattr(found, "_given_gold", lambda: {topic: {scored[-1]: 1}})
     (missed,) = found.look_for_missed(topic).documents
     assert missed.why is not None and missed.why.rank == len(scored)
     why = found.why(topic, scored[-1])
@@ -183,20 +183,20 @@ def test_a_document_without_a_rank_has_a_reason(topics: MakeTopics, monkeypatch:
     nlps = topics("nlps", "nlps-shallow")
     topic = nlps.topics[0]
     gold = {topic: {"nowhere": 1, topic: 1}}
-    monkeypatch.setitem(vars(nlps), "gold", gold)
+    monkeypatch.setattr(nlps, "_given_gold", lambda: gold)
     whys = {one.document_id: one.why for one in nlps.look_for_missed(topic).documents}
     assert whys == {"nowhere": Why("nowhere", Standing.unknown), topic: Why(topic, Standing.filtered)}
 
     # A debate is not ranked with the lines of another, and a line without characteristic words has no score.
     debates = topics("checkthat", "checkthat-shallow")
     first, second = debates.topics[:2]
-    monkeypatch.setitem(vars(debates), "gold", {first: {f"{second}:1": 1}})
+    monkeypatch.setattr(debates, "_given_gold", lambda: {first: {f"{second}:1": 1}})
     (one,) = debates.look_for_missed(first).documents
     assert one.why == Why(f"{second}:1", Standing.filtered)
     ranking = ranked_with_scores(debates.pages.rankings.path.parent.parent / "checkthat")[first]
     without = next((document for document, score in ranking if score == 0), None)
     if without is not None:
-        monkeypatch.setitem(vars(debates), "gold", {first: {without: 1}})
+        monkeypatch.setattr(debates, "_given_gold", lambda: {first: {without: 1}})
         (one,) = debates.look_for_missed(first).documents
         assert one.why == Why(without, Standing.no_match)
 

@@ -31,9 +31,9 @@ def value_of(setting: Declared, origin: Origin) -> str:
             return f"http://{origin.name}:9200"
         case "shared" | "project" | "search.restore":
             return str(place % 2)
-        case "judge.theme" | "search.theme" | "topics.theme" | "browse.theme":
+        case name if name.endswith(".theme"):
             return "ansi-light"
-        case "judge.spacing" | "search.spacing" | "topics.spacing" | "browse.spacing":
+        case name if name.endswith(".spacing"):
             return "compact"
         case "team.role":
             return ("experimenter", "reproducer")[place % 2]

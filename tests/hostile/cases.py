@@ -84,6 +84,10 @@ def cases(world: World) -> Iterator[Case]:
     )
     yield Case("evaluate", [run, f"{run}2", "--per-topic"])
     yield Case("topics", [task, "--run", run, "--order", "worst", "--plain"])
+    yield Case("topics", [task, "--run", run, "--failures", "--plain"])
+    yield Case(
+        "topics", [task, "--run", run, "--failures", "--depth", 1, "--topic", world.topics[0], "--plain"]
+    )
     yield Case("topics", [task, "--run", run, "--depth", 1, "--topic", world.topics[0], "--plain"])
     trec = worlds.trec_run(world)
     yield Case("validate", [trec, "--task", task, "--split", "dev"])

@@ -9,11 +9,12 @@ import pytest
 
 from scripts.pictures import IMAGES, PICTURES, ROOT, SPLITS, Picture, made
 from searchapp.tui.screen import KeyScreen
+from searchapp.tui.topics.base import GoldScreen
 from searchapp.tui.work import WorkScreen
 from tests.tui.conftest import Prepared
 from tests.tui.pictures import pinned
 
-NO_SCREEN = {WorkScreen}
+NO_SCREEN = {WorkScreen, GoldScreen}
 """What other screens are made of."""
 
 
