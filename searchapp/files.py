@@ -45,12 +45,7 @@ def whole_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
         SearchappError: the disk is full, or the folder may not be written to.
     """
     path = path.resolve()  # where a link leads to is what is replaced, not the link
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder: name a file")
-    if not replace and path.exists():
-        raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
-    if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {path.parent}: make it, or choose another place")
+    require_place(path, replace=replace)
     if path.exists() and not path.is_file():
         # A device or a pipe can't be replaced, only written to.
         yield from _written_directly(path)
@@ -70,6 +65,21 @@ def whole_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def require_place(path: Path, *, replace: bool) -> None:
+    """Make sure that a file can be written there, before any work is done for it.
+
+    Raises:
+        UsageError: the file exists and may not be replaced, or its folder does not exist.
+    """
+    path = path.resolve()
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file")
+    if not replace and path.exists():
+        raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent}: make it, or choose another place")
 
 
 def _written_directly(path: Path) -> Iterator[BinaryIO]:

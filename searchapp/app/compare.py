@@ -32,8 +32,10 @@ from searchapp.evaluation.overlap import overlap
 from searchapp.evaluation.significance import PERMUTATIONS, SEED
 from searchapp.judging.treatment import Unjudged
 from searchapp.model import Run
+from searchapp.progress import Progress, Silent
 from searchapp.runs import directory
 from searchapp.runs.directory import StoredRun
+from searchapp.tasks.base import Task
 
 USUAL_DEPTH = 10
 """How deep gained and lost documents are looked for under a measure without a cut-off."""
@@ -53,7 +55,7 @@ class CompareRequest:
     that the task names behind it. With `judgments` these are the gold. `baseline` is the run that all others are
     compared with; without one all pairs of more than two runs are. With `anyway` runs are compared that do not share
     their topics, data or documents. `depth` is how many documents of a ranking count for gained and lost ones, by
-    default the cut-off of the first measure.
+    default the cut-off of the first measure. With `alone` there may be one run, of which nothing is tested.
     """
 
     runs: tuple[Path, ...]
@@ -65,9 +67,10 @@ class CompareRequest:
     solved_from: float = SOLVED_FROM
     permutations: int = PERMUTATIONS
     seed: int = SEED
+    alone: bool = False
 
 
-def compare(request: CompareRequest) -> Comparison:
+def compare(request: CompareRequest, progress: Progress | None = None) -> Comparison:
     """Compare run directories.
 
     Raises:
@@ -75,21 +78,58 @@ def compare(request: CompareRequest) -> Comparison:
         DataError: the runs can't be compared, or they or the gold are not what they should be.
         NotScorable: the organisers' scorer would not score a run.
     """
-    baseline = _checked(request)
+    return compare_read(request, read_runs(request, progress), progress)
+
+
+def read_runs(request: CompareRequest, progress: Progress | None = None) -> list[StoredRun]:
+    """The run directories of a request, once it is clear that it makes sense.
+
+    Raises:
+        as `compare` does.
+    """
+    baseline_of(request)
     manifests = [directory.read_manifest(path) for path in request.runs]
-    first = StoredRun(request.runs[0], manifests[0], Run("", ()))
-    task, gold = of_run(first, request.source)
-    scoring = Scoring(request.source, request.judgments)
-    require_measures(scoring.measures(task))
+    task, _gold = gold_of(request)
+    require_measures(Scoring(request.source, request.judgments).measures(task))
     ranked = sum(manifest.hits for manifest in manifests)
-    stored = spread_if_large(lambda number: directory.read(request.runs[number]), len(manifests), ranked)
+    with (progress or Silent()).stage("reading runs", len(manifests)) as advance:
+        stored = spread_if_large(lambda number: directory.read(request.runs[number]), len(manifests), ranked)
+        advance(len(stored))
+    return stored
+
+
+def gold_of(request: CompareRequest) -> tuple[Task, GoldSource]:
+    """The task of the runs of a request, and where their gold comes from.
+
+    Raises:
+        UsageError: there is no such run, or the file of its task is gone.
+        DataError: its manifest is not what it should be.
+    """
+    first = request.runs[0]
+    return of_run(StoredRun(first, directory.read_manifest(first), Run("", ())), request.source)
+
+
+def compare_read(
+    request: CompareRequest, stored: Sequence[StoredRun], progress: Progress | None = None
+) -> Comparison:
+    """Compare the runs of a request, which have been read.
+
+    Raises:
+        as `compare` does.
+    """
+    baseline = baseline_of(request)
+    task, gold = of_run(stored[0], request.source)
     differing = require_comparable(stored, anyway=request.anyway)
+    scoring = Scoring(request.source, request.judgments)
     grades = scoring.grades(task, gold)
-    scored = spread_if_large(
-        lambda number: scored_run(stored[number], scoring, task, grades), len(stored), ranked
-    )
+    ranked = sum(len(ranking.hits) for one in stored for ranking in one.run)
+    with (progress or Silent()).stage("scoring runs", len(stored)) as advance:
+        scored = spread_if_large(
+            lambda number: scored_run(stored[number], scoring, task, grades), len(stored), ranked
+        )
+        advance(len(scored))
     names = measure_names(scored, request.source.measures)
-    pairs = pairs_of(len(scored), baseline)
+    pairs = compared_pairs(request)
     doubtful = _doubts(stored, scored, request, pairs, names)
     testing = Testing(request.permutations, request.seed)
     rankings = [{one.topic_id: one.document_ids() for one in run.run} for run in stored]
@@ -110,7 +150,7 @@ def compare(request: CompareRequest) -> Comparison:
         split=gold.split,
         runs=tuple(
             _described(one, figures, name)
-            for one, figures, name in zip(stored, scored, _names(request.runs), strict=True)
+            for one, figures, name in zip(stored, scored, run_names(request.runs), strict=True)
         ),
         baseline=baseline,
         measures=measures,
@@ -120,7 +160,7 @@ def compare(request: CompareRequest) -> Comparison:
             topic_differences(
                 (one, other), (values[one], values[other]), (rankings[one], rankings[other]), grades, depth
             )
-            for one, other in pairs
+            for one, other in pairs or [(0, 0)]
         ),
         difficulty=difficulty(values, request.solved_from),
         breakdowns=compared_breakdowns([one.evaluation.breakdowns for one in scored]),
@@ -131,17 +171,18 @@ def compare(request: CompareRequest) -> Comparison:
         seed=request.seed,
         differing=differing,
         notes=tuple(_notes(measures, pairs, baseline)),
+        evaluations=tuple(one.evaluation for one in scored),
     )
 
 
-def _checked(request: CompareRequest) -> int | None:
+def baseline_of(request: CompareRequest) -> int | None:
     """The number of the baseline, None without one.
 
     Raises:
         UsageError: the request makes no sense.
     """
     places = [path.resolve() for path in request.runs]
-    if len(places) < 2:
+    if len(places) < (1 if request.alone else 2):
         raise UsageError("two runs are compared at least: name another one")
     for number, place in enumerate(places):
         if place in places[:number]:
@@ -159,6 +200,15 @@ def _checked(request: CompareRequest) -> int | None:
     return places.index(request.baseline.resolve())
 
 
+def compared_pairs(request: CompareRequest) -> list[tuple[int, int]]:
+    """The pairs of runs that are compared, by their numbers.
+
+    Raises:
+        UsageError: the request makes no sense.
+    """
+    return pairs_of(len(request.runs), baseline_of(request))
+
+
 def _doubts(
     stored: Sequence[StoredRun],
     scored: Sequence[ScoredRun],
@@ -170,7 +220,7 @@ def _doubts(
     if request.judgments is None or request.judgments.unjudged is not Unjudged.nonrelevant:
         return {}
     of_field = [name for name in names if name in scored[0].evaluation.measures.values]
-    source = replace(request.source, measures=tuple(of_field))
+    source = replace(request.source, measures=tuple(of_field), also=())
     return doubts(stored, request.judgments, source, pairs)
 
 
@@ -188,7 +238,7 @@ def _described(one: StoredRun, scored: ScoredRun, name: str) -> ComparedRun:
     )
 
 
-def _names(paths: Sequence[Path]) -> list[str]:
+def run_names(paths: Sequence[Path]) -> list[str]:
     """What distinguishes the runs: their paths without the folders that all of them share."""
     shared = 0
     parts = [path.parts for path in paths]

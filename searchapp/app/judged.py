@@ -133,6 +133,9 @@ def evaluate_judged(
         measures=measures,
         warnings=(*filter(None, said), *notes, *warnings),
         judged=_described(rankings, known, judgments.unjudged),
+        also=_measured(rankings, known, judgments.unjudged, source.also, best)
+        if source.also
+        else Measures.none(),
     )
 
 

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from searchapp.cli.comparison_rows import exactly, for_markdown, number, signed
+from searchapp.app.comparison import number, signed
+from searchapp.cli.comparison_rows import exactly, for_markdown
 from searchapp.cli.figures import Column, print_columns
+from searchapp.report.bench_wording import STEPS, greatest, legend, lines_of, marks, official, step
 from searchapp.visible import visible, visible_line
 
 if TYPE_CHECKING:
     from searchapp.app.bench import BenchMeasure, BenchResult, Difference
     from searchapp.app.bench import Column as BenchColumn
     from searchapp.cli.output import Console
-
-LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-"""Marks of a difference by its p-value."""
-
-STEPS = 4
-"""Shades of gains, and of losses."""
 
 BETTER = ("black on #e6f5d0", "black on #b8e186", "black on #7fbc41", "white on #4d9221")
 WORSE = ("black on #fde0ef", "black on #f1b6da", "white on #c51b7d", "white on #8e0152")
@@ -76,17 +71,9 @@ def _line(console: Console, text: str, style: str = "") -> None:
     console.print(Text(visible_line(text), style=style), soft_wrap=True)
 
 
-def _rows(found: BenchResult) -> list[tuple[BenchColumn, BenchMeasure | None]]:
-    """The lines of the tables: the columns of the bench with their official measure first, then the others."""
-    rows: list[tuple[BenchColumn, BenchMeasure | None]] = []
-    for column in found.columns:
-        rows += [(column, measure) for measure in column.measures] or [(column, None)]
-    return rows
-
-
 def _tables(found: BenchResult) -> Iterator[tuple[str, Column, list[Column]]]:
     """A heading, the first column, and the others of each table."""
-    rows = _rows(found)
+    rows = lines_of(found)
     names = [column.name for column, _ in rows]
     measures = Column(
         "measure",
@@ -109,29 +96,26 @@ def _tables(found: BenchResult) -> Iterator[tuple[str, Column, list[Column]]]:
             ),
         ],
     )
-    official = [(column, one) for column in found.columns if (one := column.official) is not None]
+    ranking = official(found)
     others = [place for place in range(len(found.systems)) if place != found.baseline]
-    if not official or not others:
+    if not ranking or not others:
         return
-    greatest = max(
-        (abs(one.mean) for _, measure in official for one in measure.differences if one is not None),
-        default=0.0,
-    )
+    most = greatest(found)
     columns = []
     for place in others:
-        differences = [measure.differences[place] for _, measure in official]
+        differences = [measure.differences[place] for _, measure in ranking]
         columns.append(
             Column(
                 found.systems[place].name,
-                [heat(one, greatest) for one in differences],
+                [heat(one, most) for one in differences],
                 is_text=True,
-                styles=[_style(one, greatest) for one in differences],
+                styles=[_style(one, most) for one in differences],
             )
         )
     yield (
         f"Difference to {found.systems[found.baseline].name}",
-        Column("task", [column.name for column, _ in official], is_text=True),
-        [Column("measure", [measure.name for _, measure in official], is_text=True), *columns],
+        Column("task", [column.name for column, _ in ranking], is_text=True),
+        [Column("measure", [measure.name for _, measure in ranking], is_text=True), *columns],
     )
 
 
@@ -144,44 +128,19 @@ def _figure(column: BenchColumn, measure: BenchMeasure | None, place: int) -> st
     return number(None if measure is None else measure.figures[place])
 
 
-def _step(difference: Difference, greatest: float) -> int:
-    """How far a difference is from 0, in steps up to `STEPS` of the greatest one."""
-    share = abs(difference.mean) / greatest if greatest else 0.0
-    return 0 if math.isnan(share) else math.ceil(STEPS * share - 1e-9)
-
-
 def heat(difference: Difference | None, greatest: float) -> str:
     """A difference with its marks, and blocks that say without colours how large it is."""
     if difference is None:
         return "–"
-    marks = next((marks for level, marks in LEVELS if difference.p < level), "")
-    blocks = ("█" if difference.mean > 0 else "░") * _step(difference, greatest)
-    return f"{signed(difference.mean)}{marks:<3} {blocks:<{STEPS}}"
+    blocks = ("█" if difference.mean > 0 else "░") * step(difference, greatest)
+    return f"{signed(difference.mean)}{marks(difference):<3} {blocks:<{STEPS}}"
 
 
 def _style(difference: Difference | None, greatest: float) -> str:
-    step = 0 if difference is None else _step(difference, greatest)
-    if difference is None or not step:
+    shade = 0 if difference is None else step(difference, greatest)
+    if difference is None or not shade:
         return ""
-    return (BETTER if difference.mean > 0 else WORSE)[step - 1]
-
-
-def legend(found: BenchResult) -> Iterator[str]:
-    """What must be known to read the figures, in sentences."""
-    baseline = found.systems[found.baseline].name
-    yield (
-        f"figures are those of `searchapp evaluate`; differences are to {baseline} on the same topics: "
-        f"{', '.join(f'{marks} p < {level:g}' for level, marks in reversed(LEVELS))} in the randomisation test "
-        f"({found.permutations:,} sign vectors of seed {found.seed})"
-    )
-    if len(found.systems) > 1:
-        yield "each block and each shade of the heatmap stands for a quarter of the greatest difference in it"
-    if len(found.systems) > 2:
-        yield (
-            f"p-values are corrected by Holm for the comparisons with {baseline} in one line; not for the number of "
-            "lines"
-        )
-    yield from found.notes
+    return (BETTER if difference.mean > 0 else WORSE)[shade - 1]
 
 
 def as_csv(found: BenchResult) -> str:
@@ -189,7 +148,7 @@ def as_csv(found: BenchResult) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for column, measure in _rows(found):
+    for column, measure in lines_of(found):
         for place, system in enumerate(found.systems):
             cell = column.cells[place]
             if cell is None:

@@ -32,6 +32,7 @@ NAMES = (
     "evaluate",
     "compare",
     "bench",
+    "report",
     "runs",
     "topics",
     "judge",

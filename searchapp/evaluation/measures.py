@@ -33,6 +33,11 @@ class Measures:
     values: Mapping[str, float]
     per_topic: Mapping[str, Mapping[str, float]]
 
+    @classmethod
+    def none(cls) -> Measures:
+        """No figures."""
+        return cls({}, {})
+
     def of(self, topics: Collection[str]) -> dict[str, float]:
         """The values over some of the topics; nothing when none of them was measured."""
         known = {

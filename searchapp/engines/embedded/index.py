@@ -11,7 +11,17 @@ from itertools import islice
 import numpy as np
 
 from searchapp import processes
-from searchapp.engines.base import BEST_FIRST, NO_TERMS, Body, Counts, Found, IndexInfo, Terms
+from searchapp.engines.base import (
+    BEST_FIRST,
+    NO_TERMS,
+    Body,
+    Counts,
+    Found,
+    Index,
+    IndexInfo,
+    Terms,
+    one_by_one,
+)
 from searchapp.engines.embedded import topk
 from searchapp.engines.embedded.body import BodyReader, Frame, Request
 from searchapp.engines.embedded.counting import counts
@@ -68,6 +78,9 @@ class EmbeddedIndex:
                 advance(len(answers))
         except QueryRefused as error:
             raise QueryRefused(str(error), done + error.place) from error
+
+    def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
+        return one_by_one(asked)
 
     def _answers(self, bodies: Sequence[Body]) -> list[Answer]:
         """The best documents of each body of a batch, whose topics are computed together."""
