@@ -10,7 +10,7 @@ from pathlib import Path
 from searchapp.app.index import lenient_advice, open_index, require_documents
 from searchapp.app.manifests import finished, manifest_of
 from searchapp.app.signal_inputs import signal_inputs
-from searchapp.engines.base import Engine
+from searchapp.engines.base import Engine, EngineInfo, IndexInfo
 from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Example
@@ -52,6 +52,26 @@ class MadeRun:
     solved_problems: Problems
     shortfall: str | None
     warnings: tuple[str, ...] = ()
+
+
+def planned(task: Task, engine: EngineInfo, index: IndexInfo, request: RunRequest) -> Manifest:
+    """What the manifest of a run says before it is ranked: everything that its rankings depend on.
+
+    Raises:
+        DataError: a file that the run is made from can't be read.
+    """
+    collection, split = request.collection, request.split
+    used = [*collection.indexes[index.name].files, *collection.split_files(split)]
+    if request.recipe.learns:
+        used += collection.example_files(split)
+    engine_info = {key: value for key, value in asdict(engine).items() if key != "location"}
+    digests = index.mapping_digest, index.digest
+    return replace(
+        manifest_of(task, collection, split, used, digests, engine_info),
+        recipe=request.recipe.manifest() | learned.described(request.judged),
+        depth=request.depth,
+        tag=request.tag,
+    )
 
 
 def make_run(
@@ -97,18 +117,7 @@ def make_run(
     with progress.stage("ranking", len(topics)) as advance:
         run = ranker.rank(topics, request.depth, request.tag, advance)
     seconds = time.perf_counter() - started
-    used = [*collection.indexes[index.info.name].files, *collection.split_files(request.split)]
-    if request.recipe.learns:
-        used += collection.example_files(request.split)
-    engine_info = {key: value for key, value in asdict(engine.info()).items() if key != "location"}
-    digests = index.info.mapping_digest, index.info.digest
-    manifest = replace(
-        manifest_of(task, collection, request.split, used, digests, engine_info),
-        recipe=request.recipe.manifest() | learned.described(request.judged),
-        depth=request.depth,
-        tag=request.tag,
-        seconds=round(seconds, 3),
-    )
+    manifest = replace(planned(task, engine.info(), index.info, request), seconds=round(seconds, 3))
     official: Mapping[str, Writer] = {}
     shortfall = f"{len(problems)} topics were left out" if len(problems) else None
     if shortfall is None:

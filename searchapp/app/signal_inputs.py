@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
-from searchapp.app.index import index_examples, read_examples
+from searchapp.app.solved_index import index_examples, read_examples
 from searchapp.engines.base import Engine, Index
+from searchapp.errors import DataError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
@@ -41,3 +43,28 @@ def signal_inputs(
         return Labels({document.id: document for document in documents()}, gold_of(found))
 
     return Inputs(index, task.info.topics_are_documents, examples, labels, documents)
+
+
+def typed_inputs(
+    task: Task, engine: Engine, index: Index, opened: Callable[[], Collection], progress: Progress
+) -> Inputs:
+    """The inputs for what a person types: the solved topics are those that the task's last split is ranked by.
+
+    `opened` gives the task's files when a signal needs them; what can't be read in them is left out.
+    """
+
+    @cache
+    def split_of() -> tuple[Collection, str]:
+        collection = opened()
+        return collection, _last_solved(task, collection)
+
+    return signal_inputs(task, engine, index, split_of, progress, Problems(lenient=True))
+
+
+def _last_solved(task: Task, collection: Collection) -> str:
+    """The last split whose solved topics are all there."""
+    for split in reversed(task.info.splits):
+        files = collection.example_files(split)
+        if files and all(file.exists() for file in files):
+            return split
+    raise DataError(f"{collection.folder} has no solved topics for {task.reference}: choose another recipe")

@@ -31,6 +31,8 @@ NAMES = (
     "validate",
     "evaluate",
     "compare",
+    "bench",
+    "report",
     "runs",
     "topics",
     "judge",

@@ -1,8 +1,9 @@
 """Work on all cores.
 
-Analyzing a text and gathering its terms is Python, which one process does on one core. So large batches go to
-processes that are forked from this one: they begin with the open index in their memory, at no cost, and send
-back numbers. Where processes can't be forked, or there is but one core, this process does the work.
+Analyzing a text, gathering its terms and scoring a run is Python, which one process does on one core. So large batches
+go to processes that are forked from this one: they begin with the open index, or the rankings, in their memory, at no
+cost, and send back numbers. Where processes can't be forked, or there is but one core, this process does the work.
+`spread` shares out many small items, `one_each` gives every item a process of its own.
 
 Each process has pipes of its own, and this one looks after all of them whenever a result is asked for; there are
 neither threads nor locks. So nothing can be left locked or waiting, whatever happens to a process, or to this one for
@@ -25,7 +26,7 @@ import threading
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -55,13 +56,22 @@ _forking = threading.Lock()
 """Held while processes are forked: those of another pool would inherit both ends of a pipe, and keep them open."""
 
 
+_shared_by = 1
+"""How many processes share the cores: those of `one_each` do, and what they start."""
+
+
 def cores() -> int:
     """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, there // _shared_by)
 
 
-def spread(work: Callable[[T], R], items: Iterable[T], processes: int | None = None) -> Iterator[R]:
+def spread(
+    work: Callable[[T], R], items: Iterable[T], processes: int | None = None, worth_it: int = WORTH_IT
+) -> Iterator[R]:
     """What `work` makes of each item, in the order of the items, which are drawn as needed.
+
+    Fewer items than `worth_it` are worked on here.
 
     `work` itself is inherited by the processes and need not be picklable, its argument and its result must be.
     An exception that it raises there is raised here. What a process leaves undone that was ended from outside,
@@ -72,9 +82,9 @@ def spread(work: Callable[[T], R], items: Iterable[T], processes: int | None = N
     """
     count = processes or cores()
     waiting = iter(items)
-    first = list(islice(waiting, WORTH_IT))
+    first = list(islice(waiting, worth_it))
     waiting = chain(first, waiting)
-    pool = _Pool.of(work, count) if count > 1 and len(first) == WORTH_IT and _can_fork() else None
+    pool = _Pool.of(work, count) if count > 1 and len(first) == worth_it and _can_fork() else None
     if pool is None:
         yield from map(work, waiting)
         return
@@ -90,18 +100,71 @@ def spread(work: Callable[[T], R], items: Iterable[T], processes: int | None = N
         pool.close()
 
 
+def one_each(
+    work: Callable[[T], R], waiting: deque[T], processes: int | None = None
+) -> Generator[tuple[T, R | Exception], None, None]:
+    """What `work` makes of each item in a process of its own, as they are done, at most so many at a time.
+
+    The caller may put further items into `waiting` while answers are drawn. An exception that `work` raises comes in
+    the place of its result, and so does one for a process that was ended: the others go on. The processes share the
+    cores, see `cores`. Where processes can't be forked, this one does the work.
+    """
+    count = processes or cores()
+    pool = _Pool()
+    under_way: list[_Asked] = []
+    try:
+        while waiting or under_way:
+            while waiting and len(under_way) < count:
+                item = waiting.popleft()
+                asked = pool.ask_new(work, item, count) if _can_fork() else None
+                if asked is None:
+                    yield item, _tried(work, item)
+                else:
+                    under_way.append(asked)
+            for asked in pool.any_answered(under_way):
+                under_way.remove(asked)
+                yield asked.item, _outcome(asked)
+    finally:
+        pool.close()
+
+
+def _tried(work: Callable[[T], R], item: T) -> R | Exception:
+    try:
+        return work(item)
+    except Exception as error:
+        return error
+
+
+def _outcome(asked: _Asked) -> Any:
+    """The result of an item, or the exception that there is instead."""
+    if asked.ended_by in CRASHES:
+        return _crashed(asked.ended_by)
+    if asked.answer is None:
+        ended_by = f" ({signal.Signals(asked.ended_by).name})" if asked.ended_by else ""
+        return SearchappError(
+            f"the process that was at it was ended from outside{ended_by}: for want of memory perhaps, try again with "
+            "fewer at a time"
+        )
+    _raised, answer = pickle.loads(asked.answer)
+    return answer
+
+
 def _result(work: Callable[[T], R], asked: _Asked) -> R:
     if asked.ended_by in CRASHES:
-        raise SearchappError(
-            f"a process that read or wrote the index crashed ({signal.Signals(asked.ended_by).name}): the disk or the "
-            "memory may be faulty, `searchapp doctor` reads every file of the indexes"
-        )
+        raise _crashed(asked.ended_by)
     if asked.answer is None:
         return work(asked.item)
     raised, answer = pickle.loads(asked.answer)
     if raised:
         raise answer
     return answer  # type: ignore[no-any-return]
+
+
+def _crashed(ended_by: int) -> SearchappError:
+    return SearchappError(
+        f"a process that read or wrote files crashed ({signal.Signals(ended_by).name}): the disk or the memory may be "
+        "faulty, `searchapp doctor` reads every file of the indexes"
+    )
 
 
 def _can_fork() -> bool:
@@ -156,6 +219,35 @@ class _Pool:
         else:
             asked.ended = True
         return asked
+
+    def ask_new(self, work: Callable[[Any], Any], item: Any, sharing: int) -> _Asked | None:
+        """Have a new process work on an item and on nothing else; None if the system has none to spare for it.
+
+        `sharing` is how many processes share the cores.
+        """
+        try:
+            with _forking, _signals_held(), warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # see `of`
+                worker = _Worker(work, self._workers, sharing)
+        except (OSError, MemoryError):
+            return None
+        self._workers.append(worker)
+        self._selector.register(worker.answers, selectors.EVENT_READ, worker)
+        asked = _Asked(item)
+        worker.take(asked)
+        self._write(worker)
+        return asked
+
+    def any_answered(self, under_way: Sequence[_Asked]) -> list[_Asked]:
+        """Those that there is an answer to, or nobody left to give one, once there are any; their processes end."""
+        while under_way and not any(asked.answer is not None or asked.ended for asked in under_way):
+            self._exchange(wait=True)
+        for worker in self._workers:
+            if worker.is_alive and not worker.asked:  # its only item is done
+                os.kill(worker.pid, signal.SIGKILL)
+                self._forget(worker)
+        self._workers = [worker for worker in self._workers if worker.is_alive]
+        return [asked for asked in under_way if asked.answer is not None or asked.ended]
 
     def answered(self, asked: _Asked) -> _Asked:
         """The same, once there is an answer, or nobody left to give one."""
@@ -221,7 +313,7 @@ class _Worker:
         OSError, MemoryError: there is no process, memory or descriptor to spare for it.
     """
 
-    def __init__(self, work: Callable[[Any], Any], others: Sequence[_Worker]) -> None:
+    def __init__(self, work: Callable[[Any], Any], others: Sequence[_Worker], sharing: int = 1) -> None:
         self.asked: deque[_Asked] = deque()
         self._to_send: deque[memoryview] = deque()
         self._length = _Buffer(_LENGTH.size)
@@ -243,6 +335,7 @@ class _Worker:
             raise
         if not self.pid:
             try:
+                _share_cores(sharing)
                 _serve(work, theirs, back, life, [self, *others])
             finally:  # the other side is gone, or there is no memory: what is left undone is done elsewhere
                 os._exit(1)
@@ -322,6 +415,13 @@ def _signals_held() -> Iterator[None]:
 
 
 # In the forked process
+
+
+def _share_cores(sharing: int) -> None:
+    """Make this process able to start processes of its own, of which there are fewer where others share the cores."""
+    global _forking, _shared_by
+    _forking = threading.Lock()  # the one that was inherited is held, and nobody here gives it back
+    _shared_by *= sharing
 
 
 def _serve(
