@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -244,6 +245,7 @@ def _by_kind(item: str) -> tuple[str, int, int]:
     if item == "raises":
         raise EngineRefused("no")
     if item in signal.Signals.__members__:
+        faulthandler.disable()  # which would print the modules of this process
         os.kill(os.getpid(), signal.Signals[item])
     if item == "spreads":
         pids = set(processes.spread(lambda _number: os.getpid(), range(20), processes=2))

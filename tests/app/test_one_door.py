@@ -83,6 +83,8 @@ def test_every_command_and_screen_has_the_same_figures_to_the_last_bit(
         sum(len(one["topics"]) for one in compared["difficulty"]["groups"])
         == compared["measures"][0]["topics"]
     )
+    reported = offline("report", *runs, *options, "--out", "report.html", "--permutations", 100, "--json")
+    assert reported.code == 0, reported.stderr
     (column,) = found.columns
     assert column.official is not None
     for place, run in enumerate(evaluated):
@@ -91,6 +93,8 @@ def test_every_command_and_screen_has_the_same_figures_to_the_last_bit(
         assert column.official.figures[place] == official["value"] == compared["runs"][place]["official"]
         for measure in column.measures:
             assert measure.figures[place] == known[measure.name]
+        for one in reported.json["figures"]:
+            assert list(one["values"].values())[place] == known[one["name"]]
         for one in compared["measures"]:
             assert one["complete"]
             assert list(one["means"].values())[place] == known[one["measure"]]
