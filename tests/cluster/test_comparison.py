@@ -1,6 +1,6 @@
 """Runs on three nodes, in three shards with a replica each, are byte by byte those of the embedded engine.
 
-In the short form of a sample, in the full one of all topics of the real data of three tasks.
+All topics of the real data of three tasks.
 """
 
 from __future__ import annotations
@@ -9,30 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import SAMPLES, Cli
-from tests.profile import FULL
+from tests.cli.conftest import Cli
 from tests.real import real_data
 
-pytestmark = pytest.mark.timeout(3600)
+pytestmark = [pytest.mark.data, pytest.mark.timeout(3600)]
 
 SMART = "smart-types-dbpedia"
 FOLDS = [(SMART, f"fold{number}", "bm25") for number in range(5)]
-RUNS = (
-    [
-        ("nlps", "dev", "bm25"),
-        ("checkthat", "training", "bm25"),
-        ("checkthat", "training", "neighbours"),
-        *FOLDS,
-        (SMART, "fold0", "neighbours"),
-    ]
-    if FULL
-    else [(SMART, "fold0", "neighbours")]
-)
+RUNS = [
+    ("nlps", "dev", "bm25"),
+    ("checkthat", "training", "bm25"),
+    ("checkthat", "training", "neighbours"),
+    *FOLDS,
+    (SMART, "fold0", "neighbours"),
+]
 
 
 @pytest.mark.parametrize("task", list(dict.fromkeys(task for task, _, _ in RUNS)))
 def test_runs_are_those_of_the_embedded_engine(commands: Cli, tmp_path: Path, task: str) -> None:
-    data = real_data(task) if FULL else SAMPLES / task
+    data = real_data(task)
     found = []
     for engine in ("embedded", "elasticsearch"):
         spread = ["--shards", 3, "--replicas", 1] if engine == "elasticsearch" else []

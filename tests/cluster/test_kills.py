@@ -20,7 +20,7 @@ import pytest
 from searchapp.app.exchange import exchange, team
 from searchapp.app.rank import RunRequest, make_run
 from searchapp.engines import open_engine
-from searchapp.engines.elasticsearch import sending
+from searchapp.engines.elasticsearch import copies, sending
 from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.log import JudgmentLog
 from searchapp.progress import Silent
@@ -224,6 +224,8 @@ def test_commands_go_on_when_a_node_that_they_ask_is_killed(
 ) -> None:
     """In every other round the node comes back at once; else an index that is built begins anew without it."""
     monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 100)
+    if not FULL:
+        monkeypatch.setattr(copies, "LOST_SECONDS", 3.0)
     dice = random.Random(3)
     settings = partial(Settings, engine="elasticsearch", url=",".join(cluster.urls))
     another = renamed(words.task, tmp_path / "another", "again")
