@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from searchapp.app.index import lenient_advice, open_index, require_documents
 from searchapp.app.manifests import finished, manifest_of
@@ -27,7 +28,7 @@ from searchapp.tasks.base import Collection, NoOfficialFile, Part, Submission, T
 class RunRequest:
     """What to rank and how: `depth` documents for each topic of a split of a collection.
 
-    `judged` are topics that people have judged, which the recipe then takes for solved ones.
+    `judged` are topics that people have judged, which the recipe then takes for solved ones. Models are kept in `home`.
     """
 
     collection: Collection
@@ -37,6 +38,7 @@ class RunRequest:
     tag: str
     lenient: bool = False
     judged: tuple[Example, ...] = ()
+    home: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ def make_run(
         progress,
         solved_problems,
         request.judged,
+        request.home,
     )
     ranker = Ranker(request.recipe, inputs)
     started = time.perf_counter()
@@ -104,7 +107,7 @@ def make_run(
     digests = index.info.mapping_digest, index.info.digest
     manifest = replace(
         manifest_of(task, collection, request.split, used, digests, engine_info),
-        recipe=request.recipe.manifest() | learned.described(request.judged),
+        recipe=request.recipe.manifest() | _learned(ranker, request),
         depth=request.depth,
         tag=request.tag,
         seconds=round(seconds, 3),
@@ -119,3 +122,9 @@ def make_run(
     written = directory.write(out, finished(manifest, run), run, official, overwrite=overwrite)
     warnings = shards.warnings(request.recipe, index.info.shards)
     return MadeRun(written, problems, solved_problems, shortfall, tuple(warnings))
+
+
+def _learned(ranker: Ranker, request: RunRequest) -> dict[str, Any]:
+    """What a manifest's recipe records of what the run was learned from: models, and judged topics."""
+    models = ranker.models()
+    return ({"models": models} if models else {}) | learned.described(request.judged)

@@ -80,7 +80,8 @@ class _Asked:
 class Searcher:
     """A task's index, open to be searched again and again, from one thread at a time.
 
-    With a `collection`, which is asked for when it is needed, recipes rank that learn from its solved topics.
+    With a `collection`, which is asked for when it is needed, recipes rank that learn from its solved topics; models
+    are kept in `home`.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Searcher:
         index: Index,
         progress: Progress,
         collection: Callable[[], Collection] | None = None,
+        home: Path | None = None,
     ) -> None:
         # All that is kept here is of this one version of the index: of a newer one another searcher is opened.
         self.task = task
@@ -97,6 +99,7 @@ class Searcher:
         self._engine = engine
         self._progress = progress
         self._collection = collection
+        self._home = home
         self._mapping = task.index_mapping()
         self._analyzed = Analyzed(index, self._mapping)
         self._marker = Marker(index, self._analyzed, self._mapping)
@@ -128,7 +131,7 @@ class Searcher:
                 )
             return task.collection(folder)
 
-        return cls(task, engine, open_index(task, engine), progress, collection)
+        return cls(task, engine, open_index(task, engine), progress, collection, home)
 
     def twin(self) -> Searcher:
         """Another searcher of the same version of the index, for another thread.
@@ -136,7 +139,9 @@ class Searcher:
         Raises:
             Replaced: the version is gone.
         """
-        return Searcher(self.task, self._engine, self.index.twin(), self._progress, self._collection)
+        return Searcher(
+            self.task, self._engine, self.index.twin(), self._progress, self._collection, self._home
+        )
 
     def require_serving(self) -> None:
         """Make sure that no newer version of the index serves: some engines answer from an old one as long as asked.
@@ -388,15 +393,25 @@ class Searcher:
         @cache
         def split_of() -> tuple[Collection, str]:
             collection = opened()
-            return collection, _split(self.task, collection)
+            return collection, last_solved_split(self.task, collection)
 
         return signal_inputs(
-            self.task, self._engine, self.index, split_of, self._progress, Problems(lenient=True)
+            self.task,
+            self._engine,
+            self.index,
+            split_of,
+            self._progress,
+            Problems(lenient=True),
+            home=self._home,
         )
 
 
-def _split(task: Task, collection: Collection) -> str:
-    """The last split whose solved topics are all there."""
+def last_solved_split(task: Task, collection: Collection) -> str:
+    """The last split whose solved topics are all there.
+
+    Raises:
+        DataError: there is none.
+    """
     for split in reversed(task.info.splits):
         files = collection.example_files(split)
         if files and all(file.exists() for file in files):

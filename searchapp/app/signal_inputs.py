@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
 
 from searchapp.app.index import index_examples, read_examples
+from searchapp.app.models import Models
 from searchapp.engines.base import Engine, Index
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
+from searchapp.ranking.learning.files import Stored
 from searchapp.ranking.signals.base import Inputs, Labels, Solved, gold_of
+from searchapp.ranking.signals.trained import Trained
 from searchapp.tasks.base import Collection, Task
 
 
@@ -21,11 +26,12 @@ def signal_inputs(
     progress: Progress,
     problems: Problems,
     judged: Sequence[Example] = (),
+    home: Path | None = None,
 ) -> Inputs:
     """The inputs of signals over an index; each is read, or indexed, when a signal asks for it.
 
     `split_of` gives the collection and the split whose topics are ranked. `problems` takes those of the solved topics,
-    before whose gold the `judged` topics go.
+    before whose gold the `judged` topics go. Models are kept in `home`, see `app.models`.
     """
 
     def documents() -> Iterable[Document]:
@@ -40,4 +46,11 @@ def signal_inputs(
         found = read_examples(task, *split_of(), progress, judged, problems)
         return Labels({document.id: document for document in documents()}, gold_of(found))
 
-    return Inputs(index, task.info.topics_are_documents, examples, labels, documents)
+    @cache
+    def models() -> Models:
+        return Models(task, *split_of(), progress, home, judged, problems)
+
+    def model(signal: Trained) -> Stored:
+        return models().of(signal).stored
+
+    return Inputs(index, task.info.topics_are_documents, examples, labels, documents, model)

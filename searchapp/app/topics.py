@@ -22,7 +22,7 @@ from searchapp.evaluation.measures import measure
 from searchapp.formats.problems import Problems
 from searchapp.model import Hits, Ranking, Run, Topic
 from searchapp.ranking.signals.base import one_document
-from searchapp.tasks.base import Collection, Grades, Part, Task
+from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
 
 DEEPEST = 10_000
 """How many documents are ranked to find the rank of a missed one: as many as an engine gives at a time."""
@@ -181,7 +181,7 @@ class RunTopics:
             part.collection.gold_files(part.split), ScorerOptions(split=part.split), part.collection.folder
         )
         try:
-            scored = scorer.score(scorer.predictions(run), gold)
+            scored = scorer.score(self.task.official.predictions(Submission(run, part)), gold)
         except (SearchappError, ValueError) as error:  # the latter of ids that are not the task's
             other = self.task.info.measures[0]
             rankings = {ranking.topic_id: ranking.document_ids() for ranking in run}
