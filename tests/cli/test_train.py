@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -174,9 +175,11 @@ def test_why_names_the_features_that_a_trained_signal_goes_by(offline: Cli, task
 
     named = [part["description"] for part in every(of_model)]
     assert any(name.startswith(("words “who", "begins “who", "pattern “^ who")) for name in named)
-    margins = [part for part in every(of_model) if part["description"].startswith("margin")]
-    for margin in margins:
-        assert margin["value"] == pytest.approx(sum(one["value"] for one in margin["details"]))
+    sums = [part for part in every(of_model) if part["description"].endswith("is the sum of")]
+    assert sums
+    for part in sums:
+        (margin,) = re.findall(r"margin (-?[\d.]+) is", part["description"])
+        assert float(margin) == pytest.approx(sum(one["value"] for one in part["details"]), abs=1e-4)
     plain = offline("search", task, words, "--why", first, "--recipe", "best")
     assert plain.code == 0 and "begins “who" in plain.stdout
 

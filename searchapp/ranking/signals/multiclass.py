@@ -51,6 +51,9 @@ LEAST = 1e-5
 CLASSES_SHOWN = 5
 """How many classes an explanation names: those that give most."""
 
+SHARE_SHOWN = 0.01
+"""What share of a document's expected gain a class gives at least that an explanation names."""
+
 EVERYTHING = ""
 """The only value where documents are not grouped by a field."""
 
@@ -254,48 +257,40 @@ class _Expecting(TrainedScorer):
         (topic,) = asked.topics
         if document_id not in self._documents:
             return None
-        place = self._documents.index(document_id)
+        document = self._documents.index(document_id)
         margins = self._linear.margins([topic.text])
+        score = float(self._scores(margins)[0, document])
         values, classes = self._probabilities(margins)
-        score = float(self._scores(margins)[0, place])
+        by = self._signal.by
         parts: list[Explanation] = []
         for value, (of_classes, gains) in enumerate(zip(classes, self._gains, strict=True)):
-            gained = gains[:, [place]].toarray()[:, 0]
+            gained = gains[:, [document]].toarray()[:, 0]
             if not gained.any():
                 continue
-            expected = of_classes[0] * gained
-            if self._signal.by is not None:
-                label = value
-                most = float((gains.T @ of_classes[0]).max())
-                parts.append(
-                    Explanation(
-                        float(values[0, value]),
-                        f"probability of the {self._signal.by} {self._values[value]}",
-                        by_features(self._linear, topic.text, label),
-                    )
-                )
-                said = f"expected gain, of at most {most:.4f} among the documents of this {self._signal.by}"
-            else:
-                said = "expected gain"
-            order = sorted(range(len(expected)), key=lambda one: (-expected[one], one))[:CLASSES_SHOWN]
-            named = [
-                self._of_class(topic.text, value, one, float(of_classes[0, one]), float(gained[one]))
-                for one in order
-                if expected[one] > 0
-            ]
-            parts.append(Explanation(float(expected.sum()), said, tuple(named)))
-        how = "expected gain by a linear model"
-        if self._signal.by is not None:
-            how = f"probability of the {self._signal.by} by a linear model, times the share of the greatest gain"
-        return Explanation(score, how, tuple(parts))
+            if by is not None:
+                said = f"probability of the {by} {self._values[value]}"
+                parts.append(self._of_label(topic.text, value, float(values[0, value]), said, margins))
+            given = of_classes[0] * gained
+            total = float(given.sum())
+            order = sorted(range(len(given)), key=lambda one: (-given[one], one))[:CLASSES_SHOWN]
+            shown = [one for one in order if given[one] >= SHARE_SHOWN * total]
+            details = []
+            for one in shown:
+                label = len(self._values) + int(self._of_value[value][one])
+                said = f"answer {self._linear.labels[label]}: its probability {of_classes[0, one]:.4f}"
+                said += f" * the gain {gained[one]:.4f}"
+                details.append(self._of_label(topic.text, label, float(given[one]), said, margins))
+            of_most = (
+                f", of at most {float((gains.T @ of_classes[0]).max()):.4f} with this {by}" if by else ""
+            )
+            parts.append(Explanation(total, f"expected gain{of_most}", tuple(details)))
+        how = f"probability of the {by} times the share of the greatest gain" if by else "expected gain"
+        return Explanation(score, f"{how}, by a linear model", tuple(parts))
 
-    def _of_class(self, text: str, value: int, one: int, probability: float, gain: float) -> Explanation:
-        """What a class gives to a document."""
-        label = len(self._values) + int(self._of_value[value][one])
-        name = self._linear.labels[label]
+    def _of_label(self, text: str, label: int, value: float, said: str, margins: Floats) -> Explanation:
+        """What a label gives, and what its margin came of."""
         features = by_features(self._linear, text, label)
-        said = f"answer {name}: its probability {probability:.4f} * the gain {gain:.4f}; its margin is the sum of"
-        return Explanation(probability * gain, said, features)
+        return Explanation(value, f"{said}; its margin {margins[0, label]:.4f} is the sum of", features)
 
 
 def softmax(values: Floats) -> Floats:

@@ -99,9 +99,9 @@ class _Labelling(TrainedScorer):
         label = self._linear.labels.index(document_id)
         margin = float(self._linear.margins([topic.text])[0, label])
         value = float(logistic(self._steepness * margin))
-        said = f"probability by a linear model, the logistic function of {self._steepness:g} * margin"
-        margins = Explanation(margin, "margin, the sum of", by_features(self._linear, topic.text, label))
-        return Explanation(value, said, (margins,))
+        said = f"probability by a linear model, the logistic function of {self._steepness:g} * its margin"
+        said += f"; its margin {margin:.4f} is the sum of"
+        return Explanation(value, said, by_features(self._linear, topic.text, label))
 
 
 def logistic(values: Any) -> Any:
