@@ -264,6 +264,7 @@ def synthetic(data: Path, folder: Path, count: int) -> Path:
     """A task with synthetic documents."""
     task = folder / "synthetic.toml"
     if not task.exists():
+        folder.mkdir(parents=True, exist_ok=True)
         with (folder / "documents.jsonl").open("w", encoding="utf-8") as file:
             for document in Generator(data).documents(count):
                 file.write(json.dumps(document.source()) + "\n")

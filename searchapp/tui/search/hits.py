@@ -19,7 +19,7 @@ from searchapp.tui.rows import Part, Rows, fitted
 from searchapp.tui.search.listing import Listing
 from searchapp.visible import visible_line, visible_spans
 
-READ, WINDOW = 2_000, 480
+READ, WINDOW = 640, 480
 """Of a longer text only about this many characters are looked at for a line, those with the most matches: as it is
 written, and as it is shown."""
 

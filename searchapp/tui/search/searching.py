@@ -19,6 +19,12 @@ from searchapp.tui.search.listing import PAGE, Listing
 QUIET_SECONDS = 0.03
 """Keys that follow each other faster are waited for: only the text that they end in is searched for."""
 
+REST_SECONDS = 0.1
+"""From an answer to a typed text until more of its ranking is fetched: who types on is not kept waiting by that."""
+
+TYPING_SECONDS = 0.5
+"""After a key for which somebody is typing."""
+
 RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 5.0
 """After which an engine that failed is asked again: each time it is twice as long, until it is the longer one."""
@@ -100,6 +106,8 @@ class Searching:
         self._last_key = 0.0
         self._soon: Timer | None = None
         self._later: Timer | None = None
+        self._resting: Timer | None = None
+        self._rest_until = 0.0
         self._is_fetching = False
         self._failures = 0
         self._since = 0.0
@@ -158,10 +166,11 @@ class Searching:
 
     def ask(self) -> None:
         """Ask for what is sought."""
-        for timer in (self._soon, self._later):
+        for timer in (self._soon, self._later, self._resting):
             if timer is not None:
                 timer.stop()
-        self._soon = self._later = None
+        self._soon = self._later = self._resting = None
+        self._rest_until = 0.0
         self._number += 1
         self._wait()
         number, request, cursor = self._number, self.sought.request, self._cursor
@@ -190,6 +199,12 @@ class Searching:
         listing = self.listing
         number = None if listing is None else listing.missing(places)
         if listing is None or number is None or self._is_fetching:
+            return
+        rest = self._rest_until - time.monotonic()
+        if rest > 0:
+            if self._resting is not None:
+                self._resting.stop()
+            self._resting = self._shows.set_timer(rest, lambda: self.fetch(places))
             return
         self._is_fetching = True
         request = listing.page_request(number)
@@ -224,6 +239,9 @@ class Searching:
         self._failures = 0
         self.listing = listing
         self._is_fetching = False
+        now = time.monotonic()
+        if cursor == 0 and now - self._last_key < TYPING_SECONDS:
+            self._rest_until = now + REST_SECONDS
         for asker in (self._quick, self._slow):
             asker.forget(Kind.page)
         self._shows.found(listing, cursor)
