@@ -188,9 +188,9 @@ def test_a_topic_that_the_model_knows_is_not_ranked_by_it(
     offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As with a train split that is ranked by itself, which the tasks of SMART do not have."""
-    from searchapp.tasks import smart_types
+    from searchapp.tasks import folds
 
-    monkeypatch.setattr(smart_types.folds, "in_split", lambda split, id_: split is not None)
+    monkeypatch.setattr(folds, "in_split", lambda split, id_: split is not None)
     collection = load(TASK).collection(SAMPLES / TASK)
     monkeypatch.setattr(type(collection), "examples", _every_question(type(collection)))
     refused = rank(offline, TASK, tmp_path / "run")

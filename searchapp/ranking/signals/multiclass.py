@@ -4,10 +4,11 @@ The class of a solved topic are the documents with its best grade, such as the m
 model has a label for each class that enough solved topics have, each against the rest, and the probabilities of the
 classes are the softmax of `steepness` times their margins. A document's score is its expected gain,
 
-    E[gain(d)] = sum over classes c of p(c) * mean over the solved topics of c of grade(d) / ideal
+    E[gain(d)] = sum over classes c of p(c) * mean over the solved topics of c of grade(d) ^ power / ideal
 
-where ideal is the discounted cumulative gain of a topic's own grades, best first, down to the rank `cutoff`: that is
-the order of the greatest expected NDCG. Without a `cutoff` it is 1.
+where ideal is the discounted cumulative gain of a topic's own gains, best first, down to the rank `cutoff`: that is
+the order of the greatest expected NDCG. Without a `cutoff` it is 1. The `power` is 1 where it is left out; where grades
+are 1 / sqrt(place), 2 makes reciprocal ranks of them.
 
 `by` names a field of the documents with few values, of which a topic's answers have one, such as the category of a
 type. Then that is decided first, by a model of its own (`by_cost`, `by_steepness`), classes compete with those of their
@@ -66,13 +67,14 @@ class MultiClass(Trained):
 
     steepness: float
     cutoff: int | None
+    power: float
     by: str | None
     by_cost: float
     by_steepness: float
 
     @classmethod
     def read(cls, table: Table) -> MultiClass:
-        """The signal of a table with `cost`, `fewest` and `steepness`, where it has more, `cutoff`, `by` and `seed`."""
+        """The signal of a table with `cost`, `fewest`, `steepness` and, if need be, `cutoff`, `power`, `by`, `seed`."""
         cost, steepness = table.number("cost"), table.number("steepness")
         by = table.text("by")
         return cls(
@@ -83,6 +85,7 @@ class MultiClass(Trained):
             seed=table.whole("seed", SEED),
             steepness=steepness,
             cutoff=table.whole("cutoff", 0) or None,
+            power=table.number("power", 1.0),
             by=by,
             by_cost=cost if by is None else table.number("by_cost", cost),
             by_steepness=steepness if by is None else table.number("by_steepness", steepness),
@@ -98,6 +101,7 @@ class MultiClass(Trained):
         # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
         described = Trained.training(self)
         described |= {} if self.cutoff is None else {"cutoff": self.cutoff}
+        described |= {} if self.power == 1.0 else {"power": self.power}
         return described | ({} if self.by is None else {"by": self.by, "by_cost": self.by_cost})
 
     def train(
@@ -123,10 +127,20 @@ class MultiClass(Trained):
             own = {len(known) + at: rows[labels[at]] for at, one in enumerate(of_label) if one == place}
             work += fitting.jobs(own, self.cost, among[value])
         linear = fitting.fitted(vocabulary, vectors, [*known, *labels], work, self.seed, workers)
-        gained = [_mean_gains([solved[row].gold for row in rows[label]], self.cutoff) for label in labels]
+        gained = [self._mean_gains([solved[row].gold for row in rows[label]]) for label in labels]
         named = sorted(set().union(*gained))
         header = linear.header() | {"documents": named, "values": known}
         return header, linear.arrays() | _gain_arrays(gained, named) | _whole("class_value", of_label)
+
+    def _mean_gains(self, golds: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        """What each document gains on average: its grade, to the power, over the ideal of the topic's own grades."""
+        summed: defaultdict[str, float] = defaultdict(float)
+        for gold in golds:
+            gains = {document: grade**self.power for document, grade in gold.items() if grade > 0}
+            ideal = _ideal(gains.values(), self.cutoff)
+            for document, gain in gains.items():
+                summed[document] += gain / ideal
+        return {document: total / len(golds) for document, total in summed.items()}
 
     def scorer(self, stored: Stored) -> TrainedScorer:
         return _Expecting(self, stored)
@@ -171,16 +185,6 @@ def _values(by: str | None, documents: Iterable[Document]) -> Any:
             f"no document has the field {by}, by which the recipe groups them: correct the recipe"
         )
     return lambda document: value if isinstance(value := held.get(document), str) else None
-
-
-def _mean_gains(golds: Sequence[Mapping[str, float]], cutoff: int | None) -> dict[str, float]:
-    """What each document gains on average: its grade over the ideal of the topic's own grades."""
-    summed: defaultdict[str, float] = defaultdict(float)
-    for gold in golds:
-        ideal = _ideal(gold.values(), cutoff)
-        for document, grade in gold.items():
-            summed[document] += grade / ideal
-    return {document: total / len(golds) for document, total in summed.items() if total > 0}
 
 
 def _ideal(grades: Iterable[float], cutoff: int | None) -> float:
