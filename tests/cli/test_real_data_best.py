@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 DOCUMENTED = {
-    "smart-types-dbpedia": {"Accuracy": 0.954046, "NDCG@5": 0.808890, "NDCG@10": 0.816891},
+    "smart-types-dbpedia": {"Accuracy": 0.954046, "NDCG@5": 0.808497, "NDCG@10": 0.816472},
     "smart-types-wikidata": {"accuracy": 0.942394, "MRR": 0.648087},
     "smart-relations-dbpedia": {"F1": 0.678451},
 }
