@@ -62,8 +62,9 @@ format: $(STAMP) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-pictures: $(STAMP) ## Make the pictures of the screens in docs/images again
+pictures: $(STAMP) ## Make the pictures in docs/images again; that of the report takes Chromium with its driver
 	$(BIN)/python -m scripts.pictures
+	$(BIN)/python -m scripts.report_pictures
 
 elasticsearch: $(STAMP) ## Start an Elasticsearch to work with, until Ctrl-C
 	$(BIN)/python -m tests.server

@@ -1,6 +1,6 @@
 """Comparing two runs of a million lines: what each part takes.
 
-python benchmarks/compare.py RUN RUN [--repeat 3]
+python benchmarks/compare.py RUN RUN [--repeat 5] [--beside .../bin/python]
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import cProfile
 import json
+import os
 import pstats
 import statistics
 import subprocess
@@ -17,7 +18,7 @@ from pathlib import Path
 
 PARTS = {
     "reading the runs": ("directory.py", "read"),
-    "scoring them": ("evaluate.py", "evaluate_run"),
+    "scoring them": ("scored_runs.py", "scored_run"),
     "significance": ("significance.py", "pair_tests"),
     "overlap": ("overlap.py", "overlap"),
     "topics": ("compare_where.py", "topic_differences"),
@@ -25,40 +26,53 @@ PARTS = {
 """The function of each part, whose time is that of all that it calls."""
 
 ONE = """
-import json, sys, time
+import json, os, sys, time
 from pathlib import Path
-begun = time.process_time(), time.perf_counter()
+begun = time.perf_counter()
 from searchapp.app.compare import CompareRequest, compare
 from searchapp.app.evaluate import GoldSource
 found = compare(CompareRequest(tuple(map(Path, sys.argv[1:])), GoldSource()))
-print(json.dumps([time.process_time() - begun[0], time.perf_counter() - begun[1], found.measures[0].topics]))
+clock = time.perf_counter() - begun
+used = os.times()
+print(json.dumps([sum(used[:4]), clock, found.measures[0].topics]))
 """
+"""A comparison: seconds of all processors, those of the processes that it started too, and seconds by the clock."""
 
 
 def main() -> None:
     """Print the seconds of whole comparisons, each in a process of its own, and the share of each part."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path, nargs=2)
-    parser.add_argument("--repeat", type=int, default=3)
-    arguments = parser.parse_args()
-    names = [str(run) for run in arguments.runs]
-    rounds = []
-    for _ in range(arguments.repeat):
-        done = subprocess.run([sys.executable, "-c", ONE, *names], check=True, capture_output=True, text=True)
-        rounds.append(json.loads(done.stdout))
-    processor, clock = (statistics.median(one[place] for one in rounds) for place in (0, 1))
-    lines = sum((run / "run.trec").read_bytes().count(b"\n") for run in arguments.runs)
-    print(
-        f"{lines:,} lines, {rounds[0][2]:,} topics: {processor:.2f} s of the processor, {clock:.2f} s by the clock"
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument(
+        "--beside", type=Path, help="Python of another installation, which is measured in turn."
     )
+    arguments = parser.parse_args()
+    names = [str(run.resolve()) for run in arguments.runs]
+    pythons = [Path(sys.executable), *filter(None, [arguments.beside])]
+    rounds: dict[Path, list[list[float]]] = {python: [] for python in pythons}
+    for _ in range(arguments.repeat):
+        for python, measured in rounds.items():
+            command = [str(python), "-c", ONE, *names]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            measured.append(json.loads(done.stdout))
+    lines = sum((run / "run.trec").read_bytes().count(b"\n") for run in arguments.runs)
+    for python, measured in rounds.items():
+        processors, clock = (statistics.median(one[place] for one in measured) for place in (0, 1))
+        print(
+            f"{python}: {lines:,} lines, {measured[0][2]:,} topics: {processors:.2f} s of the processors, "
+            f"{clock:.2f} s by the clock; load {os.getloadavg()[0]:.1f}"
+        )
     print_parts(arguments.runs)
 
 
 def print_parts(runs: list[Path]) -> None:
     """Print what each part takes of a comparison under a profiler, which slows calls down: shares, not seconds."""
+    from searchapp import processes
     from searchapp.app.compare import CompareRequest, compare
     from searchapp.app.evaluate import GoldSource
 
+    processes.cores = lambda: 1  # all of it here, where the profiler sees it
     profile = cProfile.Profile(time.process_time)
     profile.enable()
     compare(CompareRequest(tuple(runs), GoldSource()))

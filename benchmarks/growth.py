@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from searchapp.engines.base import IndexSpec
-from searchapp.engines.embedded.workers import cores
 from searchapp.model import Document
+from searchapp.processes import cores
 from searchapp.settings import Settings
 
 SEED = 20260101

@@ -29,12 +29,18 @@ from textual.pilot import Pilot
 
 import searchapp
 from searchapp.app import overview
+from searchapp.app.compare import CompareRequest
+from searchapp.app.comparing import open_comparing
+from searchapp.app.evaluate import GoldSource
 from searchapp.app.index_sources import LocalFirst
 from searchapp.app.open_topics import TopicsRequest, open_topics
+from searchapp.app.rank import RunRequest, make_run
 from searchapp.app.run_pages import RunPages
 from searchapp.app.search import Searcher
+from searchapp.app.sessions import judged_by_now
 from searchapp.config.sources import resolution
 from searchapp.engines import open_engine
+from searchapp.evaluation.base import ScorerOptions
 from searchapp.judging import events
 from searchapp.judging.disputes import Adjudication
 from searchapp.judging.events import Action, Author, Kind
@@ -42,11 +48,15 @@ from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.progress import Silent
+from searchapp.ranking import recipes
 from searchapp.settings import INDEXES, THEMES, Settings
 from searchapp.tasks import load
 from searchapp.tui import keys
 from searchapp.tui.adjudicate.app import AdjudicateApp
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
+from searchapp.tui.compare.app import CompareApp
+from searchapp.tui.compare.opening import compare_screen
+from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.app import ConfigApp
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.home import watching
@@ -57,7 +67,8 @@ from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.screen import KeyApp, KeyScreen
 from searchapp.tui.search import actions
 from searchapp.tui.search.app import SearchApp
-from searchapp.tui.search.screen import Opened, SearchScreen
+from searchapp.tui.search.opening import Opened
+from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.search.searching import Sought
 from searchapp.tui.themes import next_theme
 from searchapp.tui.topics.app import TopicsApp
@@ -70,6 +81,9 @@ SAMPLES = Path(searchapp.__file__).parent / "samples"
 TASK, SPLIT = "nlps", "dev"
 SPLITS = {TASK: SPLIT, "checkthat": "training"}
 """The samples that are indexed and ranked, and the split that each is ranked for."""
+
+NEAREST, DEPTH = 50, 3
+"""How deep the sample is scored, which has fewer documents than the official scorer wants, and where gold is missed."""
 
 SIZE = (110, 26)
 PATIENCE_SECONDS = 60
@@ -128,6 +142,26 @@ class Bench:
         topics = open_topics(self._opened, load(TASK), request, settings, Silent(), print)
         screen = topics_screen(topics, request, settings, lambda: self._session("ann"))
         return TopicsApp(screen, THEMES[0])
+
+    def compare(self) -> CompareApp:
+        """The compare screen, on the run of the sample and one of another recipe."""
+        runs = self._own / "bm25", self._own / "neighbours"
+        shutil.copytree(self._runs[TASK], runs[0])
+        task, settings = load(TASK), Settings(home=self._home)
+        recipe = recipes.load(task.recipe_book(), "neighbours")
+        request = RunRequest(task.collection(SAMPLES / TASK), SPLIT, recipe, 500, "neighbours")
+        with closing(open_engine(settings)) as engine:
+            make_run(task, engine, request, runs[1], Silent())
+        source = GoldSource(options=ScorerOptions(nearest=NEAREST))
+        comparing = open_comparing(
+            self._opened,
+            CompareRequest(runs, source, depth=DEPTH),
+            settings,
+            Silent(),
+            print,
+            lambda: judged_by_now(self._own / "judgments.sqlite", TASK),
+        )
+        return CompareApp(compare_screen(comparing, settings, lambda: self._session("ann")), THEMES[0])
 
     def judge(self) -> JudgeApp:
         """The judging screen."""
@@ -250,6 +284,7 @@ PICTURES = (
     Picture("home", HomeScreen, Bench.home, ("tab",), (130, 30)),
     Picture("settings", ConfigScreen, Bench.settings, ("down",), (110, 30)),
     Picture("topics", TopicsScreen, Bench.topics, ("g",), (130, 28)),
+    Picture("compare", CompareScreen, Bench.compare, ("j", "1", "0"), (150, 32)),
     Picture("judging", JudgeScreen, Bench.judge,
             ("m", "1", "0", "1", "n", *"see 102", "enter", "s", "x", "1"), (130, 28)),
     Picture("adjudicating", AdjudicateScreen, Bench.adjudicate,
@@ -304,8 +339,8 @@ def _askers(screen: KeyScreen) -> Sequence[Asks]:
     """What a screen asks in the background."""
     if isinstance(screen, SearchScreen):
         return screen.quick, screen.slow, screen.solved
-    if isinstance(screen, TopicsScreen):
-        return screen.quick, screen.slow, screen.figuring
+    if isinstance(screen, TopicsScreen | CompareScreen):
+        return *screen.sides, screen.figuring
     if isinstance(screen, HomeScreen):
         return (screen.watching,)
     return ()

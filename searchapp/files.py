@@ -23,6 +23,9 @@ from searchapp.errors import DataError, SearchappError, UsageError
 ABANDONED_SECONDS = 3600.0
 """The age from which on a thing is taken for left over where nothing can be locked, or was not by an older version."""
 
+LEAVING_SECONDS = 2.0
+"""How long processes may take to end after the one that started them was killed."""
+
 _OURS = re.compile(r"\.(?P<name>.+)\.searchapp-[0-9a-f]{16}\.(?P<kind>tmp|old)")
 _OLDER = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{12}\.tmp")
 
@@ -42,12 +45,7 @@ def whole_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
         SearchappError: the disk is full, or the folder may not be written to.
     """
     path = path.resolve()  # where a link leads to is what is replaced, not the link
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder: name a file")
-    if not replace and path.exists():
-        raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
-    if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {path.parent}: make it, or choose another place")
+    require_place(path, replace=replace)
     if path.exists() and not path.is_file():
         # A device or a pipe can't be replaced, only written to.
         yield from _written_directly(path)
@@ -67,6 +65,21 @@ def whole_file(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def require_place(path: Path, *, replace: bool) -> None:
+    """Make sure that a file can be written there, before any work is done for it.
+
+    Raises:
+        UsageError: the file exists and may not be replaced, or its folder does not exist.
+    """
+    path = path.resolve()
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file")
+    if not replace and path.exists():
+        raise UsageError(f"{path} exists already: choose another name, or replace it with --overwrite")
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent}: make it, or choose another place")
 
 
 def _written_directly(path: Path) -> Iterator[BinaryIO]:
@@ -145,6 +158,33 @@ def locked_by(path: Path) -> Iterator[None]:
             yield
     except OSError as error:
         raise SearchappError(f"{path} could not be locked: {reason(error)}") from error
+
+
+@contextmanager
+def alone_in(folder: Path, refusal: str) -> Iterator[None]:
+    """Be the only process that works in a folder, which is made if need be; the system ends that with the process.
+
+    Raises:
+        SearchappError: another one does: the message is `refusal`, with its number in the place of {process}.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("a+b")
+    except OSError as error:
+        raise SearchappError(f"{folder} could not be written to: {reason(error)}") from error
+    with lock:
+        until = time.monotonic() + LEAVING_SECONDS
+        while _lock(lock.fileno()) is False:
+            if time.monotonic() > until:
+                lock.seek(0)
+                process = lock.read(20).decode("ascii", "replace").strip() or "unknown"
+                raise SearchappError(refusal.replace("{process}", process))
+            time.sleep(LEAVING_SECONDS / 20)
+        with suppress(OSError):  # the number is for the message of another process alone
+            lock.truncate(0)
+            lock.write(str(os.getpid()).encode())
+            lock.flush()
+        yield
 
 
 def write_files(

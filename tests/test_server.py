@@ -478,19 +478,3 @@ def test_without_command_it_waits_for_sigterm(elasticsearch_url: str, open_folde
     assert process.returncode == 0
     assert processes_of(open_folder) == []
     assert list(open_folder.iterdir()) == []
-
-
-# --- docker-compose.yml ---
-
-
-def test_the_compose_file_is_closed_to_the_outside_and_asks_for_a_password() -> None:
-    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
-    lines = {line.strip() for line in text.splitlines()}
-    assert f"image: elasticsearch:{distribution.VERSION}" in lines
-    assert "- 127.0.0.1:9200:9200" in lines
-    assert 'xpack.security.enabled: "true"' in lines
-    assert "ELASTIC_PASSWORD: ${ELASTIC_PASSWORD:?copy .env.example to .env and set a password}" in lines
-    assert {"healthcheck:", "memlock:", "mem_limit: 2g"} <= lines
-    example = (ROOT / ".env.example").read_text(encoding="utf-8").splitlines()
-    names = {line.partition("=")[0] for line in example if line and not line.startswith("#")}
-    assert names >= {"ELASTIC_PASSWORD", "SEARCHAPP_URL", "SEARCHAPP_USERNAME", "SEARCHAPP_PASSWORD"}

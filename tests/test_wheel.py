@@ -50,9 +50,9 @@ def test_the_wheel_is_what_is_imported(installed: Path) -> None:
     assert Path(printed).is_relative_to(installed)
 
 
-def test_mappings_templates_recipes_and_samples_are_in_the_wheel(wheel: Path) -> None:
+def test_mappings_templates_recipes_samples_and_pages_are_in_the_wheel(wheel: Path) -> None:
     held = set(zipfile.ZipFile(wheel).namelist())
-    for folder in ("index_mappings", "query_templates", "searchapp/samples"):
+    for folder in ("index_mappings", "query_templates", "searchapp/samples", "searchapp/report/templates"):
         shipped = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
         assert shipped
         for path in shipped:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from searchapp.evaluation.multiple_comparisons import RandomisedTukey, Tukey
 from searchapp.evaluation.overlap import Overlap
 from searchapp.evaluation.significance import PairTests
 
+if TYPE_CHECKING:
+    from searchapp.app.evaluate import Evaluation
+
 Values = Mapping[str, float | None]
 """A value a topic, None where it has none."""
+
+SMALLEST_P = 1e-4
+"""p-values below it are shown as such: no more is meant by them, and tests at random can't tell more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +207,8 @@ class Comparison:
     are compared with, None where every pair is. `against` says what the gold is, `treatment` how documents count that
     it does not name. `differing` are sentences on what the runs do not share, which were compared all the same.
     `depth` is how many documents of a ranking count for `gained` and `lost`, `solved_from` the value from which on a
-    topic is solved. `notes` are sentences on the comparison.
+    topic is solved. `notes` are sentences on the comparison, `evaluations` what `evaluate` says of each run. One run
+    alone has no pairs, and is beside itself in `topics`.
     """
 
     task: str
@@ -220,6 +228,7 @@ class Comparison:
     seed: int
     differing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    evaluations: tuple[Evaluation, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -290,6 +299,23 @@ class Comparison:
             },
             "notes": list(self.notes),
         }
+
+
+def number(value: float | None) -> str:
+    """A figure with four digits, – where there is none."""
+    return "–" if value is None or math.isnan(value) else f"{value:.4f}"
+
+
+def signed(value: float) -> str:
+    """A difference with its sign."""
+    return "–" if math.isnan(value) else f"{value:+.4f}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value, which is not shown more exactly than anybody means it."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"<{SMALLEST_P:.4f}" if value < SMALLEST_P else f"{value:.4f}"
 
 
 def _measured(one: Measured, names: Sequence[str]) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from searchapp import tasks
 from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
-from searchapp.app.index import index_task, open_index, read_examples
+from searchapp.app.index import index_task, open_index
 from searchapp.app.rank import RunRequest, make_run
 from searchapp.app.search import Searcher, SearchRequest
+from searchapp.app.solved_index import read_examples
 from searchapp.engines.base import Engine
 from searchapp.evaluation import nlps
 from searchapp.evaluation.base import ScorerOptions

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from searchapp import tasks
+from searchapp.app.scoring import field_figures, official_figures
 from searchapp.digests import data_name, digest_file
 from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, ScorerOptions
-from searchapp.evaluation.measures import Measures, measure
+from searchapp.evaluation.measures import Measures
 from searchapp.names import refused
 from searchapp.runs import directory, learned
 from searchapp.runs.directory import StoredRun
@@ -28,7 +29,8 @@ class GoldSource:
 
     `gold` are files; without them the gold is that of `split` in the folder `data`. A run directory knows its
     task, split and folder; what is said here comes before that. `by` names the breakdowns to compute, `measures`
-    what is measured beside the official figures, by default what the task says.
+    what is measured beside the official figures, by default what the task says. `also` are measures of which only the
+    curves of a report are made: no breakdown has them.
     """
 
     task: str | None = None
@@ -39,6 +41,7 @@ class GoldSource:
     options: ScorerOptions = field(default_factory=ScorerOptions)
     by: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     def loaded_task(self) -> Task | None:
         """The task that is named, if one is."""
@@ -59,7 +62,7 @@ class Evaluation:
     `task` is None where grades alone say what is right. `topics` is the number of topics with gold. `official` is
     what the organisers' scorer yields, `measures` has the field's own, in ir-measures' notation. `warnings` say where a
     figure misleads. `judged` says what the judgments cover that were the gold, None where the gold was the organisers'.
-    `files` are the official files that were scored, none for a run.
+    `files` are the official files that were scored, none for a run. `also` has what the source asked for besides.
     """
 
     source: str
@@ -72,6 +75,7 @@ class Evaluation:
     breakdowns: tuple[Breakdown, ...] = ()
     judged: Mapping[str, Any] | None = None
     files: tuple[str, ...] = ()
+    also: Measures = field(default_factory=Measures.none)
 
     def of_topics(self, name: str) -> Mapping[str, float | None]:
         """What a figure is the mean of: a value a topic, by the names that the scorer has for topics.
@@ -300,8 +304,8 @@ def _scored(
     # Gold files that somebody names are scored whole, as the organisers' script does.
     options = gold.options if gold.gold else replace(gold.options, split=gold.split)
     against = GoldFiles(files, options)
-    scored = official.scorer.score(predictions, against)
-    measures = measure(scored.rankings, scored.qrels, gold.measures or task.info.measures)
+    scored = official_figures(official.scorer, predictions, against)
+    measures = field_figures(scored.rankings, scored.qrels, gold.measures or task.info.measures)
     breakdowns = _breakdowns(task, gold, against, official, predictions)
     return Evaluation(
         source=source,
@@ -312,6 +316,7 @@ def _scored(
         measures=measures,
         warnings=(*warnings, *scored.official.warnings),
         breakdowns=tuple(_measured(one, measures) for one in breakdowns) if gold.measures else breakdowns,
+        also=field_figures(scored.rankings, scored.qrels, gold.also),
     )
 
 

@@ -12,18 +12,12 @@ from searchapp.digests import DocumentsDigest, digest_json
 from searchapp.engines.base import Engine, Index, IndexInfo, IndexSpec
 from searchapp.errors import BeingBuilt, DataError, EngineBusy, EngineRefused, UsageError
 from searchapp.formats.problems import Problems
-from searchapp.model import Document, Example
+from searchapp.model import Document
 from searchapp.progress import Advance, Progress
 from searchapp.settings import SERVER
 from searchapp.tasks.base import Collection, Task
 
 T = TypeVar("T")
-
-EXAMPLES = "examples-"
-"""How the names of the indexes of solved topics begin."""
-
-EXAMPLES_ATTEMPTS = 5
-"""How often solved topics are indexed that others replace by theirs at once."""
 
 FORMAT = 1
 """Part of every index digest: raised when the same inputs shall give another index."""
@@ -110,7 +104,7 @@ def index_task(
     mapping = task.index_mapping()
     serving = {name: engine.index_info(name) for name in task.info.index_names}
     for info in serving.values():
-        if info is not None and info.owner != _owner(task) and not rebuild:
+        if info is not None and info.owner != owner_of(task) and not rebuild:
             raise UsageError(
                 f"{info.version} {_of_another(task, info)}: rename one of the two, or replace the "
                 "index with --rebuild"
@@ -131,12 +125,12 @@ def index_task(
             digest,
             documents.hexdigest(),
             shards or engine.shards_for(documents.count),
-            _owner(task),
+            owner_of(task),
             replicas,
         )
         # Asked for again instead of kept: the documents of a large collection need not fit into memory.
         again = _Again(collection, name, documents)
-        indexes.append(_build(engine, name, spec, info, again, "indexing", progress))
+        indexes.append(build(engine, name, spec, info, again, "indexing", progress))
     removed = tuple(name for name, info in serving.items() if info is not None and name not in seen)
     for name in removed:
         engine.remove(name)
@@ -148,7 +142,7 @@ def index_digest(mapping: Mapping[str, Any], documents: DocumentsDigest) -> str:
     return digest_json({"format": FORMAT, "mapping": mapping, "documents": documents.hexdigest()})
 
 
-def _build(
+def build(
     engine: Engine,
     name: str,
     spec: IndexSpec,
@@ -206,7 +200,7 @@ def _read_all(
         for place, (name, digest) in enumerate(seen.items()):
             # The first index has all documents, so that the problems of the others are known already.
             documents = collection.indexes[name].read(Problems(lenient=True) if place else problems)
-            for _document in _counted(digest.watch(documents), advance):
+            for _document in counted(digest.watch(documents), advance):
                 pass
     with progress.stage("checking topics") as advance:
         # Splits that lie in the same files, such as folds, are checked once, by the first of them.
@@ -217,95 +211,9 @@ def _read_all(
     return seen
 
 
-def index_examples(
-    task: Task,
-    engine: Engine,
-    collection: Collection,
-    split: str,
-    progress: Progress,
-    judged: Sequence[Example] = (),
-    problems: Problems | None = None,
-) -> tuple[Index, list[Example]]:
-    """The solved topics that a split's topics may be ranked by, and an index of them, made again if need be.
-
-    `judged` topics count as solved ones; what people say of a topic goes before the gold.
-
-    Raises:
-        InvalidFiles: the files of the solved topics have problems, and `problems`, to which they go, is not lenient.
-        DataError: there is not one solved topic, or the task has none at all.
-        EngineError: the engine failed.
-    """
-    mapping = task.examples_index_mapping()
-    if mapping is None:
-        raise DataError(f"{task.reference} has no solved topics to rank by: choose another recipe")
-    examples = read_examples(task, collection, split, progress, judged, problems)
-    documents = [Document(one.topic.id, one.topic.text, one.topic.fields) for one in examples]
-    seen = DocumentsDigest()
-    for _document in seen.watch(documents):
-        pass
-    digest = digest_json({"format": FORMAT, "mapping": mapping, "documents": seen.hexdigest()})
-    name = examples_name(task.info.index_name, split, judged=bool(judged))
-    spec = IndexSpec(mapping, seen.count, digest, seen.hexdigest(), owner=_owner(task))
-    return _examples_index(engine, name, spec, documents, progress), examples
-
-
-def _examples_index(
-    engine: Engine, name: str, spec: IndexSpec, documents: Sequence[Document], progress: Progress
-) -> Index:
-    """An index of solved topics; others may replace it by one of their own solved topics at any moment.
-
-    Raises:
-        EngineRefused: they do so again and again.
-    """
-    for _ in range(EXAMPLES_ATTEMPTS):
-        serving = engine.index_info(name)
-        if serving is None or serving.digest != spec.digest or engine.flaw(name):
-            _build(engine, name, spec, serving, documents, "indexing solved topics", progress)
-        index = engine.open(name)
-        if index.info.digest == spec.digest:
-            return index
-    raise EngineRefused(
-        f"another process ranks with other solved topics in the same index {name}: rank again when it is done"
-    )
-
-
-def read_examples(
-    task: Task,
-    collection: Collection,
-    split: str,
-    progress: Progress,
-    judged: Sequence[Example] = (),
-    problems: Problems | None = None,
-) -> list[Example]:
-    """The solved topics that a split's topics may be ranked by, with the `judged` ones in place of their gold.
-
-    Raises:
-        InvalidFiles: the files of the solved topics have problems, and `problems`, to which they go, is not lenient.
-        DataError: there is not one solved topic.
-    """
-    problems = Problems() if problems is None else problems
-    with progress.stage("reading solved topics") as advance:
-        examples = list(_counted(collection.examples(split, problems), advance))
-    problems.raise_if_any(lenient_advice(problems))
-    known = {one.topic.id: one for one in examples} | {one.topic.id: one for one in judged}
-    # Where people found nothing relevant there is no answer, and the topic would only keep out others that have one.
-    without = {one.topic.id for one in judged if not one.gold}
-    examples = [one for topic, one in known.items() if topic not in without]
-    if not examples:
-        raise DataError(
-            f"{collection.folder} has no solved topics for {task.reference} {split}: choose another recipe"
-        )
-    return examples
-
-
 def lenient_advice(problems: Problems) -> str:
     """What helps with entries that have problems; nothing where a whole file can't be read."""
     return "" if problems.stopped else "--lenient leaves these entries out"
-
-
-def examples_name(task: str, split: str, *, judged: bool = False) -> str:
-    """The name of the index of the solved topics for a split; with `judged` topics it is another one."""
-    return f"{EXAMPLES}{task}-{split.lower()}" + ("-judged" if judged else "")
 
 
 def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
@@ -317,7 +225,7 @@ def open_index(task: Task, engine: Engine, name: str | None = None) -> Index:
         EngineRefused: there is no index, or it was made with another mapping or for another task file.
     """
     index = _opened(task, engine, task.info.index_names if name is None else (name,))
-    if index.info.owner != _owner(task):
+    if index.info.owner != owner_of(task):
         raise EngineRefused(
             f"{index.info.version} {_of_another(task, index.info)}: rename one of the two, and make "
             f"the index with `searchapp index {task.reference}`"
@@ -384,7 +292,7 @@ def require_documents(task: Task, index: Index, collection: Collection) -> None:
         )
 
 
-def _owner(task: Task) -> str:
+def owner_of(task: Task) -> str:
     """Whose the index of a task is: the name of a shipped task says it, but names that people give may meet."""
     return "" if task.info.file is None else str(task.info.file.resolve())
 
@@ -393,7 +301,8 @@ def _of_another(task: Task, info: IndexInfo) -> str:
     return f"was made for the task {info.owner or task.name}, not for {task.reference}"
 
 
-def _counted(items: Iterator[T], advance: Advance) -> Iterator[T]:
+def counted(items: Iterator[T], advance: Advance) -> Iterator[T]:
+    """The items as they come, each of which is one step of progress."""
     for item in items:
         advance(1)
         yield item

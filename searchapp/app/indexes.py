@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from searchapp.app.index import EXAMPLES
+from searchapp.app.solved_index import EXAMPLES
 from searchapp.engines.base import Engine, State, StoredVersion
 from searchapp.errors import UsageError
 from searchapp.names import meant

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.app.evaluate import Evaluation, GoldSource, task_of
+from searchapp.app.scoring import field_figures, official_figures
 from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation.base import GoldFiles, OfficialScore, Scored, ScorerOptions
-from searchapp.evaluation.measures import Measures, measure
+from searchapp.evaluation.measures import Measures
 from searchapp.judging.treatment import Unjudged
 from searchapp.model import Ranking, Run
 from searchapp.runs import given, learned
@@ -132,6 +133,9 @@ def evaluate_judged(
         measures=measures,
         warnings=(*filter(None, said), *notes, *warnings),
         judged=_described(rankings, known, judgments.unjudged),
+        also=_measured(rankings, known, judgments.unjudged, source.also, best)
+        if source.also
+        else Measures.none(),
     )
 
 
@@ -189,14 +193,14 @@ def _measured(
             topic: [document for document in documents if document in grades[topic]]
             for topic, documents in lists.items()
         }
-    found = measure(lists, grades, names)
+    found = field_figures(lists, grades, names)
     if unjudged is not Unjudged.bounds:
         return found
     as_good_as_can_be = {
         topic: {**dict.fromkeys(documents, best), **grades[topic]} for topic, documents in lists.items()
     }
     bounded = [name for name in names if name not in JUDGED]
-    upper = measure(lists, as_good_as_can_be, bounded)
+    upper = field_figures(lists, as_good_as_can_be, bounded)
     values = {name: found.values[name] for name in JUDGED}
     for name in bounded:
         # More relevant documents can lower a measure that divides by their number: the bounds are ordered.
@@ -250,7 +254,7 @@ def _scoring(
 ) -> Callable[[GoldFiles], Scored]:
     """What scores a run against gold; that its ids are of the task is known once this is there."""
     predictions = official.predictions(submission)
-    return lambda gold: official.scorer.score(predictions, gold)
+    return lambda gold: official_figures(official.scorer, predictions, gold)
 
 
 def _described(rankings: Sequence[Ranking], grades: Grades, unjudged: Unjudged) -> dict[str, object]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from searchapp.app.index import read_examples
+from searchapp.app.solved_index import read_examples
 from searchapp.digests import DocumentsDigest, data_digests, digest_json
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.formats.problems import Problems

@@ -18,7 +18,7 @@ from searchapp.ranking import recipes
 from searchapp.ranking.recipe import Recipe
 from searchapp.runs.directory import Manifest
 from searchapp.settings import Settings
-from searchapp.tasks.base import Task
+from searchapp.tasks.base import Grades, Task
 from searchapp.tasks.folders import data_folder
 
 
@@ -44,8 +44,9 @@ def open_topics(
     settings: Settings,
     progress: Progress,
     warn: Callable[[str], None],
+    gold: Callable[[], Grades] | None = None,
 ) -> RunTopics:
-    """The topics of a request; what is opened for them is closed with `opened`.
+    """The topics of a request; what is opened for them is closed with `opened`, `gold` is that of `RunTopics`.
 
     Raises:
         UsageError: the request makes no sense.
@@ -55,19 +56,19 @@ def open_topics(
     documents = opened.enter_context(closing(LocalFirst(settings, progress, warn, copy=False)))
     if request.run is None:
         pages, ranks = open_now(opened, task, request, settings, progress, documents)
-        return RunTopics(task, pages, lambda: ranks, request.depth)
+        return RunTopics(task, pages, lambda: ranks, request.depth, gold)
     if request.recipe is not None:
         raise UsageError("--recipe ranks now, and --run names what was ranked: leave one of them out")
     pages = RunPages.open(task, documents, request.run, request.data, home=settings.home, split=request.split)
     recipe, split = _recipe_of(task, pages.manifest), pages.split
     if recipe is None or split is None:
-        return RunTopics(task, pages, None, request.depth)
+        return RunTopics(task, pages, None, request.depth, gold)
 
     def ranks_of_run() -> Ranks:
         engine = opened.enter_context(closing(open_engine(settings)))
         return Ranks.open(task, engine, pages.collection, split, recipe, progress, settings.home)
 
-    return RunTopics(task, pages, ranks_of_run, request.depth)
+    return RunTopics(task, pages, ranks_of_run, request.depth, gold)
 
 
 def open_now(

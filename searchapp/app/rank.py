@@ -6,12 +6,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from searchapp.app.index import lenient_advice, open_index, require_documents
 from searchapp.app.manifests import finished, manifest_of
 from searchapp.app.signal_inputs import signal_inputs
-from searchapp.engines.base import Engine
+from searchapp.engines.base import Engine, EngineInfo, IndexInfo
 from searchapp.errors import DataError, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Example
@@ -54,6 +53,26 @@ class MadeRun:
     solved_problems: Problems
     shortfall: str | None
     warnings: tuple[str, ...] = ()
+
+
+def planned(task: Task, engine: EngineInfo, index: IndexInfo, request: RunRequest) -> Manifest:
+    """What the manifest of a run says before it is ranked: everything that its rankings depend on.
+
+    Raises:
+        DataError: a file that the run is made from can't be read.
+    """
+    collection, split = request.collection, request.split
+    used = [*collection.indexes[index.name].files, *collection.split_files(split)]
+    if request.recipe.learns:
+        used += collection.example_files(split)
+    engine_info = {key: value for key, value in asdict(engine).items() if key != "location"}
+    digests = index.mapping_digest, index.digest
+    return replace(
+        manifest_of(task, collection, split, used, digests, engine_info),
+        recipe=request.recipe.manifest() | learned.described(request.judged),
+        depth=request.depth,
+        tag=request.tag,
+    )
 
 
 def make_run(
@@ -100,18 +119,9 @@ def make_run(
     with progress.stage("ranking", len(topics)) as advance:
         run = ranker.rank(topics, request.depth, request.tag, advance)
     seconds = time.perf_counter() - started
-    used = [*collection.indexes[index.info.name].files, *collection.split_files(request.split)]
-    if request.recipe.learns:
-        used += collection.example_files(request.split)
-    engine_info = {key: value for key, value in asdict(engine.info()).items() if key != "location"}
-    digests = index.info.mapping_digest, index.info.digest
-    manifest = replace(
-        manifest_of(task, collection, request.split, used, digests, engine_info),
-        recipe=request.recipe.manifest() | _learned(ranker, request),
-        depth=request.depth,
-        tag=request.tag,
-        seconds=round(seconds, 3),
-    )
+    manifest = replace(planned(task, engine.info(), index.info, request), seconds=round(seconds, 3))
+    if models := ranker.models():
+        manifest = replace(manifest, recipe={**manifest.recipe, directory.MODELS: models})
     official: Mapping[str, Writer] = {}
     shortfall = f"{len(problems)} topics were left out" if len(problems) else None
     if shortfall is None:
@@ -122,9 +132,3 @@ def make_run(
     written = directory.write(out, finished(manifest, run), run, official, overwrite=overwrite)
     warnings = shards.warnings(request.recipe, index.info.shards)
     return MadeRun(written, problems, solved_problems, shortfall, tuple(warnings))
-
-
-def _learned(ranker: Ranker, request: RunRequest) -> dict[str, Any]:
-    """What a manifest's recipe records of what the run was learned from: models, and judged topics."""
-    models = ranker.models()
-    return ({"models": models} if models else {}) | learned.described(request.judged)

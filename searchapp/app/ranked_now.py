@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
+from typing import Any
 
 from searchapp.app.index import open_index
 from searchapp.app.index_sources import IndexSource
@@ -16,8 +17,10 @@ from searchapp.errors import DataError, SearchappError
 from searchapp.formats.problems import Problems
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.progress import Progress
+from searchapp.ranking import paging
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
+from searchapp.ranking.signals.base import one_document
 from searchapp.tasks.base import Collection, Task
 
 SEARCHED = "search"
@@ -28,6 +31,12 @@ KEPT = 256
 
 AT_ONCE = 64
 """Topics at most that are ranked together where one after the other is wanted."""
+
+HITS_AT_ONCE, HITS_KEPT = AT_ONCE * paging.WINDOW, KEPT * paging.WINDOW
+"""Hits at most of topics that are ranked together, and of those that are kept: rankings may be of any depth."""
+
+FURTHER = 10
+"""How many times as deep a ranking is made again in which a document is not found."""
 
 
 def seen_in(recipe: str) -> str:
@@ -79,10 +88,47 @@ class Ranks:
         with self.lock:
             return [ranking.hits for ranking in self._ranker.rank(topics, depth, SEARCHED)]
 
+    def deep(self, topic: Topic, documents: Set[str]) -> tuple[Hits, int]:
+        """A topic's ranking, as deep as it takes to have some documents in it, and its depth.
+
+        It goes on where more documents may have a score, ten times as deep each time: signals that are fused order the
+        documents of a deeper ranking anew, so that no page of it can be added to a shorter one. Documents that don't
+        match are not looked for behind the first `paging.WINDOW`.
+
+        Raises:
+            as `Ranker.rank` does.
+        """
+        depth = paging.WINDOW
+        (hits,) = self.rank([topic], depth)
+        left = documents - set(hits.document_ids)
+        if left and _goes_on(hits, depth):
+            query = self.recipe.body(topic, 1)["query"]
+            left = {one for one in left if self.score(one, query)}
+        while left and _goes_on(hits, depth):
+            depth *= FURTHER
+            (hits,) = self.rank([topic], depth)
+            left -= set(hits.document_ids)
+        return hits, depth
+
+    def score(self, document_id: str, query: Mapping[str, Any]) -> float | None:
+        """The score that a query gives a document; None where it does not match.
+
+        Raises:
+            EngineError: the engine failed, or refused the query.
+        """
+        with self.lock:
+            found = self.index.find(one_document(document_id, query))
+        return found[0].hit.score if found else None
+
     def explain(self, topic: Topic, document_id: str, depth: int) -> Explanation | None:
         """Why a document has its score for a topic, in a ranking of that depth; None where it has none."""
         with self.lock:
             return self._ranker.explain(topic, document_id, depth)
+
+
+def _goes_on(hits: Hits, depth: int) -> bool:
+    """Whether there may be documents with a score behind a ranking of a depth."""
+    return len(hits) == depth and hits.scores[-1] != 0
 
 
 class RankedNow:
@@ -95,6 +141,8 @@ class RankedNow:
         self._places = {topic: place for place, topic in enumerate(self.topics)}
         self._ranks = ranks
         self._depth = depth
+        self._most_at_once = max(1, min(AT_ONCE, HITS_AT_ONCE // depth))
+        self._most_kept = max(1, min(KEPT, HITS_KEPT // depth))
         self._kept: OrderedDict[str, Ranking] = OrderedDict()
         self._following, self._ahead = 0, 1
         self._lock = threading.Lock()
@@ -105,7 +153,7 @@ class RankedNow:
         with self._lock:
             if topic_id in self._kept:
                 return self._kept[topic_id]
-            self._ahead = min(2 * self._ahead, AT_ONCE) if place == self._following else 1
+            self._ahead = min(2 * self._ahead, self._most_at_once) if place == self._following else 1
             self._following = place + self._ahead
             wanted = [self._topics[one] for one in self.topics[place : self._following]]
         made = [
@@ -115,7 +163,7 @@ class RankedNow:
         with self._lock:
             for ranking in made:
                 self._kept[ranking.topic_id] = ranking
-            while len(self._kept) > KEPT:
+            while len(self._kept) > self._most_kept:
                 self._kept.popitem(last=False)
         return made[0]
 

@@ -29,7 +29,7 @@ def metadata(task: Task, manifest: Manifest, team: Mapping[str, str]) -> dict[st
         "platform": {"software": {"retrieval toolkit": toolkit}},
         "research goal": {"evaluation": {"reported measures": [info.official_measure, *info.measures]}},
         "implementation": {
-            "executable": {"cmd": "" if imported else _command(manifest)},
+            "executable": {"cmd": "" if imported else command(manifest)},
             "source": {
                 "lang": [] if imported else ["python"],
                 "repository": team.get("repository", ""),
@@ -46,13 +46,19 @@ def metadata(task: Task, manifest: Manifest, team: Mapping[str, str]) -> dict[st
     }
 
 
-def _command(manifest: Manifest) -> str:
-    """The command that makes the same run of the same data; nothing for a pool, which no recipe makes."""
+def command(manifest: Manifest, *, portable: bool = False) -> str:
+    """The command that makes the same run of the same data; nothing for a run that no command makes.
+
+    These are those of other tools, and pools. With `portable` it names no folder of the machine where it was made:
+    the data is in a folder DATA, a task file in the working folder.
+    """
     name, parameters = manifest.recipe.get("name"), manifest.recipe.get("parameters")
-    if name is None or not isinstance(parameters, Mapping):
+    if manifest.imported or name is None or not isinstance(parameters, Mapping):
         return ""
-    words = ["searchapp", "rank", str(manifest.task_file.get("path") or manifest.task)]
-    words += ["--data", manifest.data, "--split", manifest.split, "--recipe", str(name)]
+    task = str(manifest.task_file.get("path") or manifest.task)
+    data = "DATA" if portable else manifest.data
+    words = ["searchapp", "rank", Path(task).name if portable else task]
+    words += ["--data", data, "--split", manifest.split, "--recipe", str(name)]
     words += ["--depth", str(manifest.depth), "--tag", manifest.tag]
     for parameter, value in parameters.items():
         words += ["--set", f"{parameter}={value}"]

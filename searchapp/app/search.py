@@ -2,7 +2,7 @@
 
 A recipe ranks the words as the text of a topic; the query language (`searchapp.ranking.language`) and filters choose
 among what it finds. Recipes of one query are asked as such, whose hits come page by page to any depth. Of recipes that
-fuse several signals, or learn from solved topics, the first `FUSED_DEPTH` documents are ranked; where there are no
+fuse several signals, or learn from solved topics, the first `FUSED_DEPTH` are ranked, see `fused`; where there are no
 words to rank by, phrases, values and filters are asked for as a query of their own.
 """
 
@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from searchapp.app.fused import FusedRankings
 from searchapp.app.index import open_index
-from searchapp.app.signal_inputs import signal_inputs
-from searchapp.engines.base import BEST_FIRST, Counts, Engine, Explanation, Index
-from searchapp.engines.waiting import at_leisure
+from searchapp.app.signal_inputs import typed_inputs
+from searchapp.engines.base import Counts, Engine, Explanation, Index
 from searchapp.errors import DataError, Replaced
-from searchapp.formats.problems import Problems
 from searchapp.model import Hit, Hits, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import paging, recipes, search, shards
@@ -28,15 +26,12 @@ from searchapp.ranking.language import Compiler, Fields, Filter, parsed, require
 from searchapp.ranking.language.compiled import Compiled
 from searchapp.ranking.language.syntax import Clause, Group, Occur, Word
 from searchapp.ranking.marking import Marker
-from searchapp.ranking.rank import Ranker, Share
+from searchapp.ranking.rank import Share
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.search import Page, SearchResult
 from searchapp.ranking.signals.base import Inputs, one_document
 from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.folders import data_folder
-
-FUSED_DEPTH = 1000
-"""How many documents are ranked where several signals are fused."""
 
 VALUES = 50
 """How many values of a field are counted."""
@@ -105,10 +100,8 @@ class Searcher:
         self._marker = Marker(index, self._analyzed, self._mapping)
         self._fields: dict[str, Fields] = {}
         self._compilers: dict[str, Compiler] = {}
-        self._rankers: dict[str, Ranker] = {}
         self._recipes: dict[str, Recipe] = {}
-        self._ranked: tuple[tuple[str, str], Hits] | None = None
-        self._chosen: tuple[tuple[str, Compiled], Hits] | None = None
+        self._fused = FusedRankings(index, self._inputs)
 
     @classmethod
     def open(
@@ -210,7 +203,7 @@ class Searcher:
         if asked.is_one_query:
             placed = paging.from_rank(self.index, self._body(asked), request.first, request.size)
             return search.find(self.index, self._marker, placed, request.first) if placed is not None else []
-        hits = self._fused_hits(asked)[request.first : request.first + request.size]
+        hits = self._fused.hits(asked.recipe, asked.compiled)[request.first : request.first + request.size]
         return self._shown(asked, hits)
 
     def first_page(self, request: SearchRequest) -> Page:
@@ -222,7 +215,7 @@ class Searcher:
         asked = self._read(request)
         if asked.is_one_query:
             return search.page(self.index, self._marker, self._body(asked))
-        hits = self._fused_hits(asked)
+        hits = self._fused.hits(asked.recipe, asked.compiled)
         results = self._shown(asked, hits[: request.size])
         # Solved topics may vote for documents that the index no longer has.
         return Page(results, len(results) if len(hits) <= request.size else self.counts(request).total)
@@ -237,7 +230,9 @@ class Searcher:
         fields = dict.fromkeys(self.fields(request.recipe).facets, VALUES)
         if asked.is_one_query:
             return self.index.counts(self._body(asked)["query"], fields)
-        return self.index.counts({"ids": {"values": self._fused_hits(asked).document_ids}}, fields)
+        return self.index.counts(
+            {"ids": {"values": self._fused.hits(asked.recipe, asked.compiled).document_ids}}, fields
+        )
 
     def document(self, document_id: str, request: SearchRequest) -> SearchResult | None:
         """One document with what matches a request in it, whether it does or not; None if it is not indexed.
@@ -257,7 +252,9 @@ class Searcher:
         """
         asked = self._read(request)
         pieces = (
-            paging.windows(self.index, self._body(asked)) if asked.is_one_query else [self._fused_hits(asked)]
+            paging.windows(self.index, self._body(asked))
+            if asked.is_one_query
+            else [self._fused.hits(asked.recipe, asked.compiled)]
         )
         for hits in pieces:
             yield from hits
@@ -270,7 +267,7 @@ class Searcher:
         """
         asked = self._read(request, signs=signs)
         if not asked.is_one_query:
-            return document_id in self._fused_hits(asked).document_ids
+            return document_id in self._fused.hits(asked.recipe, asked.compiled).document_ids
         return bool(self.index.find(one_document(document_id, self._body(asked)["query"])))
 
     def is_cut(self, request: SearchRequest) -> bool:
@@ -280,7 +277,7 @@ class Searcher:
             as `search` does.
         """
         asked = self._read(request)
-        return not asked.is_one_query and len(self._all_fused(asked)) == FUSED_DEPTH
+        return not asked.is_one_query and self._fused.is_cut(asked.recipe, asked.compiled)
 
     def shares(self, request: SearchRequest, document_id: str) -> list[Share]:
         """What each signal of a recipe of several gives to a document's score; nothing for a recipe of one query.
@@ -289,9 +286,7 @@ class Searcher:
             as `search` does.
         """
         asked = self._read(request)
-        if asked.is_one_query or document_id not in self._fused_hits(asked).document_ids:
-            return []
-        return self._ranker(asked.recipe).shares(asked.topic, document_id, FUSED_DEPTH)
+        return [] if asked.is_one_query else self._fused.shares(asked.recipe, asked.compiled, document_id)
 
     def explain(self, request: SearchRequest, document_id: str) -> Explanation | None:
         """Why a document has its score; None where it does not match.
@@ -303,9 +298,7 @@ class Searcher:
         if asked.is_one_query:
             found = self.index.find(one_document(document_id, self._body(asked)["query"]) | {"explain": True})
             return found[0].explanation if found else None
-        if document_id not in self._fused_hits(asked).document_ids:
-            return None
-        return self._ranker(asked.recipe).explain(asked.topic, document_id, FUSED_DEPTH)
+        return self._fused.explain(asked.recipe, asked.compiled, document_id)
 
     def _read(self, request: SearchRequest, *, signs: bool = True) -> _Asked:
         name = request.recipe or self.task.info.search_recipe
@@ -331,28 +324,6 @@ class Searcher:
             body["explain"] = True
         return body
 
-    def _fused_hits(self, asked: _Asked) -> Hits:
-        """The hits of a recipe of several signals, without those that the rest of the query leaves out."""
-        key = asked.recipe.name, asked.compiled
-        if self._chosen is None or self._chosen[0] != key:
-            hits, chosen = self._all_fused(asked), asked.compiled.choosing()
-            if chosen is not None and hits:
-                only = {"bool": {"filter": [chosen, {"ids": {"values": hits.document_ids}}]}}
-                body = {"query": only, "size": len(hits), "sort": BEST_FIRST, "_source": False}
-                (left,) = self.index.search([body])
-                kept = set(left.document_ids)
-                hits = Hits.of(*(hit for hit in hits if hit.document_id in kept))
-            self._chosen = key, hits
-        return self._chosen[1]
-
-    def _all_fused(self, asked: _Asked) -> Hits:
-        """The hits of a recipe of several signals for the words of a request, whatever else was typed."""
-        key = asked.recipe.name, asked.compiled.words
-        if self._ranked is None or self._ranked[0] != key:
-            (ranking,) = self._ranker(asked.recipe).rank([asked.topic], FUSED_DEPTH, "search")
-            self._ranked = key, Hits.of(*(hit for hit in ranking.hits if hit.score > 0))
-        return self._ranked[1]
-
     def _shown(self, asked: _Asked, hits: Hits) -> list[SearchResult]:
         """Hits as a person sees them, with what matches the recipe's query."""
         if not hits:
@@ -360,7 +331,7 @@ class Searcher:
         query = asked.recipe.body(asked.topic, 1)["query"]
         seen = search.seen_by(self.index, self._marker, hits.document_ids, query)
         explained = {
-            hit.document_id: self._ranker(asked.recipe).explain(asked.topic, hit.document_id, FUSED_DEPTH)
+            hit.document_id: self._fused.explain(asked.recipe, asked.compiled, hit.document_id)
             for hit in (hits if asked.request.explain else ())
         }
         return [
@@ -376,44 +347,14 @@ class Searcher:
             if hit.document_id in seen
         ]
 
-    def _ranker(self, recipe: Recipe) -> Ranker:
-        if recipe.name not in self._rankers:
-            with at_leisure():  # prepared once for all that is typed
-                self._rankers[recipe.name] = Ranker(recipe, self._inputs())
-        return self._rankers[recipe.name]
-
     def _inputs(self) -> Inputs:
-        """What signals may ask for: the solved topics are those that the task's last split is ranked by."""
+        """What the signals of a recipe may ask for.
+
+        Raises:
+            DataError: nobody has said where the task's files are.
+        """
         if self._collection is None:
             raise DataError(
                 f"the recipe learns from the files of {self.task.reference}, which are not at hand"
             )
-        opened = self._collection
-
-        @cache
-        def split_of() -> tuple[Collection, str]:
-            collection = opened()
-            return collection, last_solved_split(self.task, collection)
-
-        return signal_inputs(
-            self.task,
-            self._engine,
-            self.index,
-            split_of,
-            self._progress,
-            Problems(lenient=True),
-            home=self._home,
-        )
-
-
-def last_solved_split(task: Task, collection: Collection) -> str:
-    """The last split whose solved topics are all there.
-
-    Raises:
-        DataError: there is none.
-    """
-    for split in reversed(task.info.splits):
-        files = collection.example_files(split)
-        if files and all(file.exists() for file in files):
-            return split
-    raise DataError(f"{collection.folder} has no solved topics for {task.reference}: choose another recipe")
+        return typed_inputs(self.task, self._engine, self.index, self._collection, self._progress, self._home)

@@ -1,4 +1,4 @@
-"""Who judges, and how a session of judging is opened on a run."""
+"""Who judges, how a session of judging is opened on a run, and what a log says by now."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from pathlib import Path
 from searchapp.app.run_pages import RunPages
 from searchapp.errors import UsageError
 from searchapp.judging.events import Author
+from searchapp.judging.fold import Folding, View, judged
 from searchapp.judging.judging_session import JudgingSession
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import Session
+from searchapp.judging.snapshot import compact
+from searchapp.tasks.base import Grades
 
 PATIENCE_SECONDS = 2.0
 """How long a key waits for another process that writes the log, before its judgment waits instead."""
@@ -58,6 +61,18 @@ def judging_session(
         seed,
         see_others=see_others,
     )
+
+
+def judged_by_now(log: Path, task: str, folding: Folding | None = None) -> Grades:
+    """The grades that people have given documents of a task, as a log has them now; none where there is no log.
+
+    Raises:
+        SearchappError: the log can't be read.
+    """
+    if not log.exists():
+        return {}
+    with JudgmentLog(log) as opened:
+        return judged(View(base=compact(opened, task)), folding).grades
 
 
 def annotator_name(given: str | None) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from searchapp.app.index import index_examples, read_examples
 from searchapp.app.models import Models
+from searchapp.app.solved_index import index_examples, read_examples
 from searchapp.engines.base import Engine, Index
+from searchapp.errors import DataError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
@@ -54,3 +55,38 @@ def signal_inputs(
         return models().of(signal).stored
 
     return Inputs(index, task.info.topics_are_documents, examples, labels, documents, model)
+
+
+def typed_inputs(
+    task: Task,
+    engine: Engine,
+    index: Index,
+    opened: Callable[[], Collection],
+    progress: Progress,
+    home: Path | None = None,
+) -> Inputs:
+    """The inputs for what a person types: the solved topics are those that the task's last split is ranked by.
+
+    `opened` gives the task's files when a signal needs them; what can't be read in them is left out. Models are kept in
+    `home`.
+    """
+
+    @cache
+    def split_of() -> tuple[Collection, str]:
+        collection = opened()
+        return collection, last_solved(task, collection)
+
+    return signal_inputs(task, engine, index, split_of, progress, Problems(lenient=True), home=home)
+
+
+def last_solved(task: Task, collection: Collection) -> str:
+    """The last split whose solved topics are all there.
+
+    Raises:
+        DataError: there is none.
+    """
+    for split in reversed(task.info.splits):
+        files = collection.example_files(split)
+        if files and all(file.exists() for file in files):
+            return split
+    raise DataError(f"{collection.folder} has no solved topics for {task.reference}: choose another recipe")

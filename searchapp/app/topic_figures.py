@@ -28,6 +28,11 @@ class TopicFigures:
     relevant: int
     missed: int
 
+    @property
+    def fails(self) -> bool:
+        """Whether something is wrong: a relevant document is missed, or another one stands before it."""
+        return bool(self.relevant) and (bool(self.missed) or (self.value is not None and self.value < 1))
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:

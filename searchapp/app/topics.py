@@ -1,8 +1,8 @@
 """The topics of a run, or of what a recipe ranks now, beside their gold: figures, ranks of the gold, what was missed.
 
 Gold is missed where it is not among the first documents of a ranking. A relevant document further down has its rank
-in the run; one that is not in the run has the rank that the run's recipe gives it in a ranking of `DEEPEST` documents,
-or the reason why it has none.
+in the run; one that is not in the run has the rank that the run's recipe gives it in a ranking that is deep enough, or
+the reason why it has none.
 """
 
 from __future__ import annotations
@@ -14,18 +14,14 @@ from typing import Any
 
 from searchapp.app.ranked_now import Ranks
 from searchapp.app.run_pages import RunPages, require_topic
+from searchapp.app.scoring import field_figures, official_figures
 from searchapp.app.topic_figures import Figures, Order, TopicFigures, topic_ids
 from searchapp.app.why import Standing, Why
 from searchapp.errors import SearchappError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions, of_one
-from searchapp.evaluation.measures import measure
 from searchapp.formats.problems import Problems
 from searchapp.model import Hits, Ranking, Run, Topic
-from searchapp.ranking.signals.base import one_document
 from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
-
-DEEPEST = 10_000
-"""How many documents are ranked to find the rank of a missed one: as many as an engine gives at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +45,15 @@ class MissedGold:
 
 
 @dataclass(frozen=True, slots=True)
+class _Sought:
+    """What became of documents that a run lacks, in a ranking of a depth; `differs` as of `MissedGold`."""
+
+    whys: Mapping[str, Why]
+    differs: bool = False
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TopicRanking:
     """A topic's ranking beside its gold.
 
@@ -64,6 +69,11 @@ class TopicRanking:
     missed: tuple[Missed, ...]
     no_gold: str | None = None
 
+    @property
+    def not_relevant(self) -> list[int]:
+        """The ranks of the documents that are not relevant."""
+        return [rank for rank, one in enumerate(self.documents, 1) if one not in self.relevant]
+
 
 class RunTopics:
     """The topics of a run beside their gold; its methods may be called from several threads.
@@ -73,15 +83,22 @@ class RunTopics:
         pages: the rankings and documents
         ranks: makes the run's recipe ready to rank deeper, when that is needed first; None where it is not known
         depth: how many documents of a ranking count; all by default
+        gold: gives the grades by topic and document, of the task's own gold by default
     """
 
     def __init__(
-        self, task: Task, pages: RunPages, ranks: Callable[[], Ranks] | None, depth: int | None = None
+        self,
+        task: Task,
+        pages: RunPages,
+        ranks: Callable[[], Ranks] | None,
+        depth: int | None = None,
+        gold: Callable[[], Grades] | None = None,
     ) -> None:
         self.task = task
         self.pages = pages
         self.depth = depth
         self._open_ranks = ranks
+        self._given_gold = gold
         self._ranks: Ranks | None = None
 
     @property
@@ -112,13 +129,17 @@ class RunTopics:
             split = max(found, key=lambda one: len(found[one]))
         return Part(collection, split)
 
-    @cached_property
+    @property
     def gold(self) -> Grades:
         """The grades of the gold by topic and document.
 
         Raises:
             SearchappError: there is none, or it can't be read; the message says why.
         """
+        return self._own_gold if self._given_gold is None else self._given_gold()
+
+    @cached_property
+    def _own_gold(self) -> Grades:
         part = self.part
         if part.collection.is_masked(part.split):
             raise SearchappError(f"the gold of {part.split} is masked: no topic has figures")
@@ -181,12 +202,13 @@ class RunTopics:
             part.collection.gold_files(part.split), ScorerOptions(split=part.split), part.collection.folder
         )
         try:
-            scored = scorer.score(self.task.official.predictions(Submission(run, part)), gold)
+            predictions = self.task.official.predictions(Submission(run, part))
+            scored = official_figures(scorer, predictions, gold)
         except (SearchappError, ValueError) as error:  # the latter of ids that are not the task's
             other = self.task.info.measures[0]
             rankings = {ranking.topic_id: ranking.document_ids() for ranking in run}
             known = {topic: grades for topic, grades in self.gold.items() if topic in rankings}
-            return other, measure(rankings, known, [other]).per_topic.get(other, {}), str(error)
+            return other, field_figures(rankings, known, [other]).per_topic.get(other, {}), str(error)
         ids = topic_ids(list(scored.qrels), self.gold)
         of_topics = scored.official.of_topics()
         values = {ids.get(name, name): of_topics.get(name) for name in scored.official.per_topic}
@@ -235,12 +257,12 @@ class RunTopics:
         without = [one.document_id for one in missed if one.why is None]
         if not without:
             return MissedGold(tuple(missed))
-        whys, differs = self._sought(topic_id, without)
+        sought = self._sought(topic_id, without)
         found = [
-            one if one.why is not None else Missed(one.document_id, one.grade, whys[one.document_id])
+            one if one.why is not None else Missed(one.document_id, one.grade, sought.whys[one.document_id])
             for one in missed
         ]
-        return MissedGold(tuple(sorted(found, key=_place)), differs)
+        return MissedGold(tuple(sorted(found, key=_place)), sought.differs)
 
     def why(self, topic_id: str, document_id: str) -> Why:
         """Why a document of a topic is at its rank, or why it has none, with what made its score.
@@ -249,13 +271,14 @@ class RunTopics:
             as `look_for_missed` does.
         """
         hits = self.pages.rankings.ranking(topic_id).hits
-        depth = DEEPEST  # several signals give a document another score in a deeper ranking
+        # Several signals give a document another score in a deeper ranking: it is explained in the one that it is in.
         if document_id in hits.document_ids:
             place = hits.document_ids.index(document_id)
             found = Why(document_id, Standing.ranked, place + 1, hits.scores[place])
             depth = len(hits) if self.pages.manifest is None else self.pages.manifest.depth
         else:
-            found = self._sought(topic_id, [document_id])[0][document_id]
+            sought = self._sought(topic_id, [document_id])
+            found, depth = sought.whys[document_id], sought.depth
         ranks = self.ranks
         if ranks is None or found.standing is not Standing.ranked:
             return found
@@ -269,17 +292,20 @@ class RunTopics:
             self._ranks = self._open_ranks()
         return self._ranks
 
-    def _sought(self, topic_id: str, documents: Sequence[str]) -> tuple[dict[str, Why], bool]:
-        """What became of documents that a run lacks, and whether the recipe ranks otherwise than the run."""
+    def _sought(self, topic_id: str, documents: Sequence[str]) -> _Sought:
+        """What became of documents that a run lacks."""
         there = self._indexed(documents)
         ranks, topic = self.ranks, self.pages.topic(topic_id)
         if ranks is None or not topic.text:
-            return {
-                one: Why(one, Standing.not_in_run if one in there else Standing.unknown) for one in documents
-            }, False
-        (deep,) = ranks.rank([topic], DEEPEST)
-        found = {one: self._standing(ranks, topic, one, deep, one in there) for one in documents}
-        return found, self._differs(ranks, topic)
+            return _Sought(
+                {
+                    one: Why(one, Standing.not_in_run if one in there else Standing.unknown)
+                    for one in documents
+                }
+            )
+        deep, depth = ranks.deep(topic, there - {topic.id} if self.task.info.topics_are_documents else there)
+        whys = {one: self._standing(ranks, topic, one, deep, one in there) for one in documents}
+        return _Sought(whys, self._differs(ranks, topic), depth)
 
     def _differs(self, ranks: Ranks, topic: Topic) -> bool:
         """Whether the recipe makes another ranking than that of the run: the index may be another one by now."""
@@ -306,12 +332,7 @@ class RunTopics:
         if self.task.info.topics_are_documents and document == topic.id:
             return Why(document, Standing.filtered)
         query = ranks.recipe.body(topic, 1)["query"]
-        with ranks.lock:
-            scores = [
-                found[0].hit.score if (found := ranks.index.find(one_document(document, one))) else None
-                for one in (query, unfiltered(query))
-            ]
-        whole, free = scores
+        whole, free = (ranks.score(document, one) for one in (query, unfiltered(query)))
         if whole:
             return Why(document, Standing.behind)
         return Why(document, Standing.filtered if whole is None and free is not None else Standing.no_match)
@@ -327,7 +348,7 @@ def what_became(why: Why | None) -> str:
         Standing.unknown: "not indexed",
         Standing.filtered: "filtered",
         Standing.left_out: "filtered",
-        Standing.behind: f"> rank {DEEPEST:,}",
+        Standing.behind: "not ranked",
         Standing.no_match: "no common term",
         Standing.not_in_run: "not in the run",
     }[why.standing]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from searchapp.app.scoring import official_figures
 from searchapp.errors import NotScorable, UsageError
 from searchapp.evaluation.base import GoldFiles, Scorer, ScorerOptions
 from searchapp.formats.problems import Problems
@@ -57,4 +58,4 @@ def _score(scorer: Scorer[P], path: Path, part: Part[Collection], options: Score
         return
     if scorer.files_make_one and len(gold) > 1:
         gold = [file for file in gold if file.name == path.name]
-    scorer.score(scorer.read([path]), GoldFiles(gold, replace(options, split=part.split)))
+    official_figures(scorer, scorer.read([path]), GoldFiles(gold, replace(options, split=part.split)))

@@ -32,6 +32,8 @@ NAMES = (
     "validate",
     "evaluate",
     "compare",
+    "bench",
+    "report",
     "runs",
     "topics",
     "judge",

@@ -25,12 +25,14 @@ from searchapp.cli.scoring_options import (
     judged_grades,
 )
 from searchapp.cli.spreading import SpreadingCommand, files_named
+from searchapp.cli.terminal import has_screen
 from searchapp.errors import UsageError
 from searchapp.judging.fold import Folding, Rule
 from searchapp.judging.treatment import Unjudged
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
+    from searchapp.app.compare import CompareRequest
     from searchapp.app.judged import Judgments
 
 TOPICS = 5
@@ -124,6 +126,16 @@ def register(app: typer.Typer) -> None:
         annotator: AnnotatorsOption = None,
         unseen: UnseenOption = False,
         log: LogOption = None,
+        screen: Annotated[
+            bool,
+            typer.Option(
+                "--screen",
+                help="Go through the topics on a screen, two rankings side by side, and judge what has moved.",
+            ),
+        ] = False,
+        topic: Annotated[
+            str | None, typer.Option(help="--screen: topic to begin with.", show_default=False)
+        ] = None,
         as_csv: Annotated[
             bool, typer.Option("--csv", help="Print the tests as CSV, every figure at full precision.")
         ] = False,
@@ -146,10 +158,20 @@ def register(app: typer.Typer) -> None:
         from searchapp.app.evaluate import GoldSource
         from searchapp.cli import comparison_rows
         from searchapp.cli.comparison_text import print_comparison
+        from searchapp.cli.progress import for_person
         from searchapp.evaluation.base import ScorerOptions
 
-        if sum((as_json, as_csv, as_latex, as_markdown)) > 1:
+        printed = sum((as_json, as_csv, as_latex, as_markdown))
+        if printed > 1:
             raise UsageError("--json, --csv, --latex and --markdown are ways to print: choose one of them")
+        if screen and printed:
+            raise UsageError(
+                "--screen shows what --json, --csv, --latex and --markdown print: choose one of them"
+            )
+        if screen and not has_screen():
+            raise UsageError("the compare screen needs a terminal: leave --screen out")
+        if topic is not None and not screen:
+            raise UsageError("--topic is where the screen begins: give --screen with it")
         source = GoldSource(
             data=data,
             gold=files_named(gold or ()),
@@ -163,18 +185,20 @@ def register(app: typer.Typer) -> None:
                 raise UsageError(
                     "--gold and --by need the organisers' gold: leave them out with --judgments or --qrels"
                 )
-            against = _judgments(
+            against = judgments_of(
                 settings, runs[0], qrels, (Folding(rule, annotator), log), unjudged, unseen=unseen
             )
         elif unseen:
             raise UsageError("--unseen is for --judgments and --qrels: the organisers' gold is scored whole")
         else:
             against = None
-        found = compared(
-            CompareRequest(
-                tuple(runs), source, against, baseline, anyway, depth, solved_from, permutations, seed
-            )
+        request = CompareRequest(
+            tuple(runs), source, against, baseline, anyway, depth, solved_from, permutations, seed
         )
+        if screen:
+            _screen(request, settings, topic, (Folding(rule, annotator), log), follows=judgments)
+            return
+        found = compared(request, for_person(settings))
         if as_json:
             print_json(found.to_json())
         elif as_csv:
@@ -189,7 +213,48 @@ def register(app: typer.Typer) -> None:
             warn(warning)
 
 
-def _judgments(
+def _screen(
+    request: CompareRequest,
+    settings: Settings,
+    topic: str | None,
+    asked: tuple[Folding, Path | None],
+    *,
+    follows: bool,
+) -> None:
+    """Open the screen."""
+    from contextlib import ExitStack
+
+    from searchapp.app.comparing import open_comparing
+    from searchapp.app.sessions import grading_session, judged_by_now
+    from searchapp.cli.progress import for_person
+    from searchapp.runs.directory import read_manifest
+    from searchapp.tui.compare import actions
+    from searchapp.tui.compare.app import CompareApp
+    from searchapp.tui.compare.opening import compare_screen
+
+    folding, log = asked
+    name, log = read_manifest(request.runs[0]).task, log or settings.judgments
+    with ExitStack() as opened:
+        comparing = open_comparing(
+            opened,
+            request,
+            settings,
+            for_person(settings),
+            warn,
+            lambda: judged_by_now(log, name, folding),
+            follows=follows,
+        )
+        for note in dict.fromkeys(note for topics in comparing.topics for note in topics.pages.notes):
+            warn(note)
+        own = actions.load(settings.of_user, comparing.topics[0].task.info.grades)
+        session = lambda: grading_session(opened, log, name, settings.annotator)  # noqa: E731
+        app = CompareApp(compare_screen(comparing, settings, session, topic), own.theme, own.spacing)
+        app.run()
+        if app.return_code:
+            raise typer.Exit(app.return_code)
+
+
+def judgments_of(
     settings: Settings,
     run: Path,
     qrels: Path | None,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from searchapp.cli.comparison_rows import bars, legend, number, shown, signed
+from searchapp.app.comparison import number, signed
+from searchapp.cli.comparison_rows import bars
 from searchapp.cli.figures import Column, print_columns
+from searchapp.report.wording import DUE, doubted, figures_of, legend, moves, tests_table
 from searchapp.visible import visible, visible_line
 
 if TYPE_CHECKING:
-    from searchapp.app.comparison import Alike, Comparison, TopicDifference, TopicDifferences
+    from searchapp.app.comparison import Alike, Comparison, TopicDifferences
     from searchapp.cli.output import Console
 
 BAR = 30
@@ -21,7 +23,7 @@ def print_comparison(console: Console, found: Comparison, topics: int) -> None:
     """Print the figures, the tests, and where the runs differ, with so many topics of either end."""
     _print_figures(console, found)
     _heading(console, "Differences")
-    heading, rows = shown(found)
+    heading, rows = tests_table(found)
     columns = [Column(name, [row[place] for row in rows], place == 1) for place, name in enumerate(heading)]
     print_columns(console, Column("measure", columns[0].cells, is_text=True), columns[1:])
     _print_doubts(console, found)
@@ -62,18 +64,10 @@ def _print_figures(console: Console, found: Comparison) -> None:
 
 def _print_doubts(console: Console, found: Comparison) -> None:
     """What unjudged documents can have to do with each difference."""
-    rows = [
-        (one.name, pair, pair.doubt) for one in found.measures for pair in one.pairs if pair.doubt is not None
-    ]
+    rows = [(one.name, pair, doubt) for one, pair, doubt in doubted(found)]
     if not rows:
         return
     _heading(console, "What documents that nobody has judged can do to these differences")
-    words = {
-        "yes": "can be due to them alone",
-        "no": "not due to them",
-        "unknown": "nobody can tell",
-        "none": "–",
-    }
     names = [run.name for run in found.runs]
     print_columns(
         console,
@@ -86,7 +80,7 @@ def _print_doubts(console: Console, found: Comparison) -> None:
             Column("at least", [signed(doubt.low) for _, _, doubt in rows]),
             Column("at most", [signed(doubt.high) for _, _, doubt in rows]),
             Column("in the other's favour", [signed(doubt.reversed) for _, _, doubt in rows]),
-            Column("the difference is", [words[doubt.due] for _, _, doubt in rows], is_text=True),
+            Column("the difference is", [DUE[doubt.due] for _, _, doubt in rows], is_text=True),
         ],
     )
 
@@ -112,23 +106,9 @@ def _print_topics(console: Console, found: Comparison, one: TopicDifferences, co
             Column(second, [number(topic.second) for topic in chosen]),
             Column("difference", [signed(topic.difference) for topic in chosen]),
             Column("", bars([topic.difference for topic in chosen], BAR), is_text=True),
-            Column("gained +, lost -, moved", [", ".join(_moves(topic)) for topic in chosen], is_text=True),
+            Column("gained +, lost -, moved", [", ".join(moves(topic)) for topic in chosen], is_text=True),
         ],
     )
-
-
-MOVES = 4
-"""Documents of a topic that are named before the others are counted."""
-
-
-def _moves(topic: TopicDifference) -> Iterator[str]:
-    """Its gained (+), lost (-) and moved documents with their ranks in both runs, – for none."""
-    moves = [("+", move) for move in topic.gained] + [("-", move) for move in topic.lost]
-    moves += [("", move) for move in topic.moved]
-    for sign, move in moves[:MOVES]:
-        yield f"{sign}{visible_line(move.document_id)} ({move.first or '–'}→{move.second or '–'})"
-    if len(moves) > MOVES:
-        yield f"{len(moves) - MOVES} more"
 
 
 def _print_difficulty(console: Console, found: Comparison) -> None:
@@ -176,7 +156,7 @@ def _print_alike(console: Console, alike: Sequence[Alike], names: Sequence[str])
 def _print_breakdowns(console: Console, found: Comparison) -> None:
     for one in found.breakdowns:
         _heading(console, one.title)
-        for figure in dict.fromkeys(name for row in one.rows for name in row.values):
+        for figure in figures_of(one):
             held = [row.values.get(figure, (None,) * len(found.runs)) for row in one.rows]
             columns = [Column(one.counted, [str(row.count) for row in one.rows])]
             columns += [

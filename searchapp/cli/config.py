@@ -9,7 +9,8 @@ import typer
 from searchapp.cli.common import JsonOption, command
 from searchapp.cli.output import print_json, show
 from searchapp.cli.terminal import has_screen
-from searchapp.config.sources import Found, Resolution
+from searchapp.config.found import Found
+from searchapp.config.sources import Resolution
 from searchapp.errors import UsageError
 from searchapp.visible import visible_line
 

@@ -81,7 +81,7 @@ class _Story:
         self._console: Console = stdout_console()
 
     def tell(self) -> None:
-        from searchapp.app.index import examples_name
+        from searchapp.app.solved_index import examples_name
 
         try:
             self._index()

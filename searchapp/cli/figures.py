@@ -30,11 +30,12 @@ HEADING_WIDTH, GROUP_WIDTH = 16, 28
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading and what stands below it; figures are aligned to the right."""
+    """A heading and what stands below it; figures are aligned to the right. `styles` colour the cells, "" none."""
 
     heading: str
     cells: Sequence[str]
     is_text: bool = False
+    styles: Sequence[str] = ()
 
     @property
     def width(self) -> int:
@@ -93,8 +94,12 @@ def print_columns(
                 overflow="fold",
                 width=column.least_width if folded else column.width,
             )
-        for row, cells in enumerate(zip(first.cells, *(column.cells for column in block), strict=True)):
-            table.add_row(*map(Text, map(visible, cells)), style="bold" if row in strong else None)
+        for row in range(len(first.cells)):
+            cells = [
+                Text(visible(column.cells[row]), style=column.styles[row] if column.styles else "")
+                for column in (first, *block)
+            ]
+            table.add_row(*cells, style="bold" if row in strong else None)
         console.print(table)
 
 

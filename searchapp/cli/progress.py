@@ -30,7 +30,8 @@ class Bars:
 
             def render(self, task: progress.Task) -> Text:
                 speed = task.finished_speed or task.speed
-                return Text("" if speed is None else f"{speed:,.0f}/s", style="progress.data.speed")
+                slow = speed is None or speed < 1  # of some items an hour the time left says more
+                return Text("" if slow else f"{speed:,.0f}/s", style="progress.data.speed")
 
         columns = [
             progress.TextColumn("{task.description:>18}", markup=False),  # it may name an index

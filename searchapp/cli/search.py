@@ -285,7 +285,7 @@ def _open(searcher: Searcher, request: SearchRequest, document_id: str, *, as_js
 
 def _why(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
     """Print why a document is where it is, or is not."""
-    from searchapp.app.search import FUSED_DEPTH
+    from searchapp.app.fused import FUSED_DEPTH
     from searchapp.app.why import Standing, why
     from searchapp.ranking.explanations import shortened
 

@@ -168,7 +168,7 @@ def _require_ready(
 
 def _flags(resolution: Resolution) -> Iterator[str]:
     """The global options for a window's program: what the environment and the files say, it finds there itself."""
-    from searchapp.config.sources import Origin
+    from searchapp.config.found import Origin
 
     found = resolution.found
     if found["home"].source.origin is Origin.flag:
@@ -182,7 +182,7 @@ def _flags(resolution: Resolution) -> Iterator[str]:
 
 def _environment(resolution: Resolution) -> Mapping[str, str]:
     """The engine's address, if an option has named it: it may hold a password, and everybody sees command lines."""
-    from searchapp.config.sources import Origin
+    from searchapp.config.found import Origin
 
     of_url = resolution.found["url"]
     return {of_url.setting.variable: resolution.settings.url} if of_url.source.origin is Origin.flag else {}

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from searchapp.app.topics import Missed, RunTopics
     from searchapp.judging.session import Session
 
+NOT_RELEVANT = 10
+"""Documents of a topic that are not relevant and are printed: the first ones."""
+
 TEXT_CHARACTERS = 80
 """Of a topic or document, where one stands on a line."""
 
@@ -58,7 +61,6 @@ def register(app: typer.Typer) -> None:
             int | None,
             typer.Option(
                 min=1,
-                max=10_000,
                 help="Documents of each ranking that count: gold behind them is missed.",
                 show_default="all",
             ),
@@ -70,6 +72,14 @@ def register(app: typer.Typer) -> None:
         order: Annotated[
             Order, typer.Option(help="Order of the topics: as in the run, worst first, or most missed first.")
         ] = Order.file,
+        failures: Annotated[
+            bool,
+            typer.Option(
+                "--failures",
+                help="Only topics that miss gold, or have other documents before it, the worst first; with --topic "
+                "also its first documents that are not relevant.",
+            ),
+        ] = False,
         data: Annotated[
             Path | None,
             typer.Option(
@@ -109,12 +119,13 @@ def register(app: typer.Typer) -> None:
             for note in found.pages.notes:
                 warn(note)
             if on_screen:
-                _screen(opened, found, request, settings, (topic, order), (annotator, log_file))
+                start = topic, order, failures
+                _screen(opened, found, request, settings, start, (annotator, log_file))
             elif topic is not None:
                 found.require(topic)
-                _print_topic(found, topic, as_json=as_json)
+                _print_topic(found, topic, failures=failures, as_json=as_json)
             else:
-                _print_topics(found, order, settings, as_json=as_json)
+                _print_topics(found, order, settings, failures=failures, as_json=as_json)
 
 
 def _screen(
@@ -122,7 +133,7 @@ def _screen(
     topics: RunTopics,
     request: TopicsRequest,
     settings: Settings,
-    start: tuple[str | None, Order],
+    start: tuple[str | None, Order, bool],
     who: tuple[str | None, Path | None],
 ) -> None:
     """Open the screen."""
@@ -132,6 +143,7 @@ def _screen(
     from searchapp.tui.topics.opening import topics_screen
 
     annotator, log_file = who
+    topic, order, failing = start
     task = topics.task
 
     def session() -> Session:
@@ -140,13 +152,16 @@ def _screen(
         )
 
     own = actions.load(settings.of_user, task.info.grades)
-    app = TopicsApp(topics_screen(topics, request, settings, session, *start), own.theme, own.spacing)
+    screen = topics_screen(topics, request, settings, session, topic, order, failing=failing)
+    app = TopicsApp(screen, own.theme, own.spacing)
     app.run()
     if app.return_code:
         raise typer.Exit(app.return_code)
 
 
-def _print_topics(found: RunTopics, order: Order, settings: Settings, *, as_json: bool) -> None:
+def _print_topics(
+    found: RunTopics, order: Order, settings: Settings, *, failures: bool, as_json: bool
+) -> None:
     """Print the figures of all topics."""
     from searchapp.cli.progress import for_person
     from searchapp.model import Run
@@ -159,7 +174,11 @@ def _print_topics(found: RunTopics, order: Order, settings: Settings, *, as_json
     figures = found.figures(Run(found.pages.name, tuple(rankings)))
     if figures.instead_of is not None:
         warn(f"{figures.name} in place of {found.task.info.official_measure}: {figures.instead_of}")
+    if failures and order is Order.file:
+        order = Order.worst
     topics = found.in_order(order, figures)
+    if failures:
+        topics = [one for one in topics if one in figures.topics and figures.topics[one].fails]
     if as_json:
         print_json(_described(found, figures, topics))
         return
@@ -195,8 +214,8 @@ def _described(found: RunTopics, figures: Figures, topics: Sequence[str]) -> dic
     }
 
 
-def _print_topic(found: RunTopics, topic: str, *, as_json: bool) -> None:
-    """Print the gold of a topic: where it is ranked, and what became of what is missed."""
+def _print_topic(found: RunTopics, topic: str, *, failures: bool, as_json: bool) -> None:
+    """Print the gold of a topic: where it is ranked, what became of what is missed, and of `failures` what is first."""
     from searchapp.app.topics import what_became
 
     ranked = found.ranking(topic)
@@ -207,21 +226,26 @@ def _print_topic(found: RunTopics, topic: str, *, as_json: bool) -> None:
         warn("the recipe ranks otherwise now than for the run: the ranks of missed gold are those of now")
     ranks = {document: rank for rank, document in enumerate(ranked.documents[: found.depth], start=1)}
     placed = sorted((ranks[one], one) for one in ranked.relevant if one in ranks)
+    others = [(rank, ranked.documents[rank - 1]) for rank in ranked.not_relevant[:NOT_RELEVANT]]
     if as_json:
-        print_json(
-            {
-                "task": found.task.name,
-                "run": found.pages.name,
-                "topic": topic,
-                "documents": len(ranked.documents),
-                "gold": [{"id": one, "grade": ranked.relevant[one], "rank": rank} for rank, one in placed],
-                "missed": [_described_missed(one) for one in missed.documents],
-            }
-        )
+        described = {
+            "task": found.task.name,
+            "run": found.pages.name,
+            "topic": topic,
+            "documents": len(ranked.documents),
+            "gold": [{"id": one, "grade": ranked.relevant[one], "rank": rank} for rank, one in placed],
+            "missed": [_described_missed(one) for one in missed.documents],
+        }
+        if failures:
+            described["not_relevant"] = [{"id": one, "rank": rank} for rank, one in others]
+        print_json(described)
         return
-    texts = dict(zip(ranked.relevant, map(_shortened, found.pages.texts(list(ranked.relevant))), strict=True))
     lines = [(f"rank {rank:,}", one) for rank, one in placed]
     lines += [(f"missed: {what_became(one.why)}", one.document_id) for one in missed.documents]
+    if failures:
+        lines += [(f"not relevant: rank {rank:,}", one) for rank, one in others]
+    named = [one for _, one in lines]
+    texts = dict(zip(named, map(_shortened, found.pages.texts(named)), strict=True))
     console = stdout_console()
     console.print(_shortened(found.pages.topic(topic).text), markup=False, soft_wrap=True)
     width = max((len(what) for what, _ in lines), default=0)

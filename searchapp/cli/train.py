@@ -55,7 +55,7 @@ def register(app: typer.Typer) -> None:
         the same model.
         """
         from searchapp.app import models
-        from searchapp.app.search import last_solved_split
+        from searchapp.app.signal_inputs import last_solved
         from searchapp.cli.progress import for_person
         from searchapp.formats.problems import Problems
         from searchapp.ranking import recipes
@@ -64,7 +64,7 @@ def register(app: typer.Typer) -> None:
         loaded = load(task)
         chosen = recipes.load(loaded.recipe_book(), recipe, parameters_of(set_ or []))
         collection = loaded.collection(data_of(settings, loaded, data))
-        ranked = loaded.info.require_split(split) if split else last_solved_split(loaded, collection)
+        ranked = loaded.info.require_split(split) if split else last_solved(loaded, collection)
         problems = Problems(lenient=lenient)
         kept = models.Models(
             loaded, collection, ranked, for_person(settings), settings.home, problems=problems

@@ -253,6 +253,11 @@ DECLARED: Sequence[Declared] = (
     Declared(
         "topics.keys", "Other keys for the actions of the screen of topics.", Keys(), told="as in its help"
     ),
+    _theme("compare", "compare screen"),
+    _spacing("compare", "compare screen"),
+    Declared(
+        "compare.keys", "Other keys for the actions of the compare screen.", Keys(), told="as in its help"
+    ),
     _theme("browse", "home screen"),
     _spacing("browse", "home screen"),
     Declared("browse.keys", "Other keys for the actions of the home screen.", Keys(), told="as in its help"),

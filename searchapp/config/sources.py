@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.config.declared import (
@@ -20,8 +19,6 @@ from searchapp.config.declared import (
     CREDENTIALS,
     DECLARED,
     PLACES,
-    TEAM,
-    WAYS,
     Declared,
     holds_credentials,
 )
@@ -32,92 +29,11 @@ from searchapp.config.files import (
     read_project_file,
     read_user_file,
 )
+from searchapp.config.found import Found, Origin, Source
 from searchapp.config.kinds import Value
+from searchapp.config.made import settings_of
 from searchapp.errors import UsageError
-from searchapp.settings import (
-    DEFAULT_INDEX_PREFIX,
-    DEFAULT_URL,
-    ENGINES,
-    PROGRAM,
-    Kept,
-    Settings,
-    address_of_cloud,
-)
-
-
-class Origin(StrEnum):
-    """Where a value comes from."""
-
-    flag = "flag"
-    environment = "environment"
-    project = "project file"
-    user = "user file"
-    default = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Everything that one origin sets, by the names of settings."""
-
-    origin: Origin
-    values: Mapping[str, Value] = field(repr=False)
-    file: SettingsFile | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A setting's value, and the source that has it; `key` is what names it there: `url` for an engine, too."""
-
-    setting: Declared
-    source: Source
-    key: str
-    value: Value | None = field(repr=False)
-
-    @property
-    def shown(self) -> str:
-        """The value as it may be shown."""
-        return self.setting.shown(self.value)
-
-    @property
-    def plain(self) -> str | bool | list[str] | None:
-        """The same for JSON, None where there is no value."""
-        if self.value is None or isinstance(self.value, bool):
-            return self.value
-        if self.setting.secret:
-            return self.shown
-        return [str(one) for one in self.value] if isinstance(self.value, tuple) else self.shown
-
-    @property
-    def file(self) -> Path | None:
-        return None if self.source.file is None else self.source.file.path
-
-    @property
-    def line(self) -> int | None:
-        """The line of the file."""
-        return None if self.source.file is None else self.source.file.line(self.key)
-
-    @property
-    def where(self) -> str:
-        """The flag, the variable, or the file and its line; nothing for a default."""
-        line = self.line
-        return self.place if line is None else f"{self.place}:{line}"
-
-    @property
-    def place(self) -> str:
-        """The flag, the variable or the file; nothing for a default."""
-        setting = BY_NAME[self.key]
-        if self.source.origin is Origin.flag:
-            return setting.flag
-        if self.source.origin is Origin.environment:
-            return setting.variable
-        return "" if self.file is None else str(self.file)
-
-    @property
-    def chosen_by(self) -> str:
-        """What set it, in the middle of a sentence."""
-        if self.source.origin is Origin.default:
-            return "default"
-        return f"{self.key} in {self.file}" if self.file is not None else self.place
+from searchapp.settings import ENGINES, PROGRAM, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +103,7 @@ def resolution(
             _require_no_change(found, without, project, user_file)
             found = without
     return Resolution(
-        settings=_settings(found, own_home, opaque_id),
+        settings=settings_of(found, own_home, opaque_id),
         found=found,
         user_file=user_file,
         project_file=None if project is None else project.path,
@@ -337,108 +253,3 @@ def _listed(file: SettingsFile, names: Sequence[str]) -> str:
     """Settings with their lines, in words."""
     parts = [name if (line := file.line(name)) is None else f"{name} (line {line})" for name in names]
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-
-
-def _settings(found: Mapping[str, Found], own_home: Path, opaque_id: str) -> Settings:
-    def text(name: str) -> str | None:
-        value = found[name].value
-        return None if value is None else str(value)
-
-    def path(name: str) -> Path | None:
-        value = found[name].value
-        return value if isinstance(value, Path) else None
-
-    _require_credentials(found)
-    return Settings(
-        home=path("home") or own_home,
-        engine=text("engine") or ENGINES[0],
-        engine_chosen_by=found["engine"].chosen_by,
-        url=_address(found),
-        url_given=any(
-            found[name].value and found[name].source.origin is not Origin.default for name in PLACES
-        ),
-        api_key=_secret(found, "api_key"),
-        bearer_token=_secret(found, "bearer_token"),
-        username=text("username"),
-        password=_secret(found, "password"),
-        ca_certs=path("ca_certs"),
-        fingerprint=text("fingerprint"),
-        headers=_headers(found["headers"].value),
-        proxy=text("proxy"),
-        insecure=bool(found["insecure"].value),
-        opaque_id=opaque_id,
-        index_prefix=text("index_prefix") or DEFAULT_INDEX_PREFIX,
-        data_mirror=text("data_mirror"),
-        shared=bool(found["shared"].value),
-        annotator=text("annotator"),
-        own_home=own_home,
-        team={one.name.partition(".")[2]: value for one in TEAM if (value := text(one.name)) is not None},
-        quiet=bool(found["quiet"].value),
-    )
-
-
-def _address(found: Mapping[str, Found]) -> str:
-    """Where the server is.
-
-    Raises:
-        UsageError: it is said twice.
-    """
-    url, cloud_id = (found[name] for name in PLACES)
-    if cloud_id.value is None:
-        return str(url.value or DEFAULT_URL)
-    if url.value is not None:
-        raise UsageError(
-            f"both an address and a Cloud ID are set: leave out {url.chosen_by} or {cloud_id.chosen_by}"
-        )
-    return address_of_cloud(str(cloud_id.value))
-
-
-def _headers(value: Value | None) -> tuple[tuple[str, str], ...]:
-    pairs = value if isinstance(value, tuple) else ()
-    return tuple(pair for pair in pairs if isinstance(pair, tuple))
-
-
-def _given(found: Mapping[str, Found], name: str) -> Found | None:
-    """What a secret is had by, if it is: itself, a file or a command.
-
-    Raises:
-        UsageError: more than one.
-    """
-    given = [one for way in WAYS if (one := found[name + way]).value is not None]
-    if len(given) > 1:
-        raise UsageError(
-            f"{given[0].chosen_by} and {given[1].chosen_by} are set, and either says what the other does: leave one out"
-        )
-    return given[0] if given else None
-
-
-def _secret(found: Mapping[str, Found], name: str) -> str | Kept | None:
-    """A secret, or where it is kept."""
-    given = _given(found, name)
-    if given is None:
-        return None
-    if given.key == name:
-        return str(given.value)
-    if isinstance(given.value, Path):
-        return Kept(given.chosen_by, path=given.value)
-    return Kept(given.chosen_by, command=str(given.value))
-
-
-def _require_credentials(found: Mapping[str, Found]) -> None:
-    """Make sure that there is one way at most to say who asks, and that it is whole."""
-    username, password = found["username"], _given(found, "password")
-    told = {
-        "an API key": _given(found, "api_key"),
-        "a bearer token": _given(found, "bearer_token"),
-        "a user name": username if username.value else None,
-    }
-    given = [(what, one) for what, one in told.items() if one is not None]
-    if len(given) > 1:
-        (what, first), (other, second) = given[:2]
-        raise UsageError(
-            f"both {what} and {other} are set: leave out {first.chosen_by} or {second.chosen_by}"
-        )
-    if bool(username.value) != (password is not None):
-        there, name = (username, "password") if password is None else (password, "username")
-        missing = f"{name} there" if there.file is not None else BY_NAME[name].variable
-        raise UsageError(f"{there.chosen_by} is set without {missing}: set both or neither")

@@ -201,6 +201,9 @@ class Index(Protocol):
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         """The hits of each body, in the order of the bodies; the bodies are drawn as needed."""
 
+    def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
+        """The hits of a body on each of some indexes of the same engine, which a server is asked for in one request."""
+
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:
         """The hits of one body with source, highlights and, if the body asks for it, explanations.
 
@@ -233,6 +236,11 @@ class Index(Protocol):
 
     def close(self) -> None:
         """Give back files; the handle is asked for nothing any more."""
+
+
+def one_by_one(asked: Iterable[tuple[Index, Body]]) -> list[Hits]:
+    """The hits of a body on each of some indexes, which are asked one after the other."""
+    return [hits for index, body in asked for hits in index.search([body])]
 
 
 class Engine(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import itertools
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,11 @@ class Measures:
 
     values: Mapping[str, float]
     per_topic: Mapping[str, Mapping[str, float]]
+
+    @classmethod
+    def none(cls) -> Measures:
+        """No figures."""
+        return cls({}, {})
 
     def of(self, topics: Collection[str]) -> dict[str, float]:
         """The values over some of the topics; nothing when none of them was measured."""
@@ -63,8 +69,13 @@ def measure(
         safe: {_safe(document): grade for document, grade in qrels[topic].items()}
         for safe, topic in topics.items()
     }
+    of_measure: dict[int, tuple[Measure, dict[str, float]]] = {}
     for result in _provider().evaluator(list(results), known).iter_calc(_scored(rankings)):
-        results[result.measure][topics[result.query_id]] = result.value
+        # By what the measure is in memory: ir-measures makes its name anew each time that it is looked up.
+        kind = result.measure
+        if id(kind) not in of_measure:
+            of_measure[id(kind)] = kind, results[kind]
+        of_measure[id(kind)][1][topics[result.query_id]] = result.value
     per_topic = {
         name: {topic: results[kind].get(topic, 0.0) for topic in qrels} for name, kind in parsed.items()
     }
@@ -236,7 +247,12 @@ def _provider() -> Any:
 
 
 def _aggregate(kind: Measure, values: Mapping[str, float]) -> float:
+    """The figure that the values of topics amount to: mostly their mean, which is exact, whatever their order."""
+    from ir_measures.measures.base import MeanAgg
+
     aggregator: Any = kind.aggregator()
+    if isinstance(aggregator, MeanAgg) and values:
+        return math.fsum(values.values()) / len(values)
     for value in values.values():
         aggregator.add(value)
     return float(aggregator.result())

@@ -68,8 +68,9 @@ def score(
     """
     if nearest < 1:
         raise UsageError(f"the cut-off must be at least 1, not {nearest}")
+    integers = _Integers()
     results = {
-        statement: _score_statement(statement, predictions, premises, nearest)
+        statement: _score_statement(statement, predictions, premises, nearest, integers)
         for statement, premises in gold.items()
     }
     measure = f"MAP@{nearest}"
@@ -104,16 +105,16 @@ def honest_rankings(predictions: Mapping[str, Sequence[str | None]]) -> dict[str
     """The rankings with each premise once, whatever its spellings, and without missing values."""
     plain = _PlainIds()  # most premises stand in many rankings
     return {
-        statement: list(dict.fromkeys(plain[document] for document in documents if document is not None))
+        statement: [one for one in dict.fromkeys(map(plain.__getitem__, documents)) if one is not None]
         for statement, documents in predictions.items()
     }
 
 
-class _PlainIds(dict[str, str]):
-    """Ids and their one spelling, each found out once."""
+class _PlainIds(dict[str | None, str | None]):
+    """Ids and their one spelling, each found out once; a missing value is none."""
 
-    def __missing__(self, document: str) -> str:
-        found = self[document] = _plain_id(document)
+    def __missing__(self, document: str | None) -> str | None:
+        found = self[document] = None if document is None else _plain_id(document)
         return found
 
 
@@ -151,6 +152,7 @@ def _score_statement(
     predictions: Mapping[str, Sequence[str | None]],
     premises: Sequence[Any],
     nearest: int,
+    integers: _Integers,
 ) -> _Result:
     if statement not in predictions:
         message = f"statement {shown(statement)} of the gold has no row among the predictions"
@@ -167,8 +169,11 @@ def _score_statement(
     precisions: list[float] = []
     honest: list[float] = []
     found: set[int] = set()
-    for rank, text in enumerate(ranked[:nearest], 1):
-        premise = _integer(statement, rank, text)
+    try:
+        retrieved = list(map(integers.__getitem__, ranked[:nearest]))
+    except ValueError:
+        retrieved = [_integer(statement, rank, text) for rank, text in enumerate(ranked[:nearest], 1)]
+    for rank, premise in enumerate(retrieved, 1):
         if premise not in wanted:
             continue
         precisions.append((len(precisions) + 1) / rank)
@@ -179,8 +184,16 @@ def _score_statement(
     return _Result(tuple(precisions), tuple(honest), len(wanted) + len(texts))
 
 
+class _Integers(dict[str | None, int]):
+    """Ids as Python reads them: ` 7`, `+7`, `007` and `7` are one premise; each is read once."""
+
+    def __missing__(self, text: str | None) -> int:
+        found = self[text] = int(text or "")
+        return found
+
+
 def _integer(statement: str, rank: int, text: str | None) -> int:
-    """The id as Python reads it: ` 7`, `+7`, `007` and `7` are one premise."""
+    """An id as `_Integers` has it, or the error of one that is none."""
     try:
         return int(text or "")
     except ValueError as error:

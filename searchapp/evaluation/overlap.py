@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import repeat
 
 import numpy as np
 
@@ -89,9 +90,10 @@ def rbo(first: Sequence[str], second: Sequence[str], persistence: float = PERSIS
     if len(places) < len(shorter) or len(set(longer)) < len(longer):
         raise ValueError("a ranking holds a document twice")
     # A shared document counts from the depth on at which both lists have shown it.
-    seen_at = [max(place, places[document]) for place, document in enumerate(longer) if document in places]
-    shared = np.cumsum(np.bincount(np.asarray(seen_at, dtype=np.int64), minlength=len(longer)))
     s, l = len(shorter), len(longer)  # noqa: E741  # the paper's letters
+    found = np.fromiter(map(places.get, longer, repeat(-1)), dtype=np.int64, count=l)
+    seen_at = np.maximum(found, np.arange(l))[found >= 0]
+    shared = np.cumsum(np.bincount(seen_at, minlength=l))
     depths = np.arange(1, l + 1)
     weights = persistence**depths
     at_s, at_l = int(shared[s - 1]), int(shared[l - 1])

@@ -132,7 +132,7 @@ class Randomisation:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval of the mean difference."""
+    """A confidence interval of a mean: of differences, or of the values of one run."""
 
     low: float
     high: float
@@ -323,7 +323,7 @@ def _sums(tables: Values, codes: NDArray[np.uint8]) -> Values:
 def bootstrap_interval(
     differences: ArrayLike, resamples: int = RESAMPLES, seed: int = SEED, level: float = LEVEL
 ) -> Interval:
-    """The bias-corrected and accelerated bootstrap interval of the mean difference, by SciPy.
+    """The bias-corrected and accelerated bootstrap interval of a mean, of differences or of values, by SciPy.
 
     Neither the order of the topics nor which run comes first has a part in what is drawn. nan with fewer than two
     topics; where all differences are the same it is that one.

@@ -6,8 +6,8 @@ form in the least thing is not read at all, and left to that one.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from searchapp.model import Hits, Ranking, Run
 
@@ -24,11 +24,14 @@ _BLANK, _LINE_END, _DELETE = 0x20, 0x0A, 0x7F
 LARGEST = 1 << 28
 """In bytes: reading takes some four times as many of memory."""
 
+PIECE = 1 << 20
+"""In bytes: what is read at a time, so that what it takes stays near the processor."""
+
 LONGEST_CELL = 64
 """In bytes. Cells are held as a table as wide as the longest one: of longer ones it would be too large."""
 
 _LONGEST_RANK = 9
-_SCORES = re.compile(rb"[0-9eE.+\-\0]*")
+_OF_SCORES = b"0123456789eE.+-\0"
 
 
 def read_as_written(content: bytes) -> Run | None:
@@ -39,12 +42,66 @@ def read_as_written(content: bytes) -> Run | None:
     """
     import numpy as np
 
-    held = np.frombuffer(content, dtype=np.uint8)
-    if not len(held) or int(held.max()) >= _DELETE:
+    texts = _Texts()
+    documents: list[str] = []
+    scores: list[float] = []
+    ranks: list[Places] = []
+    begins: list[int] = []
+    names: list[bytes] = []
+    for begin, end in _pieces(content):
+        piece = _piece(np.frombuffer(content, dtype=np.uint8, count=end - begin, offset=begin))
+        if piece is None:
+            return None
+        changed = np.flatnonzero(
+            np.concatenate(([True], (piece.topics[1:] != piece.topics[:-1]).any(axis=1)))
+        )
+        begun = _in_bytes(piece.topics[changed])
+        goes_on = names[-1:] == begun[:1]  # the topic of the piece before
+        begins += (changed + len(documents)).tolist()[goes_on:]
+        names += begun[goes_on:]
+        documents += map(texts.__getitem__, _in_bytes(piece.documents))
+        scores += piece.scores.tolist()
+        ranks.append(piece.ranks)
+    if not names or not _are_ranks(np.concatenate(ranks), np.asarray(begins)):
+        return None
+    rankings = {}
+    for name, begin, end in zip(names, begins, [*begins[1:], len(documents)], strict=True):
+        some = documents[begin:end]
+        if len(set(some)) < len(some) or name in rankings:
+            return None
+        rankings[name] = Ranking(name.decode("ascii"), Hits(some, scores[begin:end]))
+    tag = content[: content.index(b"\n")].rpartition(b" ")[2]
+    return Run(tag.decode("ascii"), tuple(rankings.values()))
+
+
+def _pieces(content: bytes) -> Iterator[tuple[int, int]]:
+    """Where pieces of whole lines begin and end."""
+    begin = 0
+    while begin < len(content):
+        end = content.find(b"\n", begin + PIECE) + 1 or len(content)
+        yield begin, end
+        begin = end
+
+
+class _Piece(NamedTuple):
+    """The columns of some lines; ids as tables of bytes, a row a cell."""
+
+    topics: Bytes
+    documents: Bytes
+    ranks: Places
+    scores: NDArray[np.float64]
+
+
+def _piece(held: Bytes) -> _Piece | None:
+    """The columns of whole lines; None where something is not as searchapp writes it."""
+    import numpy as np
+
+    if int(held.max()) >= _DELETE:
         return None
     blanks = np.flatnonzero(held <= _BLANK)
     if (
-        len(blanks) % _CELLS
+        not len(blanks)
+        or len(blanks) % _CELLS
         or blanks[0] == 0
         or blanks[-1] != len(held) - 1
         or not (np.diff(blanks) > 1).all()
@@ -55,28 +112,24 @@ def read_as_written(content: bytes) -> Run | None:
     if not ((between[:, :-1] == _BLANK).all() and (between[:, -1] == _LINE_END).all()):
         return None
     starts = np.concatenate(([0], blanks[:-1] + 1)).reshape(-1, _CELLS)
-    columns = [_cells(held, starts[:, place], ends[:, place]) for place in (0, 2, 3, 4)]
+    padded = np.concatenate((held, np.zeros(LONGEST_CELL, dtype=np.uint8)))
+    columns = [_cells(padded, starts[:, place], ends[:, place]) for place in (0, 2, 3, 4)]
     if any(column is None for column in columns):
         return None
     topics, documents, ranks, written = (column for column in columns if column is not None)
-    scores = _scores(written)
-    begins = np.flatnonzero(np.concatenate(([True], (topics[1:] != topics[:-1]).any(axis=1))))
-    if scores is None or not _are_ranks(ranks, begins):
-        return None
-    texts: list[str] = _texts(documents).tolist()
-    known: dict[str, str] = {}
-    texts = list(map(known.setdefault, texts, texts))  # of an id that many topics rank there is one text
-    rankings = {}
-    names = _texts(topics[begins]).tolist()
-    for name, begin, end in zip(names, begins.tolist(), [*begins[1:].tolist(), len(texts)], strict=True):
-        some = texts[begin:end]
-        if len(set(some)) < len(some) or name in rankings:
-            return None
-        rankings[name] = Ranking(name, Hits(some, scores[begin:end].tolist()))
-    return Run(content[starts[0, -1] : ends[0, -1]].decode("ascii"), tuple(rankings.values()))
+    numbers, scores = _numbers(ranks), _scores(written)
+    return None if numbers is None or scores is None else _Piece(topics, documents, numbers, scores)
 
 
-def _cells(held: Bytes, starts: Places, ends: Places) -> Bytes | None:
+class _Texts(dict[bytes, str]):
+    """Ids by their bytes: of one that many topics rank there is one text."""
+
+    def __missing__(self, held: bytes) -> str:
+        found = self[held] = held.decode("ascii")
+        return found
+
+
+def _cells(padded: Bytes, starts: Places, ends: Places) -> Bytes | None:
     """A column of cells as a table of bytes, a row a cell, filled with NUL; None where one is too long."""
     import numpy as np
 
@@ -84,43 +137,53 @@ def _cells(held: Bytes, starts: Places, ends: Places) -> Bytes | None:
     widest = int(widths.max())
     if widest > LONGEST_CELL:
         return None
-    table = np.zeros((len(starts), widest), dtype=np.uint8)
-    for place in range(widest):
-        table[:, place] = np.where(widths > place, held[np.minimum(starts + place, len(held) - 1)], 0)
+    table = np.lib.stride_tricks.sliding_window_view(padded, widest)[starts]
+    table[np.arange(widest) >= widths[:, None]] = 0
     return table
 
 
-def _texts(table: Bytes) -> NDArray[np.str_]:
-    return table.view(f"S{table.shape[1]}").ravel().astype("U")
+def _in_bytes(table: Bytes) -> list[bytes]:
+    cells: list[bytes] = table.view(f"S{table.shape[1]}").ravel().tolist()
+    return cells
 
 
 def _scores(table: Bytes) -> NDArray[np.float64] | None:
     """The float32 nearest to each score; None where one is no finite number."""
     import numpy as np
 
-    if not _SCORES.fullmatch(table.tobytes()):
+    allowed = np.zeros(256, dtype=bool)
+    allowed[list(_OF_SCORES)] = True
+    if not allowed[table].all():
         return None  # letters of nan and inf, and digits with _ between them, are none of searchapp's
     try:
         with np.errstate(over="ignore"):
-            scores = table.view(f"S{table.shape[1]}").ravel().astype(np.float64).astype(np.float32)
+            scores = np.array(list(map(float, _in_bytes(table)))).astype(np.float32)
     except ValueError:
         return None
     return scores.astype(np.float64) if np.isfinite(scores).all() else None
 
 
-def _are_ranks(table: Bytes, begins: Places) -> bool:
-    """Whether the cells are 1, 2, 3, ... from each of the places on where a topic begins."""
+def _numbers(table: Bytes) -> Places | None:
+    """The numbers in cells of digits; None where there is another character."""
     import numpy as np
 
     lines, widest = table.shape
     if widest > _LONGEST_RANK:
-        return False
+        return None
     there = table != 0
     digits = table.astype(np.int64) - ord("0")
     if (digits[there] < 0).any() or (digits[there] > 9).any():
-        return False
+        return None
     numbers = np.zeros(lines, dtype=np.int64)
     for place in range(widest):
         numbers = np.where(there[:, place], numbers * 10 + digits[:, place], numbers)
-    topic = np.cumsum(np.isin(np.arange(lines), begins)) - 1
-    return bool((numbers == np.arange(1, lines + 1) - begins[topic]).all())
+    return numbers
+
+
+def _are_ranks(numbers: Places, begins: Places) -> bool:
+    """Whether numbers are 1, 2, 3, ... from each of the places on where a topic begins."""
+    import numpy as np
+
+    lines = len(numbers)
+    begun = np.repeat(begins, np.diff(begins, append=lines))
+    return bool((numbers == np.arange(1, lines + 1) - begun).all())

@@ -18,12 +18,14 @@ from searchapp.judging.event_log import EventLog
 from searchapp.judging.events import Event
 from searchapp.judging.records import Import, Mirror, Window
 from searchapp.judging.store import NotSaved as NotSaved
+from searchapp.settings import addresses_in
 
 _NOT_THERE = (
     "sequence > :after AND NOT EXISTS "
-    "(SELECT 1 FROM arrivals WHERE arrivals.sequence = events.sequence AND arrivals.mirror = :mirror) AND NOT EXISTS "
-    "(SELECT 1 FROM sent_of_tasks AS sent WHERE sent.mirror = :mirror AND sent.task = events.task "
-    "AND sent.up_to >= events.sequence) "
+    "(SELECT 1 FROM arrivals JOIN mirrors ON mirrors.number = arrivals.mirror "
+    "WHERE arrivals.sequence = events.sequence AND identity = :identity) AND NOT EXISTS "
+    "(SELECT 1 FROM sent_of_tasks AS sent JOIN mirrors ON mirrors.number = sent.mirror "
+    "WHERE identity = :identity AND sent.task = events.task AND sent.up_to >= events.sequence) "
     "AND (:task IS NULL OR task = :task) AND sequence NOT IN (SELECT value FROM json_each(:damaged))"
 )
 """Which events lie behind a place and are not in a mirror: neither have they come from it, nor were they sent with the
@@ -77,16 +79,26 @@ class JudgmentLog(EventLog):
     def mirror(self, address: str, identity: str) -> Mirror:
         """What has been exchanged with an index: nothing, if it was never heard of.
 
+        `address` is what it is reached by now: one or several addresses with commas between them, and its name.
+
         Raises:
             NotSaved: the log can't be written.
         """
-        key = (address, identity)
-        found = self._mirror("address = ? AND identity = ?", key)
-        if found is None:
-            insert = "INSERT INTO mirrors (address, identity) VALUES (?, ?) ON CONFLICT DO NOTHING"
-            with self._writing():
-                self._database.execute(insert, key)
-            found = self._mirror("address = ? AND identity = ?", key)
+        places = _places(address)
+        found, known = self._mirror(identity), self._led_to(places)
+        if found is not None and known == dict.fromkeys(places, identity):
+            return found
+        with self._writing():
+            if self._mirror(identity) is None:
+                self._database.execute(
+                    "INSERT INTO mirrors (address, identity) VALUES (?, ?)", (address, identity)
+                )
+            for place in places:
+                if known.get(place) != identity:
+                    self._database.execute(
+                        "INSERT OR REPLACE INTO places (address, identity) VALUES (?, ?)", (place, identity)
+                    )
+        found = self._mirror(identity)
         assert found is not None  # it has just been written, and nothing deletes it
         return found
 
@@ -94,19 +106,23 @@ class JudgmentLog(EventLog):
         self, mirror: Mirror, after: int, limit: int, task: str | None = None
     ) -> list[tuple[int, Event]]:
         """The first events behind a place that the index does not have, each with its place; of a task, if named."""
-        wanted = self._wanted(mirror.number, after, task)
+        wanted = self._wanted(mirror.identity, after, task)
         return list(self._read(_NOT_THERE, wanted, limit))
 
     def waiting(self, address: str, task: str | None = None) -> int:
-        """How many events, of a task if it is named, the index at an address is still to get, as far as is known."""
-        mirror = self._mirror("address = ? ORDER BY number DESC LIMIT 1", (address,))
-        after, number = (0, 0) if mirror is None else (mirror.sent, mirror.number)
-        wanted = self._wanted(number, after, task)
+        """How many events, of a task if it is named, the index at an address is still to get, as far as is known.
+
+        That is the index that one of the addresses in it last led to: others may have been added since.
+        """
+        mirror = self._mirror(self._last_identity(_places(address)))
+        wanted = self._wanted(
+            "" if mirror is None else mirror.identity, 0 if mirror is None else mirror.sent, task
+        )
         (count,) = self._one(f"SELECT count(*) FROM events WHERE {_NOT_THERE}", wanted)
         return int(count)
 
-    def _wanted(self, mirror: int, after: int, task: str | None) -> dict[str, object]:
-        return {"mirror": mirror, "after": after, "task": task, "damaged": json.dumps(self.damage.places)}
+    def _wanted(self, identity: str, after: int, task: str | None) -> dict[str, object]:
+        return {"identity": identity, "after": after, "task": task, "damaged": json.dumps(self.damage.places)}
 
     def sent(self, mirror: Mirror, up_to: int, task: str | None = None) -> None:
         """Remember that the index has all events up to a place, or those of a task, if it is named.
@@ -147,9 +163,9 @@ class JudgmentLog(EventLog):
                 )
             # So that nobody has to look at these again to find that nothing waits.
             self._database.execute(
-                "UPDATE mirrors SET sent = (SELECT coalesce(max(sequence), 0) FROM events) WHERE number = :mirror "
-                f"AND NOT EXISTS (SELECT 1 FROM events WHERE {_NOT_THERE.replace(':after', 'mirrors.sent')})",
-                self._wanted(mirror.number, 0, None),
+                "UPDATE mirrors SET sent = (SELECT coalesce(max(sequence), 0) FROM events) WHERE number = :number "
+                f"AND NOT EXISTS (SELECT 1 FROM events WHERE {_NOT_THERE})",
+                self._wanted(mirror.identity, self._sent(mirror), None) | {"number": mirror.number},
             )
         self._remember_head()
         return arrived.rowcount
@@ -184,11 +200,42 @@ class JudgmentLog(EventLog):
         )
         return [Window(*row) for row in rows]
 
-    def _mirror(self, where: str, values: Sequence[object]) -> Mirror | None:
-        row = self._one(
-            f"SELECT number, address, identity, sent, received FROM mirrors WHERE {where}", values
+    def _sent(self, mirror: Mirror) -> int:
+        """How far what was sent goes by now: somebody else may have sent more since the mirror was looked at."""
+        now = self._mirror(mirror.identity)
+        return mirror.sent if now is None else now.sent
+
+    def _mirror(self, identity: str) -> Mirror | None:
+        number, sent, received = self._one(
+            "SELECT min(number), max(sent), max(received) FROM mirrors WHERE identity = ?", (identity,)
         )
-        return Mirror(*row) if row else None
+        return None if number is None else Mirror(number, identity, sent, received)
+
+    def _led_to(self, places: Sequence[str]) -> dict[str, str]:
+        """What some addresses last led to, the latest to be learned last."""
+        marks = ", ".join("?" * len(places))
+        rows = self._all(
+            f"SELECT address, identity FROM places WHERE address IN ({marks}) ORDER BY number", places
+        )
+        return dict(rows)
+
+    def _last_identity(self, places: Sequence[str]) -> str:
+        """What one of some addresses led to last; empty where none did."""
+        if known := self._led_to(places):
+            return list(known.values())[-1]
+        # Of an earlier searchapp, which kept the addresses as they were written.
+        rows = self._all("SELECT address, identity FROM mirrors ORDER BY number DESC")
+        return next((identity for address, identity in rows if {*_places(address)} & {*places}), "")
+
+
+def _places(address: str) -> tuple[str, ...]:
+    """Each of the addresses of an index, with its name.
+
+    >>> _places("https://a:9200, https://b:9200/searchapp-judgments")
+    ('https://a:9200/searchapp-judgments', 'https://b:9200/searchapp-judgments')
+    """
+    addresses, _slash, name = address.rpartition("/")
+    return tuple(f"{one}/{name}" for one in addresses_in(addresses))
 
 
 def annotators_in(path: Path, task: str) -> list[str]:

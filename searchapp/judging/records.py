@@ -9,12 +9,12 @@ from dataclasses import dataclass
 class Mirror:
     """An index in a cluster that holds the same events, as far as they have been exchanged.
 
-    `identity` is another one when the index was deleted and made again, or set back to an older state. All events of
-    the log up to the place `sent` are in the index, and all of the index up to its own place `received` in the log.
+    `identity` is the same by whatever address the index is reached, and another one when it was deleted and made again,
+    or set back to an older state. All events of the log up to the place `sent` are in the index, and all of the index
+    up to its own place `received` in the log.
     """
 
     number: int
-    address: str
     identity: str
     sent: int
     received: int

@@ -2,6 +2,10 @@
 
 An earlier searchapp that has a log open while it is brought up to date goes on writing events: what it does not know
 must do without it. So checksums are in a table of their own, and columns that were added later may be empty.
+
+An index that holds the same events is one mirror, by whatever address it is reached, and has one row in `mirrors`.
+Before format 7 it had one for each address: these rows stay, and count together. `places` says what an address last
+led to.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from dataclasses import fields
 from searchapp.errors import DataError
 from searchapp.judging.events import Event
 
-FORMAT = 6
+FORMAT = 7
 
 COLUMNS = tuple(field.name for field in fields(Event))
 TYPES = {"grade": "INTEGER", "rank": "INTEGER", "saw_others": "INTEGER"}
@@ -32,6 +36,11 @@ CREATE TABLE IF NOT EXISTS mirrors (
     sent INTEGER NOT NULL DEFAULT 0,
     received INTEGER NOT NULL DEFAULT -1,
     UNIQUE (address, identity)
+) STRICT;
+CREATE TABLE IF NOT EXISTS places (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    address TEXT NOT NULL UNIQUE,
+    identity TEXT NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS arrivals (
     sequence INTEGER PRIMARY KEY,

@@ -11,7 +11,16 @@ from searchapp.errors import DataError
 from searchapp.model import Hits, Ranking, Run, Topic
 from searchapp.progress import Advance, no_progress
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Vote, ranked
+from searchapp.ranking.signals.base import (
+    Answer,
+    Asked,
+    Inputs,
+    Need,
+    Retriever,
+    Vote,
+    ranked,
+    retrieved_together,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,7 @@ class Ranker:
     def __init__(self, recipe: Recipe, inputs: Inputs) -> None:
         self.recipe = recipe
         self._scorers = [signal.prepare(inputs) for signal in recipe.signals]
+        self._retrievers = [scorer for scorer in self._scorers if isinstance(scorer, Retriever)]
         self._topics_are_documents = inputs.topics_are_documents
 
     def rank(self, topics: Sequence[Topic], depth: int, tag: str, advance: Advance = no_progress) -> Run:
@@ -119,6 +129,10 @@ class Ranker:
     def _answers(self, topics: Sequence[Topic], depth: int, advance: Advance) -> list[Iterator[Answer]]:
         """What each signal says of each topic; the last signal, which often has the most to do, says how far it is."""
         asked = Asked(topics, depth, self.recipe.fusion.scale)
+        if self._is_one_request(topics):
+            found = retrieved_together(self._retrievers, asked)
+            advance(1)
+            return [iter([answer]) for answer in found]
         if self.recipe.needs(Need.candidates):
             first = list(self._scorers[0].answers(asked, no_progress))
             asked = Asked(topics, depth, asked.scale, [as_hits(answer, depth) for answer in first])
@@ -129,6 +143,18 @@ class Ranker:
             scorer.answers(asked, self._advance_of(place, advance))
             for place, scorer in enumerate(self._scorers[1:], start=1)
         ]
+
+    def _is_one_request(self, topics: Sequence[Topic]) -> bool:
+        """Whether a server far away is asked for one topic, by signals that do not wait for each other's answers.
+
+        Many topics go in batches, which are as few for each signal by itself.
+        """
+        retrievers = self._retrievers
+        return (
+            len(topics) == 1
+            and 1 < len(retrievers) == len(self._scorers)
+            and not any(one.searched.is_at_hand for one in retrievers)
+        )
 
     def _advance_of(self, place: int, advance: Advance) -> Advance:
         return advance if place == len(self._scorers) - 1 else no_progress

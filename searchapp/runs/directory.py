@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from searchapp import files, resources
 from searchapp.digests import digest_file, digest_json
-from searchapp.errors import DataError, UsageError
+from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import whole_folder
 from searchapp.formats import trec
 from searchapp.model import Run
@@ -26,6 +26,8 @@ MANIFEST = "run.json"
 RANKINGS = "run.trec"
 TAGS = "tags.json"
 """What people call the run, see `runs.tags`: beside the run, and no part of it."""
+MODELS = "models"
+"""The key of a manifest's recipe with the models of trained signals."""
 FORMAT = 1
 
 
@@ -160,6 +162,27 @@ def read_manifest(path: Path) -> Manifest:
     if manifest.task_file and manifest.task_file.keys() != {"path", "digest"}:
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: task_file lacks path or digest")
     return manifest
+
+
+_OF_RANKINGS = ("topics", "hits", "created", "seconds", "files")
+"""What a manifest says of the rankings, and not of what they were made from."""
+
+
+def kept(path: Path, planned: Manifest) -> Manifest | None:
+    """The manifest of a run directory, if it is whole and was made from what is `planned`; None otherwise.
+
+    `planned` is the manifest of a run that would be made now, as far as it is known before.
+    """
+    try:
+        manifest = read_manifest(path)
+        files = manifest.files
+        whole = RANKINGS in files and all(digest_file(path / name) == files[name] for name in files)
+    except SearchappError:
+        return None
+    alike = replace(planned, **{name: getattr(manifest, name) for name in _OF_RANKINGS})
+    if MODELS in manifest.recipe:  # they follow from the rest, and are known once they are trained
+        alike = replace(alike, recipe={**alike.recipe, MODELS: manifest.recipe[MODELS]})
+    return manifest if whole and manifest.digest == manifest.own_digest() == alike.own_digest() else None
 
 
 def verify(path: Path) -> Verification:

@@ -39,7 +39,7 @@ FIELD = re.compile(r"[a-z][a-z0-9_]*")
 GRADES = ("not relevant", "relevant")
 MEASURE = "nDCG@10"
 MEASURES = ("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100")
-DEPTH, DEEPEST = 100, 10_000
+DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +148,8 @@ def _described(path: Path, root: TomlTable) -> OwnFile:
         measure=measure,
         measures=measures,
         grades=grades,
-        depth=root.whole("depth", DEPTH, 1, DEEPEST),
-        judging_depth=root.whole("judging_depth", JUDGING_DEPTH, 1, DEEPEST),
+        depth=root.whole("depth", DEPTH, 1),
+        judging_depth=root.whole("judging_depth", JUDGING_DEPTH, 1),
         recipe=root.text("recipe", "bm25") or "",
         search_recipe=root.text("search_recipe", "words") or "",
         examples=examples,

@@ -63,14 +63,14 @@ class TomlTable:
         self._mistyped(key, "text in quotes")
         return default
 
-    def whole(self, key: str, default: int, lowest: int, highest: int) -> int:
-        """A whole number in a range."""
+    def whole(self, key: str, default: int, lowest: int, highest: int | None = None) -> int:
+        """A whole number in a range, which has no end where no `highest` is given."""
         value = self._value(key)
         if value is None:
             return default
-        if isinstance(value, int) and not isinstance(value, bool) and lowest <= value <= highest:
+        if isinstance(value, int) and not isinstance(value, bool) and lowest <= value <= (highest or value):
             return value
-        self._mistyped(key, f"a whole number from {lowest} to {highest}")
+        self._mistyped(key, f"a whole number from {lowest} {'on' if highest is None else f'to {highest}'}")
         return default
 
     def text_or_whole(self, key: str, default: str | int) -> str | int:

@@ -4,7 +4,8 @@
     undo = "z"
     next_unjudged = ["g", "ctrl+g"]
 
-in the file `settings.toml` of the home folder; those of other screens are in `[search.keys]` and `[topics.keys]`.
+in the file `settings.toml` of the home folder; those of other screens are in `[search.keys]`, `[topics.keys]`,
+`[compare.keys]` and `[browse.keys]`.
 Keys have the names that Textual gives them: `a`, `A`, `ctrl+a`, `space`, `f3`, `left_square_bracket` or simply `[`.
 """
 

@@ -1,4 +1,4 @@
-"""Opens the search screen on a task, and the screens of judging and topics on a run, with all that they hold open."""
+"""Opens the search screen on a task, those of judging and topics on a run, and the compare screen on several."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from searchapp.app.compare import CompareRequest
+from searchapp.app.comparing import open_comparing
+from searchapp.app.evaluate import GoldSource
 from searchapp.app.exchange import team
 from searchapp.app.index_sources import LocalFirst
 from searchapp.app.known_runs import KnownRun
@@ -18,6 +21,7 @@ from searchapp.app.sessions import (
     PATIENCE_SECONDS,
     annotator_name,
     grading_session,
+    judged_by_now,
     judging_session,
     usual_depth,
 )
@@ -33,6 +37,8 @@ from searchapp.settings import Settings
 from searchapp.tasks import load
 from searchapp.tasks.base import Task
 from searchapp.tui import keys
+from searchapp.tui.compare.opening import compare_screen
+from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.screen import KeyScreen
 from searchapp.tui.search import actions
@@ -155,6 +161,40 @@ def prepare_topics(settings: Settings, run: KnownRun, warn: Callable[[str], obje
                 request,
                 settings,
                 lambda: grading_session(held, settings.judgments, topics.task.name, settings.annotator),
+            )
+
+        return Prepared(stack.pop_all(), screen)
+    raise AssertionError("the context lets no error pass")
+
+
+def prepare_compare(
+    settings: Settings, runs: Sequence[KnownRun], warn: Callable[[str], object], *, anyway: bool = False
+) -> Prepared:
+    """Open what the compare screen of some runs needs, in whatever thread; `warn` is called with what people must know.
+
+    Raises:
+        as `open_comparing` does.
+        DataError: the keys in the user's file contradict each other.
+    """
+    task = runs[0].manifest.task
+    request = CompareRequest(tuple(run.path for run in runs), GoldSource(home=settings.home), anyway=anyway)
+    with ExitStack() as stack:
+        comparing = open_comparing(
+            stack,
+            request,
+            settings,
+            Silent(),
+            lambda words: _ignore(warn(words)),
+            lambda: judged_by_now(settings.judgments, task),
+        )
+        for note in dict.fromkeys(note for topics in comparing.topics for note in topics.pages.notes):
+            warn(note)
+
+        def screen(held: ExitStack) -> CompareScreen:
+            return compare_screen(
+                comparing,
+                settings,
+                lambda: grading_session(held, settings.judgments, task, settings.annotator),
             )
 
         return Prepared(stack.pop_all(), screen)

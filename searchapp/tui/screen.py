@@ -97,6 +97,10 @@ class KeyScreen(Screen[None]):
 
     # What a screen says
 
+    def tell_error(self, error: Exception) -> None:
+        """Say that something has failed."""
+        self.head.tell(said_by(error), "$error", lasts=True)
+
     def begin(self) -> None:
         """Show where the work begins."""
         raise NotImplementedError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from searchapp.app import search
+from searchapp.app import fused, search
 from searchapp.app.search import Searcher, SearchRequest
 from searchapp.errors import DataError, EngineRefused, UsageError
 from searchapp.model import float32
@@ -209,7 +209,7 @@ def test_without_words_a_learned_recipe_finds_what_any_does(nlps: Searcher, text
 
 def test_a_learned_recipe_ranks_to_a_depth(nlps: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
     every = ids(nlps, LEARNED)
-    monkeypatch.setattr(search, "FUSED_DEPTH", 3)
+    monkeypatch.setattr(fused, "FUSED_DEPTH", 3)
     fresh = Searcher(nlps.task, nlps._engine, nlps.index, nlps._progress, nlps._collection)
     assert len(ids(fresh, LEARNED)) == 3
     assert ids(fresh, replace(LEARNED, first=3)) == []

@@ -23,9 +23,9 @@ from searchapp.app.why import Standing, Why
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.evaluation.measures import measure
-from searchapp.model import Run
+from searchapp.model import Run, float32
 from searchapp.progress import Silent
-from searchapp.ranking import recipes
+from searchapp.ranking import paging, recipes
 from searchapp.runs import directory
 from searchapp.settings import Settings
 from tests.app.conftest import SAMPLES
@@ -133,6 +133,41 @@ def test_missed_gold_is_counted_and_has_its_rank_in_a_deeper_ranking(topics: Mak
     assert Standing.ranked in seen
 
 
+def test_missed_gold_is_looked_for_in_a_ranking_that_is_deep_enough(
+    topics: MakeTopics, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine gives a window at a time; here it is of 3 documents, of some 70."""
+    found = topics("nlps", "nlps-shallow")
+    topic = found.topics[0]
+    scored = [document for document, score in ranked_with_scores(home / "nlps")[topic] if score > 0]
+    assert len(scored) > 10
+    monkeypatch.setattr(paging, "WINDOW", 3)
+    monkeypatch.setattr(found, "_given_gold", lambda: {topic: {scored[-1]: 1}})
+    (missed,) = found.look_for_missed(topic).documents
+    assert missed.why is not None and missed.why.rank == len(scored)
+    why = found.why(topic, scored[-1])
+    assert why.rank == len(scored) and why.explanation is not None
+    assert float32(why.explanation.value) == why.score
+
+
+def test_signals_are_fused_anew_until_a_document_is_in_the_ranking(
+    topics: MakeTopics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = topics("nlps", recipe="neighbours", split="dev")
+    ranks, topic = now.ranks, now.pages.topic(now.topics[0])
+    assert ranks is not None
+    (whole,) = ranks.rank([topic], 300)
+    last = max(place for place, score in enumerate(whole.scores) if score > 0)
+    assert 3 < last < 30 <= len(whole)
+    monkeypatch.setattr(paging, "WINDOW", 3)
+    hits, depth = ranks.deep(topic, {whole.document_ids[last]})
+    assert (
+        depth == 30 and hits == ranks.rank([topic], 30)[0] and whole.document_ids[last] in hits.document_ids
+    )
+    assert ranks.deep(topic, set())[1] == 3
+    assert ranks.deep(topic, {"nowhere"})[1] == 3
+
+
 def test_gold_behind_the_depth_has_its_rank_in_the_run(topics: MakeTopics, home: Path) -> None:
     found, deep, gold = topics("nlps", "nlps", depth=SHALLOW), ranked(home / "nlps"), nlps_gold()
     found._open_ranks = None  # the recipe is not asked
@@ -148,20 +183,20 @@ def test_a_document_without_a_rank_has_a_reason(topics: MakeTopics, monkeypatch:
     nlps = topics("nlps", "nlps-shallow")
     topic = nlps.topics[0]
     gold = {topic: {"nowhere": 1, topic: 1}}
-    monkeypatch.setitem(vars(nlps), "gold", gold)
+    monkeypatch.setattr(nlps, "_given_gold", lambda: gold)
     whys = {one.document_id: one.why for one in nlps.look_for_missed(topic).documents}
     assert whys == {"nowhere": Why("nowhere", Standing.unknown), topic: Why(topic, Standing.filtered)}
 
     # A debate is not ranked with the lines of another, and a line without characteristic words has no score.
     debates = topics("checkthat", "checkthat-shallow")
     first, second = debates.topics[:2]
-    monkeypatch.setitem(vars(debates), "gold", {first: {f"{second}:1": 1}})
+    monkeypatch.setattr(debates, "_given_gold", lambda: {first: {f"{second}:1": 1}})
     (one,) = debates.look_for_missed(first).documents
     assert one.why == Why(f"{second}:1", Standing.filtered)
     ranking = ranked_with_scores(debates.pages.rankings.path.parent.parent / "checkthat")[first]
     without = next((document for document, score in ranking if score == 0), None)
     if without is not None:
-        monkeypatch.setitem(vars(debates), "gold", {first: {without: 1}})
+        monkeypatch.setattr(debates, "_given_gold", lambda: {first: {without: 1}})
         (one,) = debates.look_for_missed(first).documents
         assert one.why == Why(without, Standing.no_match)
 

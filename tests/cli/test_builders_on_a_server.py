@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from searchapp.app.index import index_examples
+from searchapp.app.solved_index import index_examples
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.errors import EngineRefused
 from searchapp.model import Example

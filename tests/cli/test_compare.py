@@ -6,13 +6,17 @@ import csv
 import io
 import json
 import math
+import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scipy import stats
 
+from searchapp import processes
+from searchapp.app import scored_runs
 from searchapp.evaluation.overlap import rbo
 from searchapp.evaluation.significance import PERMUTATIONS, SEED
 from searchapp.formats import trec
@@ -20,16 +24,6 @@ from searchapp.model import Ranking, Run
 from searchapp.runs import directory
 from tests.cli.conftest import SAMPLES, Cli
 
-SPLITS = {
-    "nlps": "dev",
-    "explanation-2019": "dev",
-    "explanation-2021": "dev",
-    "checkthat": "training",
-    "smart-types-dbpedia": "fold0",
-    "smart-types-wikidata": "fold0",
-    "smart-relations-dbpedia": "fold0",
-    "smart-relations-wikidata": "fold0",
-}
 NEAREST = ("--nearest", 50)
 
 
@@ -42,36 +36,6 @@ def ranked(offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli
     for name, recipe in (("A", "bm25"), ("B", "neighbours")):
         assert offline("rank", "nlps", "--split", "dev", "--recipe", recipe, "--out", name).code == 0
     return offline
-
-
-@pytest.mark.parametrize("task", SPLITS)
-def test_the_figures_are_those_of_evaluate_for_every_task(task: str, offline: Cli, tmp_path: Path) -> None:
-    assert offline("index", task, "--data", SAMPLES / task).code == 0
-    runs = [tmp_path / recipe for recipe in ("bm25", "neighbours")]
-    for run in runs:
-        made = offline("rank", task, "--split", SPLITS[task], "--recipe", run.name, "--out", run)
-        assert made.code == 0, made.stderr
-    options = ("--nearest", 50, "--lenient", "--by", "all")
-    compared = offline("compare", *runs, *options, "--json")
-    assert compared.code == 0, compared.stderr
-    evaluated = offline("evaluate", *runs, *options, "--json")
-    assert evaluated.code == 0, evaluated.stderr
-    found, figures = compared.json, evaluated.json["runs"]
-    official, *others = found["measures"]
-    assert official["official"] and official["measure"] == figures[0]["official"]["measure"]
-    for name, run in zip(("bm25", "neighbours"), figures, strict=True):
-        value = run["official"]["value"]
-        assert next(one["official"] for one in found["runs"] if one["name"] == name) == value
-        assert official["means"][name] == pytest.approx(value, abs=1e-12)
-        assert official["complete"]
-        for one in others:
-            # A measure is summed up in another order here.
-            assert one["means"][name] == pytest.approx(run["measures"][one["measure"]], abs=1e-12)
-    for name, breakdown in found["breakdowns"].items():
-        for row, expected in zip(breakdown["rows"], figures[0]["breakdowns"][name]["rows"], strict=True):
-            assert row["group"] == expected["group"]
-            assert all(held["bm25"] == expected.get(figure) for figure, held in row["values"].items())
-    assert sum(len(group["topics"]) for group in found["difficulty"]["groups"]) == official["topics"]
 
 
 def test_topics_are_called_as_in_the_run_whatever_the_scorer_calls_them(offline: Cli, tmp_path: Path) -> None:
@@ -113,6 +77,25 @@ def test_tests_and_moved_documents_are_those_of_the_values_and_rankings(ranked: 
     overlap = found["overlap"][0]["rbo"]
     expected = [rbo(rankings["A"][topic], rankings["B"][topic]) for topic in rankings["A"]]
     assert overlap == pytest.approx(math.fsum(expected) / len(expected))
+
+
+def test_large_runs_are_scored_by_other_processes_with_the_same_figures(
+    ranked: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = ranked("compare", "A", "B", *NEAREST, "--by", "all", "--json").stdout
+    pids: list[int] = []
+
+    def told(work: Any, numbers: Any, **options: Any) -> Any:
+        for pid, found in processes.spread(lambda number: (os.getpid(), work(number)), numbers, 2, **options):
+            pids.append(pid)
+            yield found
+
+    monkeypatch.setattr(scored_runs, "LARGE", 1)
+    monkeypatch.setattr(scored_runs, "spread", told)
+    assert ranked("compare", "A", "B", *NEAREST, "--by", "all", "--json").stdout == here
+    assert os.getpid() not in pids or sys.platform != "linux"
+    refused = ranked("compare", "A", "B", "--json")  # an error of another process is the same one
+    assert refused.code == 4 and "the official scorer would not score this file" in refused.stderr
 
 
 def test_swapping_the_runs_negates_the_differences(ranked: Cli) -> None:

@@ -225,6 +225,32 @@ def test_the_documented_figures_are_those_of_the_example(offline: Cli, task: Pat
     assert f"nDCG@10 (official)   {value:.6f}\n" in documented
 
 
+def test_a_task_may_rank_deeper_than_an_engine_gives_at_a_time(offline: Cli, tmp_path: Path) -> None:
+    texts = [f"soup {'lentils ' * (number % 5)}" for number in range(10_300)]
+    lines = [json.dumps({"id": f"d{number}", "text": text}) for number, text in enumerate(texts)]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    (tmp_path / "topics.tsv").write_text("id\ttext\nq\tsoup\n")
+    (tmp_path / "gold.qrels").write_text("q 0 d9999 1\nq 0 d10295 1\n")
+    task, run, shallow = (tmp_path / name for name in ("deep.toml", "run", "shallow"))
+    task.write_text(
+        'name = "deep"\ndepth = 10200\njudging_depth = 20000\n[documents]\nfile = "docs.jsonl"\n'
+        '[topics.dev]\nfile = "topics.tsv"\ngold = "gold.qrels"\n'
+    )
+    assert offline("index", task).code == 0
+    assert offline("rank", task, "--split", "dev", "--out", run).code == 0
+    ranked = (run / "run.trec").read_text().splitlines()
+    # The shorter a text is, the better; among those of one length the ids decide.
+    order = sorted(range(10_300), key=lambda number: (number % 5, f"d{number}"))
+    assert [line.split()[2] for line in ranked] == [f"d{number}" for number in order[:10_200]]
+    assert offline("rank", task, "--split", "dev", "--depth", 5, "--out", shallow).code == 0
+    missed = offline("topics", task, "--run", shallow, "--topic", "q", "--json").json["missed"]
+    expected = {f"d{number}": order.index(number) + 1 for number in (9_999, 10_295)}
+    assert {one["id"]: one["rank"] for one in missed} == expected
+    assert max(expected.values()) > 10_000
+    counted = offline("topics", task, "--depth", 10_100, "--json").json["topics"]
+    assert [one["missed"] for one in counted] == [sum(rank > 10_100 for rank in expected.values())]
+
+
 def test_a_task_is_shown(cli: Cli, task: Path) -> None:
     assert cli("index", task).code == 0
     shown = cli("tasks", "show", task)

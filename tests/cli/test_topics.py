@@ -69,6 +69,26 @@ def test_a_topic_is_printed_with_the_ranks_of_its_gold(indexed: Cli, run: Path) 
         )
 
 
+def test_only_failures_are_printed_with_what_is_not_relevant(indexed: Cli, run: Path) -> None:
+    documents = ranked(run)
+    fails = {topic for topic, gold in GOLD.items() if set(documents[topic][: len(gold)]) != set(gold)}
+    found = indexed("topics", "nlps", "--run", run, "--failures", "--json")
+    topics = json.loads(found.stdout)["topics"]
+    assert {one["id"] for one in topics} == fails and 0 < len(fails) < len(GOLD)
+    values = [one["value"] for one in topics]
+    assert values == sorted(values)
+    topic = topics[0]["id"]
+    asked = ("topics", "nlps", "--run", run, "--failures", "--topic", topic)
+    described = json.loads(indexed(*asked, "--json").stdout)
+    others = [(rank, one) for rank, one in enumerate(documents[topic], 1) if one not in GOLD[topic]][:10]
+    assert [(one["rank"], one["id"]) for one in described["not_relevant"]] == others
+    plain = indexed(*asked).stdout
+    for rank, one in others:
+        assert any(
+            f"not relevant: rank {rank} " in line and f" {one} " in line for line in plain.splitlines()
+        )
+
+
 def test_what_a_recipe_ranks_now_is_the_same_as_its_run(indexed: Cli, run: Path) -> None:
     now = indexed("topics", "nlps", "--data", SAMPLE, "--recipe", "bm25", "--json")
     of_run = indexed("topics", "nlps", "--run", run, "--json")

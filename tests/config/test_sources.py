@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.config.declared import BY_NAME, CREDENTIALS, DECLARED, Declared
-from searchapp.config.sources import Origin, Resolution, resolution
+from searchapp.config.found import Origin
+from searchapp.config.sources import Resolution, resolution
 from searchapp.errors import InvalidFiles, UsageError
 from tests.config.conftest import Folders, standing
 
@@ -30,9 +31,9 @@ def value_of(setting: Declared, origin: Origin) -> str:
             return f"http://{origin.name}:9200"
         case "shared" | "project" | "search.restore":
             return str(place % 2)
-        case "judge.theme" | "search.theme" | "topics.theme" | "browse.theme":
+        case name if name.endswith(".theme"):
             return "ansi-light"
-        case "judge.spacing" | "search.spacing" | "topics.spacing" | "browse.spacing":
+        case name if name.endswith(".spacing"):
             return "compact"
         case "team.role":
             return ("experimenter", "reproducer")[place % 2]

@@ -7,9 +7,10 @@ import pytest
 
 from searchapp.engines.elasticsearch import ElasticsearchEngine, searching
 from searchapp.engines.elasticsearch.searching import _batches
-from searchapp.errors import EngineRefused
+from searchapp.errors import EngineRefused, QueryRefused, Replaced
 from searchapp.model import Document, float32
 from tests.engines.conftest import GROUPS, MAPPING, match, spec_of
+from tests.server.faults import FaultProxy
 
 
 @pytest.fixture
@@ -43,6 +44,43 @@ def test_every_body_has_its_answer_in_order_whatever_the_batches(
     assert ids == [["3"], ["2"], ["10"], ["10"], []]
     monkeypatch.setattr(searching, "BATCH_BODIES", 2)
     assert list(index.search(bodies)) == at_once
+
+
+def test_several_indexes_are_asked_in_one_request(
+    groups: ElasticsearchEngine, behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy
+) -> None:
+    others = [Document("a", "a cyclic group"), Document("b", "a group that is cyclic, and a ring")]
+    groups.build("others", spec_of(others, shards=2), others)
+    asked = [
+        (behind_proxy.open("groups"), match("field")),
+        (behind_proxy.open("others"), match("cyclic ring")),
+        (behind_proxy.open("groups"), match("nothing")),
+    ]
+    alone = [hits for index, body in asked for hits in index.search([body])]
+    assert [list(hits.document_ids) for hits in alone] == [["3"], ["b", "a"], []]
+    before = fault_proxy.count(path="_msearch$")
+    assert asked[0][0].search_beside(asked) == alone
+    assert fault_proxy.count(path="_msearch$") == before + 1
+    # A busy server is asked again, and one may be set not to take such requests: it is asked for one only once.
+    fault_proxy.reject(2, path="^/_msearch$")
+    assert asked[0][0].search_beside(asked) == alone
+    fault_proxy.answer(
+        400, "illegal_argument_exception", "explicit index is not allowed", path="^/_msearch$", times=None
+    )
+    before = fault_proxy.count(path="^/_msearch$")
+    for _ in range(2):
+        assert asked[0][0].search_beside(asked) == alone
+    assert fault_proxy.count(path="^/_msearch$") == before + 1
+
+
+def test_of_several_indexes_the_one_that_is_refused_or_gone_is_named(groups: ElasticsearchEngine) -> None:
+    groups.build("others", spec_of(GROUPS), GROUPS)
+    there, gone = groups.open("groups"), groups.open("others")
+    with pytest.raises(QueryRefused, match=r"on .*others-000001: .*klingon"):
+        there.search_beside([(there, match("field")), (gone, {"query": {"klingon": {}}})])
+    groups.remove("others")
+    with pytest.raises(Replaced, match="others-000001"):
+        there.search_beside([(there, match("field")), (gone, match("field"))])
 
 
 def test_the_number_of_searches_done_is_reported(groups: ElasticsearchEngine) -> None:

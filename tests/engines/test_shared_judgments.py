@@ -151,6 +151,21 @@ def test_both_write_and_both_have_everything(team: Team) -> None:
     assert ids(team.events("ann")) == ids(team.events("ben")) == team.stored()
 
 
+def test_by_another_address_nothing_is_exchanged_again(team: Team, fault_proxy: FaultProxy) -> None:
+    with team.log("ann") as log:
+        log.append([event(f"d{number}") for number in range(5)])
+    assert team.exchange("ann") == Exchanged(sent=5)
+    for url in (f"{team.url},{fault_proxy.url}", fault_proxy.url):
+        assert team.exchange("ann", url) == Exchanged()
+    assert fault_proxy.count(path="/_bulk$") == 0
+    with team.log("ann") as log:
+        log.append([event("new")])
+        one_more = team.settings("ann", f"http://127.0.0.1:9,{fault_proxy.url}")
+        assert log.waiting(judgments_address(one_more)) == 1
+    assert team.exchange("ann", f"{fault_proxy.url},{team.url}") == Exchanged(sent=1)
+    assert team.waiting("ann") == 0
+
+
 def test_an_answer_that_is_lost_makes_no_second_event(team: Team, fault_proxy: FaultProxy) -> None:
     with team.log("ann") as log:
         log.append([event(f"d{number}") for number in range(5)])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.errors import InvalidFiles
-from searchapp.formats import trec
+from searchapp.formats import trec, trec_quick
 from searchapp.formats.trec_quick import LONGEST_CELL, read_as_written
 from searchapp.model import Hits, Ranking, Run, float32
 
@@ -33,18 +33,35 @@ def written(run: Run) -> bytes:
     return buffer.getvalue()
 
 
-@given(runs())
-def test_what_was_written_is_read_back_the_same(run: Run) -> None:
-    assert read_as_written(written(run)) == run
+def in_pieces(content: bytes, size: int) -> Run | None:
+    """What is read where so many bytes are read at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trec_quick, "PIECE", size)
+        return read_as_written(content)
 
 
-@given(runs(), st.data())
-def test_what_is_read_quickly_is_what_is_read_line_by_line(run: Run, data: st.DataObject) -> None:
+sizes = st.sampled_from([0, 1, 20, 50, 200, 1 << 20])
+
+
+@given(runs(), sizes)
+def test_what_was_written_is_read_back_the_same(run: Run, size: int) -> None:
+    assert in_pieces(written(run), size) == run
+
+
+def test_the_tag_is_that_of_the_first_line() -> None:
+    content = b"1 Q0 a 1 2 first\n1 Q0 b 2 1 second\n2 Q0 a 1 2 third\n"
+    run = read_as_written(content)
+    assert run is not None and run.tag == "first" and run == in_pieces(content, 0) == carefully(content)
+
+
+@given(runs(), st.data(), sizes)
+def test_what_is_read_quickly_is_what_is_read_line_by_line(run: Run, data: st.DataObject, size: int) -> None:
     content = bytearray(written(run))
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, len(content) - 1))
         content[place] = data.draw(st.sampled_from(b" \n\t\r0123456789eE.+-_naif\x00\x7f\x85\xa0\xff" + b"a"))
     quick = read_as_written(bytes(content))
+    assert in_pieces(bytes(content), size) == quick
     if quick is not None:
         assert carefully(bytes(content)) == quick
 

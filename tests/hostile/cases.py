@@ -68,6 +68,9 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("rank", [task, "--split", "dev", "--recipe", world.recipe, "--out", f"{run}2", "--overwrite"])
     yield Case("runs verify", [run])
     yield Case("compare", [run, f"{run}2", "--anyway"])
+    report = world.folder / (world.hostile.name("report file") + ".html")
+    yield Case("report", [run, f"{run}2", "--anyway", "--out", report, "--overwrite"])
+    yield Case("bench", [worlds.bench(world)])
     yield Case("runs show", [run])
     yield Case("runs list", [])
     yield Case("runs tag", [run, world.hostile.id("tag of a run")], code=2)
@@ -81,6 +84,10 @@ def cases(world: World) -> Iterator[Case]:
     )
     yield Case("evaluate", [run, f"{run}2", "--per-topic"])
     yield Case("topics", [task, "--run", run, "--order", "worst", "--plain"])
+    yield Case("topics", [task, "--run", run, "--failures", "--plain"])
+    yield Case(
+        "topics", [task, "--run", run, "--failures", "--depth", 1, "--topic", world.topics[0], "--plain"]
+    )
     yield Case("topics", [task, "--run", run, "--depth", 1, "--topic", world.topics[0], "--plain"])
     trec = worlds.trec_run(world)
     yield Case("validate", [trec, "--task", task, "--split", "dev"])

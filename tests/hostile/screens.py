@@ -11,6 +11,8 @@ from pathlib import Path
 
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.records import Window
+from searchapp.model import Hits, Ranking, Run
+from searchapp.runs import directory
 from tests.hostile import world as worlds
 from tests.hostile.world import WORD, World
 from tests.hostile.written import Written, read
@@ -36,6 +38,8 @@ SCREENS = {
     "Folding": r"again: unfold",
     "ConfigScreen": r"Settings  .*",
     "TopicsScreen": r"Missed gold · ",
+    "CompareScreen": r"by topic · greatest gains first",
+    "ExplainedTwice": r" in both runs",
     "HomeScreen": r"smart-relations-wikidata",
     "Report": r"│  ↑↓ scroll    esc back",
     "Palette": "what to do, in a few letters",
@@ -68,7 +72,7 @@ class Driven:
         """Leave a question."""
         self.terminal.press("escape")
         questions = ("Choose", "Words", "Help", "JudgmentList", "Filtering", "Explained", "Report", "Compared",
-                     "Analyzed", "SolvedPage", "Folding", "SavedSearches", "Jumping")  # fmt: skip
+                     "Analyzed", "SolvedPage", "Folding", "SavedSearches", "Jumping", "ExplainedTwice")  # fmt: skip
         for shown in (*(SCREENS[screen] for screen in questions), PICKING, SEARCH_HELP):
             self.terminal.wait_for(rf"(?s)\A(?!.*(?:{shown}))")
 
@@ -273,6 +277,8 @@ def topics(world: World) -> Result:
             one.do("down", "Document .* rank")
         one.do("o", "topics worst first")
         one.do("o o", "topics as in the run")
+        one.do("F", "Failures · |no topic fails")
+        one.do("F o o", "topics as in the run")
         one.do("w", SCREENS["Explained"])
         one.back()
         one.do("i", "Go to the document with the id")
@@ -291,6 +297,54 @@ def topics(world: World) -> Result:
         one.do("escape z tab end z", "Ranking")
         one.do("y", r"sent [\d,]+ characters? to the terminal's clipboard")
         return leave(one)
+
+
+def compare(world: World) -> Result:
+    """Somebody compares two runs, reads, asks why, and judges."""
+    hostile = world.hostile
+    name = hostile.text("who judges moved documents")
+    other = world.folder / hostile.name("directory of another run")
+    _turned_round(world.run, other)
+    arguments = ["compare", world.run, other, "--screen", "--depth", "1"]
+    with driven(world, *arguments, SEARCHAPP_ANNOTATOR=name) as one:
+        one.see("CompareScreen")
+        one.do("", r"Document .* rank 1 ")
+        one.do("o", "greatest losses first")
+        one.do("o o", "as in the first run")
+        one.do("W", f"Topic {world.topics[0][:4]}")
+        for topic in (1, 2):
+            one.do("]", f"Topic {world.topics[topic][:4]}")
+        for _line in range(4):
+            one.do("down", "Document .* rank")
+        one.do("a home v", "Document .* rank|no further document")
+        one.do("M", "of [2-9] measures")
+        one.do("r", "two runs are compared")
+        one.do("w", SCREENS["ExplainedTwice"])
+        one.see("ExplainedTwice")
+        one.back()
+        one.do("i", "Go to the document with the id")
+        one.paste(hostile.id("which document of two runs"))
+        one.do("enter", SCREENS["ExplainedTwice"])
+        one.back()
+        one.do("j", "judging: a grade key")
+        one.do("1", "judged: .* → ")
+        one.do("n", SCREENS["Words"])
+        one.paste(hostile.id("note on a moved document"))
+        one.do("enter", "saved")
+        one.do("u", "undone")
+        one.do("f", "words or id")
+        one.paste(hostile.id("which compared topics"))
+        one.do("enter", r" · 0 of 3")
+        one.do("escape z tab end z", "Missed gold")
+        one.do("y", r"sent [\d,]+ characters? to the terminal's clipboard")
+        return leave(one)
+
+
+def _turned_round(run: Path, out: Path) -> None:
+    """Write a run whose rankings begin with what those of another end with."""
+    made = directory.read(run)
+    rankings = [Ranking(one.topic_id, Hits(one.document_ids()[::-1], one.hits.scores)) for one in made.run]
+    directory.write(out, made.manifest, Run(made.run.tag, tuple(rankings)), {})
 
 
 def leave_unsaved(world: World) -> Result:

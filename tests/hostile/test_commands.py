@@ -29,8 +29,8 @@ PIPED_OTHERWISE = SHIPPED | {"data get", "judgments adjudicate"}
 SHOWN_IN_ERRORS = {"name of a column"}
 """See `test_errors`."""
 
-IN_JSON_ALONE = {"tag of a TREC run", "run of an imported event"}
-"""What runs and events keep, and no table shows."""
+IN_JSON_ALONE = {"tag of a TREC run", "run of an imported event", "file of a bench"}
+"""What runs, events and benches keep, and no table shows."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ DRIVES = (
     screens.adjudicate,
     screens.search,
     screens.topics,
+    screens.compare,
     screens.leave_unsaved,
     screens.crash,
     screens.config,
@@ -72,6 +73,7 @@ def test_they_end_as_they_should(results: dict[str, Result]) -> None:
         "adjudicate": 0,
         "search": 0,
         "topics": 0,
+        "compare": 0,
         "leave_unsaved": 0,
         "crash": 1,
         "config": 0,
@@ -94,8 +96,9 @@ def test_only_what_was_copied_goes_to_the_clipboard(results: dict[str, Result]) 
         "judge": 1,
         "search": 1,
         "topics": 1,
+        "compare": 1,
     }
-    for name in ("judge", "search", "topics"):
+    for name in ("judge", "search", "topics", "compare"):
         (copied,) = results[name].written.copied
         assert copied.strip() and visible(copied) == copied
 

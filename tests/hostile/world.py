@@ -189,6 +189,27 @@ def events_file(world: World) -> Path:
     return path
 
 
+def bench(world: World) -> Path:
+    """The file of a bench of the task, with a group of its topics."""
+    path = world.folder / (world.hostile.name("file of a bench") + ".toml")
+    path.write_text(
+        f"""out = {quoted(world.hostile.name("folder of a bench"))}
+permutations = 100
+[recipes.bm25]
+[recipes.own]
+recipe = {quoted(world.recipe)}
+[tasks.hostile]
+task = {quoted(str(world.task.relative_to(world.folder)))}
+splits = "dev"
+lenient = true
+[tasks.hostile.groups.some]
+topics = [{", ".join(map(quoted, world.topics))}]
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
 def trec_run(world: World) -> Path:
     """A TREC run from elsewhere."""
     path = world.folder / (world.hostile.name("TREC run") + ".trec")

@@ -275,6 +275,57 @@ def test_what_was_sent_of_one_task_is_remembered_apart(log: JudgmentLog) -> None
     assert len(log.unsent(again, 0, 9, "nlps")) == 5 and log.waiting("there", "nlps") == 5
 
 
+ONE, TWO, BOTH = "https://a:9200/j", "https://b:9200/j", "https://a:9200, https://b:9200/j"
+
+
+def test_an_index_is_the_same_by_whatever_address_it_is_reached(log: JudgmentLog) -> None:
+    log.append([event("a"), event("b")])
+    log.sent(log.mirror(ONE, "first"), 2)
+    log.receive(log.mirror(ONE, "first"), [event("c")], 7)
+    # Before it is asked: one of its addresses is known.
+    assert (log.waiting(BOTH), log.waiting(TWO)) == (0, 3)
+    mirror = log.mirror(BOTH, "first")
+    assert (mirror.sent, mirror.received) == (3, 7) and log.unsent(mirror, mirror.sent, 9) == []
+    log.append([event("d")])
+    log.sent(log.mirror(TWO, "first"), 4)
+    assert (log.waiting(ONE), log.waiting(TWO), log.waiting(BOTH)) == (0, 0, 0)
+
+
+def test_what_waits_is_that_of_the_index_that_an_address_led_to_last(log: JudgmentLog) -> None:
+    """As a tunnel on one port leads to one cluster, then to another, and back."""
+    log.append([event("a")])
+    log.mirror(ONE, "first")
+    log.sent(log.mirror(ONE, "second"), 1)
+    assert log.waiting(ONE) == 0
+    log.mirror(ONE, "first")
+    assert log.waiting(ONE) == 1
+
+
+def test_what_an_earlier_searchapp_exchanged_by_several_addresses_is_known(tmp_path: Path) -> None:
+    """It kept each list of addresses as an index of its own; an index of an earlier time counts as it did."""
+    path = tmp_path / "judgments.sqlite"
+    database = old_log(path, FIRST, SECOND, FOURTH)  # with the event "old"
+    for number in range(2, 7):
+        write_as_before(database, f"d{number}")
+    mirrors = [(1, ONE, "before", 6, 9), (2, ONE, "first", 2, 5), (3, BOTH, "first", 0, 7)]
+    database.executemany("INSERT INTO mirrors VALUES (?, ?, ?, ?, ?)", mirrors)
+    database.executemany("INSERT INTO arrivals VALUES (?, ?)", [(3, 2), (4, 3)])
+    database.execute("INSERT INTO sent_of_tasks VALUES (3, 'nlps', 5)")
+    database.close()
+    with JudgmentLog(path) as log:
+        assert [log.waiting(address) for address in (ONE, BOTH, TWO)] == [1, 1, 1]
+        mirror = log.mirror(TWO, "first")
+        assert (mirror.sent, mirror.received) == (2, 7)
+        assert [one.document_id for _, one in log.unsent(mirror, mirror.sent, 9)] == ["d6"]
+        assert log.receive(mirror, [event("new")], 8) == 1
+        log.sent(mirror, 6)
+        assert [log.waiting(address) for address in (ONE, BOTH, TWO)] == [0, 0, 0]
+        kept = log._database.execute(
+            "SELECT number, address, identity FROM mirrors ORDER BY number"
+        ).fetchall()
+        assert kept == [one[:3] for one in mirrors]
+
+
 FIRST = """
 CREATE TABLE events (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,

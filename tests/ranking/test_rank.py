@@ -21,6 +21,8 @@ TOPICS = [Topic("1", "one"), Topic("2", "two")]
 class Index:
     """An index that answers every query with the same hits, and explains a score by one line."""
 
+    is_at_hand = True
+
     def __init__(self, *hits: Hit) -> None:
         self.hits = Hits.of(*hits)
         self.asked = 0

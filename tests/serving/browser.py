@@ -8,6 +8,7 @@ import shutil
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import pytest
 from selenium import webdriver
@@ -57,7 +58,7 @@ class Browser:
         self._driver.set_page_load_timeout(20)
         self._driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _FIND_TERMINAL})
 
-    def __enter__(self) -> Browser:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -9,11 +9,12 @@ import pytest
 
 from scripts.pictures import IMAGES, PICTURES, ROOT, SPLITS, Picture, made
 from searchapp.tui.screen import KeyScreen
+from searchapp.tui.topics.base import GoldScreen
 from searchapp.tui.work import WorkScreen
 from tests.tui.conftest import Prepared
 from tests.tui.pictures import pinned
 
-NO_SCREEN = {WorkScreen}
+NO_SCREEN = {WorkScreen, GoldScreen}
 """What other screens are made of."""
 
 
@@ -26,7 +27,7 @@ def every_screen(of: type[KeyScreen] = KeyScreen) -> Iterator[type[KeyScreen]]:
 
 def test_every_screen_has_a_picture() -> None:
     assert set(every_screen()) == {one.screen for one in PICTURES}
-    assert {one.path for one in PICTURES} == set(IMAGES.glob("*"))
+    assert {one.path for one in PICTURES} == set(IMAGES.glob("*.svg"))
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda one: one.name)

@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from scripts.pictures import SPLITS, Bench, Picture, drawn
 from searchapp.judging import events
 from searchapp.judging.session import SeenDocument
+from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.themes import next_theme
@@ -40,6 +41,8 @@ AROUND = (
     Picture("home-run", HomeScreen, Bench.home, ("tab",)),
     Picture("settings", ConfigScreen, Bench.settings, ("down",)),
     Picture("walking", TopicsScreen, Bench.topics),
+    Picture("comparing", CompareScreen, Bench.compare),
+    Picture("comparing-judged", CompareScreen, Bench.compare, ("v", "j", "1", "w")),
     Picture("walking-gold", TopicsScreen, Bench.topics, ("right_square_bracket", "g", "j", "1", "w")),
 )
 """Screens on which nobody judges, or not yet."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from searchapp.engines.base import (
     BEYOND_FLOAT32,
@@ -13,9 +13,12 @@ from searchapp.engines.base import (
     Counts,
     Explanation,
     Found,
+    Index,
     IndexInfo,
     Terms,
+    one_by_one,
 )
+from searchapp.engines.elasticsearch.analyzed import analysis_steps
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.failures import (
     NotYet,
@@ -26,7 +29,6 @@ from searchapp.engines.elasticsearch.failures import (
     reason,
     unreadable,
 )
-from searchapp.engines.elasticsearch.older import without_added
 from searchapp.engines.elasticsearch.whole import whole
 from searchapp.errors import (
     EngineBusy,
@@ -36,7 +38,7 @@ from searchapp.errors import (
     QueryRefused,
     Replaced,
 )
-from searchapp.model import AnalysisStep, Hit, Hits, Token, float32
+from searchapp.model import AnalysisStep, Hit, Hits, float32
 from searchapp.progress import Advance, no_progress
 
 BATCH_BODIES = 64
@@ -74,6 +76,13 @@ Frequencies = dict[tuple[str, str], int]
 """In how many documents a term of a field stands."""
 
 
+class _Ask(NamedTuple):
+    """A search of a batch, and the version of an index that it is for."""
+
+    version: str
+    body: Body
+
+
 class ElasticsearchIndex:
     """An `Index` on a server.
 
@@ -96,6 +105,7 @@ class ElasticsearchIndex:
         self._info = info
         self._numbers = numbers
         self._known: Frequencies = {} if known is None else known
+        self._is_asked_alone = False
 
     @property
     def info(self) -> IndexInfo:
@@ -109,10 +119,28 @@ class ElasticsearchIndex:
             except QueryRefused as error:
                 raise QueryRefused(str(error), done + error.place) from error
             for place, response in enumerate(responses):
-                hits = response.get("hits", {}).get("hits", ())  # filtered away when there are none
-                yield Hits([hit["_id"] for hit in hits], [_score(hit, done + place) for hit in hits])
+                yield _hits(response, done + place)
             done += len(batch)
             advance(len(batch))
+
+    def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
+        asks = [
+            _Ask(index.info.version, index._asked(body))
+            for index, body in asked
+            if isinstance(index, ElasticsearchIndex) and index._connection is self._connection
+        ]
+        if len(asks) < len(asked) or self._is_asked_alone:
+            return one_by_one(asked)
+        try:
+            return [_hits(response, place) for place, response in enumerate(self._multi_search(asks))]
+        except EngineBusy:
+            raise
+        except (
+            EngineRefused
+        ):  # by one of them, which then says so itself; or the server takes no such requests
+            alone = one_by_one(asked)
+            self._is_asked_alone = True
+            return alone
 
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:
         return [
@@ -180,7 +208,7 @@ class ElasticsearchIndex:
             answer: Mapping[str, Any] = self._client.search(
                 index=index, search_type=SEARCH_TYPE, body=dict(body)
             ).body
-            if problem := self._partial(answer):
+            if problem := self._partial(answer, index):
                 raise NotYet(problem)
             return answer
 
@@ -195,7 +223,7 @@ class ElasticsearchIndex:
                 index=index, text=text, field=field, analyzer=analyzer, explain=True
             ),
         )["detail"]
-        return _analysis_steps(detail)
+        return analysis_steps(detail)
 
     def twin(self) -> ElasticsearchIndex:
         return ElasticsearchIndex(self._connection, self._info, self._numbers, self._known)
@@ -213,7 +241,7 @@ class ElasticsearchIndex:
             QueryRefused: with the place in the batch.
         """
         try:
-            return self._multi_search(bodies)
+            return self._multi_search([_Ask(self._info.version, body) for body in bodies])
         except EngineRefused as error:
             problem = unreadable(error.__cause__)
             if problem is None:
@@ -227,19 +255,26 @@ class ElasticsearchIndex:
         except QueryRefused as error:
             raise QueryRefused(str(error), half + error.place) from error
 
-    def _multi_search(self, bodies: Sequence[Body]) -> list[Mapping[str, Any]]:
-        """The same; searches that were put off, or answered by some shards only, are sent again."""
+    def _multi_search(self, asks: Sequence[_Ask]) -> list[Mapping[str, Any]]:
+        """The responses; searches that were put off, or answered by some shards only, are sent again."""
         responses: dict[int, Mapping[str, Any]] = {}
+        is_one_index = all(ask.version == self._info.version for ask in asks)
 
         def send_the_rest(index: str) -> None:
-            rest = [place for place in range(len(bodies)) if place not in responses]
-            lines = [line for place in rest for line in ({}, bodies[place])]
+            rest = [place for place in range(len(asks)) if place not in responses]
+            heads = [{} if is_one_index else {"index": asks[place].version} for place in rest]
+            lines = [
+                line for place, head in zip(rest, heads, strict=True) for line in (head, asks[place].body)
+            ]
             answer = self._client.msearch(
-                index=index, searches=lines, search_type=SEARCH_TYPE, filter_path=_ANSWER_FIELDS
+                index=index if is_one_index else None,
+                searches=lines,
+                search_type=SEARCH_TYPE,
+                filter_path=_ANSWER_FIELDS,
             )
             problem: EngineError | None = None
             for place, response in zip(rest, answer["responses"], strict=True):
-                put_off = self._put_off(response)
+                put_off = self._put_off(response, asks[place].version)
                 if put_off is None:
                     responses[place] = self._answered(response, place)
                 problem = put_off or problem
@@ -247,7 +282,7 @@ class ElasticsearchIndex:
                 raise NotYet(problem)
 
         self._on_this_version("search", send_the_rest)
-        return [responses[place] for place in range(len(bodies))]
+        return [responses[place] for place in range(len(asks))]
 
     def _on_this_version(self, what: str, request: Callable[[str], T]) -> T:
         """Send a request to this handle's version of the index."""
@@ -280,22 +315,22 @@ class ElasticsearchIndex:
             f"{self._connection.url} refused a query on {self._info.version}: {problem}", place
         )
 
-    def _put_off(self, response: Mapping[str, Any]) -> EngineError | None:
+    def _put_off(self, response: Mapping[str, Any], version: str) -> EngineError | None:
         """Why the response to a search of a batch is none to use, if another attempt may bring one."""
         error = response.get("error")
         if error is None:
-            return self._partial(response)
+            return self._partial(response, version)
         if not may_pass(response["status"], error):
             return None
         url, after = self._connection.url, f"even after {self._connection.patience:.0f} s ({reason(error)})"
         if response["status"] == 429:
             return EngineBusy(f"{url} is too busy to search, {after}: try again when it has less to do")
         return EngineUnreachable(
-            f"{url} could not search {self._info.version}, {after}: "
+            f"{url} could not search {version}, {after}: "
             "look at the cluster's health and run the command again"
         )
 
-    def _partial(self, response: Mapping[str, Any]) -> EngineError | None:
+    def _partial(self, response: Mapping[str, Any], version: str) -> EngineError | None:
         """Why a response is not that of the whole index, if it is not: it would rank silently wrong."""
         shards = response["_shards"]
         if not response["timed_out"] and not shards["failed"] and shards["successful"] == shards["total"]:
@@ -303,7 +338,7 @@ class ElasticsearchIndex:
         failures = shards.get("failures")
         detail = reason(failures[0].get("reason")) if failures else "some shards did not answer"
         return EngineUnreachable(
-            f"{self._connection.url} answers for a part of {self._info.version} only, even after "
+            f"{self._connection.url} answers for a part of {version} only, even after "
             f"{self._connection.patience:.0f} s ({detail}): look at the cluster's health and run the command again"
         )
 
@@ -328,6 +363,12 @@ def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
         yield batch
 
 
+def _hits(response: Mapping[str, Any], place: int) -> Hits:
+    """The hits of the query at `place`."""
+    hits = response.get("hits", {}).get("hits", ())  # filtered away when there are none
+    return Hits([hit["_id"] for hit in hits], [_score(hit, place) for hit in hits])
+
+
 def _score(hit: Mapping[str, Any], place: int) -> float:
     """The score of a hit of the query at `place`; one that is infinite or no number comes as text or null."""
     score = hit.get("_score")
@@ -343,28 +384,4 @@ def _found(hit: Mapping[str, Any]) -> Found:
         source=hit.get("_source", {}),
         highlights=hit.get("highlight", {}),
         explanation=Explanation.from_json(explanation) if explanation else None,
-    )
-
-
-def _analysis_steps(detail: Mapping[str, Any]) -> list[AnalysisStep]:
-    if not detail["custom_analyzer"]:
-        analyzer = detail["analyzer"]
-        return [AnalysisStep("analyzer", analyzer["name"], tokens=_tokens(analyzer["tokens"]))]
-    steps = [
-        AnalysisStep("char_filter", step["name"], text="".join(step["filtered_text"]))
-        for step in detail.get("charfilters", ())
-    ]
-    tokenizer = detail["tokenizer"]
-    steps.append(AnalysisStep("tokenizer", tokenizer["name"], tokens=_tokens(tokenizer["tokens"])))
-    steps += [
-        AnalysisStep("filter", step["name"], tokens=_tokens(step["tokens"]))
-        for step in without_added(detail.get("tokenfilters", ()))
-    ]
-    return steps
-
-
-def _tokens(tokens: Iterable[Mapping[str, Any]]) -> tuple[Token, ...]:
-    return tuple(
-        Token(token["token"], token["position"], token["start_offset"], token["end_offset"])
-        for token in tokens
     )

@@ -9,7 +9,6 @@
                                            from a query to its best documents
     highlight, explain, describe, source       what a person sees of a hit
     body, index, engine                        the protocols of `engines.base`
-    workers      topics and texts spread over all cores
 
 What it does not support it refuses by name, see `refusals`.
 """

@@ -10,8 +10,19 @@ from itertools import islice
 
 import numpy as np
 
-from searchapp.engines.base import BEST_FIRST, NO_TERMS, Body, Counts, Found, IndexInfo, Terms
-from searchapp.engines.embedded import topk, workers
+from searchapp import processes
+from searchapp.engines.base import (
+    BEST_FIRST,
+    NO_TERMS,
+    Body,
+    Counts,
+    Found,
+    Index,
+    IndexInfo,
+    Terms,
+    one_by_one,
+)
+from searchapp.engines.embedded import topk
 from searchapp.engines.embedded.body import BodyReader, Frame, Request
 from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
@@ -61,12 +72,15 @@ class EmbeddedIndex:
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         done = 0
         try:
-            for answers in workers.spread(self._answers, _batches(bodies)):
+            for answers in processes.spread(self._answers, _batches(bodies)):
                 yield from (self._hits(documents, scores) for documents, scores in answers)
                 done += len(answers)
                 advance(len(answers))
         except QueryRefused as error:
             raise QueryRefused(str(error), done + error.place) from error
+
+    def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
+        return one_by_one(asked)
 
     def _answers(self, bodies: Sequence[Body]) -> list[Answer]:
         """The best documents of each body of a batch, whose topics are computed together."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from searchapp.engines.base import BEST_FIRST, Explanation
 from searchapp.errors import QueryRefused
 from searchapp.model import Document, Example, Hits, Topic, float32
+from searchapp.progress import no_progress
 from searchapp.ranking import paging
 
 if TYPE_CHECKING:
@@ -157,6 +158,35 @@ class Scorer(ABC):
         return {}
 
 
+class Retriever(Scorer):
+    """A signal that answers each topic from the hits of one query, whatever other signals say."""
+
+    @property
+    @abstractmethod
+    def searched(self) -> Index:
+        """The index that it asks."""
+
+    @abstractmethod
+    def body(self, topic: Topic, asked: Asked) -> Body:
+        """The search body for a topic."""
+
+    @abstractmethod
+    def answer(self, topic: Topic, hits: Hits, asked: Asked) -> Answer:
+        """What the signal says of a topic by the hits of its body."""
+
+    def retrieved(self, asked: Asked, advance: Advance) -> Iterator[Hits]:
+        """The hits of each topic's body.
+
+        Raises:
+            as `answers` does.
+        """
+        return searched(self.searched, asked.topics, lambda topic: self.body(topic, asked), advance)
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        for topic, hits in zip(asked.topics, self.retrieved(asked, advance), strict=True):
+            yield self.answer(topic, hits, asked)
+
+
 @dataclass(frozen=True, slots=True)
 class Signal(ABC):
     """A signal as a recipe describes it; `name` identifies it in the recipe, `weight` is what it counts in a fusion."""
@@ -213,12 +243,35 @@ def searched(
     if first is None:
         return
     every = itertools.chain([first], bodies)
-    size = first.get("size")  # which is the same for all topics
-    is_deep = isinstance(size, int) and size > paging.WINDOW
+    is_deep = _is_deep(first)  # as those of all topics
     try:
         yield from paging.deep(index, every, advance) if is_deep else index.search(every, advance)
     except QueryRefused as error:
         raise QueryRefused(f"topic {topics[error.place].id}: {error}", error.place) from error
+
+
+def _is_deep(body: Body) -> bool:
+    """Whether a body asks for more than an engine gives by itself."""
+    size = body.get("size")
+    return isinstance(size, int) and size > paging.WINDOW
+
+
+def retrieved_together(retrievers: Sequence[Retriever], asked: Asked) -> list[Answer]:
+    """What some signals say of the only topic that is asked: one request to a server, instead of one for each.
+
+    Raises:
+        QueryRefused: with the topic's id in the message.
+        EngineError: the engine failed on the way.
+    """
+    (topic,) = asked.topics
+    bodies = [(one.searched, one.body(topic, asked)) for one in retrievers]
+    if any(_is_deep(body) for _, body in bodies):
+        return [answer for one in retrievers for answer in one.answers(asked, no_progress)]
+    try:
+        found = bodies[0][0].search_beside(bodies)
+    except QueryRefused as error:
+        raise QueryRefused(f"topic {topic.id}: {error}", 0) from error
+    return [one.answer(topic, hits, asked) for one, hits in zip(retrievers, found, strict=True)]
 
 
 def one_document(document_id: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:

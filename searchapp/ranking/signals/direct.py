@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Scorer, Signal, one_document, searched
+from searchapp.ranking.signals.base import Asked, Inputs, Retriever, Scorer, Signal, one_document
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import Explanation, Index
-    from searchapp.progress import Advance
+    from searchapp.engines.base import Body, Explanation, Index
+    from searchapp.model import Hits, Topic
     from searchapp.ranking.tables import Table
     from searchapp.ranking.templates import TopicQuery
 
@@ -43,12 +42,19 @@ class Direct(Signal):
 
 
 @dataclass(frozen=True, slots=True)
-class _Searching(Scorer):
+class _Searching(Retriever):
     query: TopicQuery
     index: Index
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        return searched(self.index, asked.topics, lambda topic: self.query.body(topic, asked.depth), advance)
+    @property
+    def searched(self) -> Index:
+        return self.index
+
+    def body(self, topic: Topic, asked: Asked) -> Body:
+        return self.query.body(topic, asked.depth)
+
+    def answer(self, topic: Topic, hits: Hits, asked: Asked) -> Hits:  # noqa: ARG002  # the engine's as they are
+        return hits
 
     def explain(self, asked: Asked, document_id: str) -> Explanation | None:
         (topic,) = asked.topics

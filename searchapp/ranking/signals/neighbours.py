@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,16 +14,17 @@ from searchapp.ranking.signals.base import (
     Asked,
     Inputs,
     Need,
+    Retriever,
     Scale,
     Scorer,
     Solved,
     Vote,
-    searched,
 )
 from searchapp.ranking.signals.voting import Voting
 
 if TYPE_CHECKING:
-    from searchapp.progress import Advance
+    from searchapp.engines.base import Body, Index
+    from searchapp.model import Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +40,23 @@ class Neighbours(Voting):
 
 
 @dataclass(frozen=True, slots=True)
-class _Voting(Scorer):
+class _Voting(Retriever):
     signal: Neighbours
     solved: Solved
 
-    def _nearest(self, asked: Asked, advance: Advance) -> Iterator[Hits]:
-        signal = self.signal
-        return searched(
-            self.solved.index, asked.topics, lambda topic: signal.query.body(topic, signal.k), advance
-        )
+    @property
+    def searched(self) -> Index:
+        return self.solved.index
 
-    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        for topic, nearest in zip(asked.topics, self._nearest(asked, advance), strict=True):
-            yield votes(nearest, self.solved.gold, self.signal.power, without=topic.id, scale=asked.scale)
+    def body(self, topic: Topic, asked: Asked) -> Body:  # noqa: ARG002  # the nearest vote for any depth
+        return self.signal.query.body(topic, self.signal.k)
+
+    def answer(self, topic: Topic, hits: Hits, asked: Asked) -> Answer:
+        return votes(hits, self.solved.gold, self.signal.power, without=topic.id, scale=asked.scale)
 
     def explain(self, asked: Asked, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
-        (nearest,) = self._nearest(asked, no_progress)
+        (nearest,) = self.retrieved(asked, no_progress)
         gold = self.solved.gold
         power = self.signal.power
         total = votes(nearest, gold, power, without=topic.id, scale=asked.scale).get(document_id)
@@ -77,7 +78,7 @@ class _Voting(Scorer):
 
     def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:
         (topic,) = asked.topics
-        (nearest,) = self._nearest(asked, no_progress)
+        (nearest,) = self.retrieved(asked, no_progress)
         voting = weighing(nearest, self.signal.power, without=topic.id)
         return sorted(self._votes(voting, document_id), key=lambda one: -one.value)
 

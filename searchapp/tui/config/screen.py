@@ -10,7 +10,8 @@ from textual import events
 from textual.app import ComposeResult
 
 from searchapp.config.files import PROJECT_FILE
-from searchapp.config.sources import Found, Origin, Resolution
+from searchapp.config.found import Found, Origin
+from searchapp.config.sources import Resolution
 from searchapp.tui.bars import KeyLine
 from searchapp.tui.config import about
 from searchapp.tui.content import Content, Plain, entitle

@@ -15,7 +15,7 @@ ABOUT = {
         "The runs",
         "The runs that were made last, with their official figure.",
         (),
-        ("open", "evaluate", "palette", "jump"),
+        ("open", "topics", "compare", "evaluate", "palette", "jump"),
     ),
     "details": About(
         "The details", "All of the line that the cursor is on.", (), ("scroll_down", "zoom", "next_pane")

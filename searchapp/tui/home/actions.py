@@ -13,6 +13,7 @@ _OPEN, _MAKE, _MOVE, _LOOK, _ALL = "Open", "Make", "Move", "Look", "All else"
 KEY_ACTIONS = (
     KeyAction("open", _OPEN, "Search the task, or judge the run, that the cursor is on", ("enter",), "open"),
     KeyAction("topics", _OPEN, "Go through the topics of the run beside their gold", ("t",), "topics"),
+    KeyAction("compare", _OPEN, "Compare the run with another one, topic by topic", ("v",), "compare"),
     KeyAction("settings", _OPEN, "Every setting, its value and where it comes from", ("s",), "settings"),
     KeyAction("doctor", _OPEN, "Check whether searchapp can work here", ("c", "f2"), "check"),
     KeyAction("index", _MAKE, "Index the task: its files, its sample, or another folder", ("i",), "index"),
@@ -35,8 +36,8 @@ KEY_ACTIONS = (
     *shared("help", "quit"),
 )
 
-IN_LAST_LINE = ("open", "index", "evaluate", "topics", "next_pane", "palette", "doctor", "settings", "own_task",
-                "refresh", "zoom", "theme", "quit", "help")  # fmt: skip
+IN_LAST_LINE = ("open", "index", "evaluate", "topics", "compare", "next_pane", "palette", "doctor", "settings",
+                "own_task", "refresh", "zoom", "theme", "quit", "help")  # fmt: skip
 
 
 def load(home: Path) -> ScreenSettings:

@@ -75,7 +75,10 @@ def of_run(run: KnownRun, figure: str, keys: KeyMap) -> Content:
         ("official", with_tilde(figure) or "…"),
         ("files", with_tilde(made.data)),
     ]
-    hint = f"{keys.shown('open')} judges it, {keys.shown('evaluate')} shows all its figures."
+    hint = (
+        f"{keys.shown('open')} judges it, {keys.shown('evaluate')} shows all its figures, {keys.shown('topics')} its "
+        f"topics, {keys.shown('compare')} compares it."
+    )
     return Content("\n").join([Content.styled(hint, "$accent"), Content(""), *_rows(rows)])
 
 

@@ -10,7 +10,7 @@ from searchapp.app.overview import Overview, TaskState, look
 from searchapp.settings import Settings
 from searchapp.tui.home.opener import Opener
 from searchapp.tui.palette import Offer
-from searchapp.tui.search.screen import SearchScreen
+from searchapp.tui.screen import KeyScreen
 
 
 def tasks(overview: Overview, search: Callable[[TaskState], object]) -> Iterator[Offer]:
@@ -35,7 +35,7 @@ class Elsewhere:
         self._folder = folder
         self._opener: Opener | None = None
 
-    def offers(self, screen: SearchScreen) -> Iterator[Offer]:
+    def offers(self, screen: KeyScreen) -> Iterator[Offer]:
         """The tasks and the runs; looking for them takes a while."""
         if self._opener is None:
             self._opener = Opener(screen, self._settings, screen.call_later)

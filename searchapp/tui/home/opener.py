@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from searchapp.app.doctor import Check, Verdict, examine
 from searchapp.app.known_runs import KnownRun
 from searchapp.app.overview import TaskState
 from searchapp.config.sources import Resolution
-from searchapp.errors import SearchappError
+from searchapp.errors import DataError, SearchappError
 from searchapp.model import Topic
 from searchapp.progress import Silent
 from searchapp.settings import Settings
@@ -23,7 +23,13 @@ from searchapp.tui.content import Content
 from searchapp.tui.head import Banner
 from searchapp.tui.home.report import Report
 from searchapp.tui.keys import load as load_keys
-from searchapp.tui.opening import Prepared, prepare_judging, prepare_search, prepare_topics
+from searchapp.tui.opening import (
+    Prepared,
+    prepare_compare,
+    prepare_judging,
+    prepare_search,
+    prepare_topics,
+)
 from searchapp.tui.screen import KeyScreen
 from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.search.searching import Sought
@@ -48,6 +54,9 @@ class Below(Protocol):
 
     def tell_error(self, error: Exception) -> None:
         """Say that something has failed."""
+
+    def ask(self, question: str, yes: Callable[[], object]) -> None:
+        """Ask whether to do something."""
 
 
 class Opener:
@@ -82,16 +91,38 @@ class Opener:
         """Open the screen of a run's topics, beside their gold."""
         self._on_run(run, prepare_topics)
 
+    def compare(self, runs: Sequence[KnownRun], *, anyway: bool = False) -> None:
+        """Open the compare screen on two runs; where they can't be compared, ask whether to do so anyway."""
+        warnings: list[str] = []
+
+        def failed(error: Exception) -> None:
+            if anyway or not isinstance(error, DataError):
+                self._home.tell_error(error)
+                return
+            self._home.head.tell("")
+            self._home.ask(f"{error}. Compare them anyway?", lambda: self.compare(runs, anyway=True))
+
+        self._stand(
+            " and ".join(run.path.name for run in runs),
+            lambda: prepare_compare(self._settings, runs, warnings.append, anyway=anyway),
+            lambda screen: self._warn(screen, warnings),
+            failed,
+        )
+
     def _on_run(
         self, run: KnownRun, prepare: Callable[[Settings, KnownRun, Callable[[str], object]], Prepared]
     ) -> None:
         warnings: list[str] = []
+        self._stand(
+            run.path.name,
+            lambda: prepare(self._settings, run, warnings.append),
+            lambda screen: self._warn(screen, warnings),
+        )
 
-        def opened(screen: KeyScreen) -> None:
-            if warnings:
-                screen.call_after_refresh(screen.head.tell, "; ".join(warnings), "$warning")
-
-        self._stand(run.path.name, lambda: prepare(self._settings, run, warnings.append), opened)
+    def _warn(self, screen: KeyScreen, warnings: Sequence[str]) -> None:
+        """Say on a screen that was opened what people must know."""
+        if warnings:
+            screen.call_after_refresh(screen.head.tell, "; ".join(warnings), "$warning")
 
     def settings(self, resolution: Resolution) -> None:
         """Open the screen with all settings."""
@@ -125,9 +156,13 @@ class Opener:
         self._opened.clear()
 
     def _stand(
-        self, name: str, prepare: Callable[[], Prepared], opened: Callable[[KeyScreen], object]
+        self,
+        name: str,
+        prepare: Callable[[], Prepared],
+        opened: Callable[[KeyScreen], object],
+        refused: Callable[[Exception], object] | None = None,
     ) -> None:
-        """Put a screen on the home screen, once it is prepared."""
+        """Put a screen on the home screen, once it is prepared; `refused` is told why it can't be, if it is given."""
         if self._is_opening:
             return
         self._is_opening = True
@@ -150,7 +185,7 @@ class Opener:
 
         def failed(error: Exception) -> None:
             self._is_opening = False
-            self._home.tell_error(error)
+            (refused or self._home.tell_error)(error)
 
         in_background(f"open {name}", prepare, ready, failed, self._post)
 

@@ -37,6 +37,7 @@ from searchapp.tui.keys import KeyMap
 from searchapp.tui.line import Line
 from searchapp.tui.notation import Notation
 from searchapp.tui.palette import Offer
+from searchapp.tui.picking import Choice, Picking
 from searchapp.tui.rows import Rows, one_line
 from searchapp.tui.screen import KeyScreen
 from searchapp.tui.search.searching import Sought
@@ -256,6 +257,32 @@ class HomeScreen(KeyScreen):
         else:
             self.opener.topics(run)
 
+    def _compare(self, run: KnownRun | None) -> None:
+        """Ask for a run to compare another one with."""
+        overview = self.watching.overview
+        if run is None or overview is None:
+            self._tell_no_run()
+            return
+        made = run.manifest
+        others = [
+            one
+            for one in overview.runs
+            if one.path != run.path and (one.task, one.manifest.split) == (run.task, made.split)
+        ]
+        if not others:
+            self.head.tell(
+                f"there is no other run of {made.task} {made.split} to compare it with", "$warning"
+            )
+            return
+        choices = [Choice(one.path.name, f"{one.recipe}  {self.watching.figure(one)}") for one in others]
+
+        def chosen(place: int | None) -> None:
+            if place is not None:
+                self.opener.compare([run, others[place]])
+
+        question = f"{run.path.name} ({run.recipe} {self.watching.figure(run)}) is compared with"
+        self.app.push_screen(Picking(question, choices), chosen)
+
     def _tell_no_run(self) -> None:
         self.head.tell(f"no run is chosen: {self.keys.shown('next_pane')} goes to the runs", "$warning")
 
@@ -272,6 +299,7 @@ class HomeScreen(KeyScreen):
             "stop": self.maker.stop,
             "evaluate": lambda: self.evaluate(self.run),
             "topics": self._topics,
+            "compare": lambda: self._compare(self.run),
             "settings": lambda: self.opener.settings(self._resolution),
             "doctor": self.opener.doctor,
             "refresh": self._refresh,
@@ -290,6 +318,7 @@ class HomeScreen(KeyScreen):
         yield from elsewhere.runs(overview, "judge", self.opener.judge)
         yield from elsewhere.runs(overview, "evaluate", self.evaluate)
         yield from elsewhere.runs(overview, "topics of", self.opener.topics)
+        yield from elsewhere.runs(overview, "compare", self._compare)
 
     def offers(self) -> Iterable[Offer]:
         overview = self.watching.overview

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from searchapp.tui.keys import ScreenSettings
 from searchapp.tui.screen import KeyApp
-from searchapp.tui.search.screen import Opened, SearchScreen
+from searchapp.tui.search.opening import Opened
+from searchapp.tui.search.screen import SearchScreen
 
 
 class SearchApp(KeyApp):

@@ -7,19 +7,18 @@ ask of the screen is in `parts`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 
+from searchapp.app.fused import FUSED_DEPTH
 from searchapp.app.past import Past
-from searchapp.app.search import FUSED_DEPTH, Searcher
+from searchapp.app.search import Searcher
 from searchapp.errors import SearchappError
-from searchapp.judging.session import Session
-from searchapp.progress import Progress
 from searchapp.ranking.language import BrokenQuery
 from searchapp.ranking.search import SearchResult
 from searchapp.tui.bars import Entry, KeyLine
@@ -45,6 +44,7 @@ from searchapp.tui.search.keeping import Keeping
 from searchapp.tui.search.learning import Learning
 from searchapp.tui.search.listing import Listing
 from searchapp.tui.search.note import Note
+from searchapp.tui.search.opening import Opened
 from searchapp.tui.search.putting_off import PuttingOff
 from searchapp.tui.search.reading import Reading
 from searchapp.tui.search.reasons import Reasons
@@ -53,26 +53,6 @@ from searchapp.tui.search.solved import Solved
 from searchapp.tui.status import said_by
 
 COLUMNS = {"hits": "list", "document": "text"}
-
-
-@dataclass(frozen=True)
-class Opened:
-    """What the search screen is opened with.
-
-    `searcher` is the one for what is typed; `another` opens a further one, for what takes longer. `command` is how the
-    program was called, up to the words. `session` opens that of whoever grades documents.
-    `elsewhere` gives the palette what there is besides the task.
-    """
-
-    searcher: Searcher
-    another: Callable[[Progress], Searcher]
-    home: Path
-    command: Sequence[str]
-    sought: Sought
-    session: Callable[[], Session]
-    elsewhere: Callable[[SearchScreen], Iterable[Offer]] = lambda _screen: ()
-    restore: bool = False
-    """Whether it opens where it was left, unless something is sought, and keeps where it is left."""
 
 
 class SearchScreen(KeyScreen):
@@ -373,9 +353,6 @@ class SearchScreen(KeyScreen):
         if result is None:
             self.head.tell("there is no document here", "$warning")
         return result
-
-    def tell_error(self, error: Exception) -> None:
-        self.head.tell(said_by(error), "$error", lasts=True)
 
     def _next_form(self) -> None:
         self.reading.notation = self.reading.notation.next

@@ -21,7 +21,7 @@ ABOUT = {
         "The topics",
         "The topics with their figures. The ranking of a topic is shown once it is opened.",
         (),
-        ("open", "order", "worst_topic", "filter", "jump"),
+        ("open", "order", "worst_topic", "failures", "filter", "jump"),
     ),
     "topic": About("The topic", "What is sought. The arrows scroll it.", (), ("maths", "zoom", "next_pane")),
     "document": About(

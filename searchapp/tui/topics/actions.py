@@ -23,6 +23,13 @@ KEY_ACTIONS = (
         "order",
     ),
     KeyAction("worst_topic", _TOPICS, "To the worst topic", ("W",), "worst"),
+    KeyAction(
+        "failures",
+        _TOPICS,
+        "Only topics that fail, with what is not relevant in their rankings, and all again",
+        ("F",),
+        "failures",
+    ),
     KeyAction("topics", _TOPICS, "To the topics, and back", ("t",), "topics"),
     KeyAction("open", _TOPICS, "Open the topic of the line, back to its ranking", ("enter",)),
     KeyAction("filter", _TOPICS, "Filter the topics by words", ("f", "slash"), "filter"),
@@ -65,7 +72,8 @@ KEY_ACTIONS = (
     *shared("help", "quit"),
 )
 
-IN_LAST_LINE = ("next_gold", "next_missed", "next_topic", "order", "why", "judge", "topics", "worst_topic", "filter",
+IN_LAST_LINE = ("next_gold", "next_missed", "next_topic", "order", "why", "judge", "topics", "failures", "worst_topic",
+                "filter",
                 "maths", "zoom", "document", "copy_id", "copy_command", "pager", "theme", "quit", "help")  # fmt: skip
 """What the last line says."""
 

@@ -7,14 +7,14 @@ from searchapp.tui.dialogs import Words
 from searchapp.tui.rows import shortened
 from searchapp.tui.search.why import Explained
 from searchapp.tui.status import said_by
-from searchapp.tui.topics.parts import Kind, TopicsView
+from searchapp.tui.topics.parts import GoldView, Kind
 from searchapp.tui.topics.reading import LONGEST_ID
 
 
 class Gold:
     """Goes to documents of the topic in sight, and asks why they are where they are."""
 
-    def __init__(self, screen: TopicsView) -> None:
+    def __init__(self, screen: GoldView) -> None:
         self._screen = screen
 
     def next(self, step: int) -> None:

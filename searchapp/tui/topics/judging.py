@@ -1,10 +1,9 @@
-"""Judging on the screen of topics: what grade keys, skips and notes do while it is on, in the log of all judging."""
+"""Judging beside the gold: what grade keys, skips and notes do while it is on, in the log of all judging."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from searchapp.app.topics import RunTopics
 from searchapp.errors import SearchappError
 from searchapp.judging.events import Event
 from searchapp.judging.fold import Opinion
@@ -17,7 +16,7 @@ from searchapp.tui.leaving import Leaving
 from searchapp.tui.notation import Notation
 from searchapp.tui.rows import Part
 from searchapp.tui.status import beginning, came_in, instead_of, unsaved
-from searchapp.tui.topics.parts import TopicsView
+from searchapp.tui.topics.parts import GoldView
 
 REFRESH_SECONDS = 5.0
 RETRY_SECONDS = 2.0
@@ -29,25 +28,37 @@ class Judging:
 
     Args:
         screen: the screen
-        topics: what is judged
+        labels: the names of the grades
         session: opens the annotator's session, when judging begins
     """
 
-    def __init__(self, screen: TopicsView, topics: RunTopics, session: Callable[[], Session]) -> None:
+    def __init__(self, screen: GoldView, labels: Sequence[str], session: Callable[[], Session]) -> None:
         self._screen = screen
-        self._topics = topics
         self._open = session
-        self._judging: JudgingSession | None = None
+        self._session: Session | None = None
+        self._of_runs: dict[str, JudgingSession] = {}
         self._given = 0
         self.is_on = False
-        self.labels: Sequence[str] = topics.task.info.grades
+        self.labels = labels
+
+    @property
+    def _judging(self) -> JudgingSession | None:
+        """The annotator's work on the run in sight; None until judging begins. All runs are judged in one session."""
+        if self._session is None:
+            return None
+        pages = self._screen.topics.pages
+        if pages.name not in self._of_runs:
+            self._of_runs[pages.name] = JudgingSession(
+                self._session, pages.topics, pages.ranking, pages.rankings.length, pages.name
+            )
+        return self._of_runs[pages.name]
 
     @property
     def leaving(self) -> Leaving | None:
         """The way out for judgments that are not saved; None while nobody judges."""
-        if self._judging is None:
+        if self._session is None:
             return None
-        return Leaving(self._screen, self._judging.session, self._screen.head.draw)
+        return Leaving(self._screen, self._session, self._screen.head.draw)
 
     def toggle(self) -> None:
         """Judge from now on, or no longer.
@@ -55,14 +66,11 @@ class Judging:
         Raises:
             SearchappError: the log can't be opened.
         """
-        if self._judging is None:
-            pages = self._topics.pages
-            self._judging = JudgingSession(
-                self._open(), pages.topics, pages.ranking, pages.rankings.length, pages.name
-            )
+        if self._session is None:
+            self._session = self._open()
             self._screen.set_interval(REFRESH_SECONDS, self.take_in)
         self.is_on = not self.is_on
-        name = self._judging.session.author.annotator
+        name = self._session.author.annotator
         key = self._screen.keys.shown("judge")
         self._screen.head.tell(
             f"judging: a grade key grades the document, {key} ends that; who judges is {name}"
@@ -163,7 +171,7 @@ class Judging:
             return None, None
         if document is None:
             self._screen.head.tell("there is no document here", "$warning")
-        elif self._topics.task.info.topics_are_documents and document == self._screen.topic_id:
+        elif self._screen.topics.task.info.topics_are_documents and document == self._screen.topic_id:
             self._screen.head.tell("this document is the topic itself, which is not graded", "$warning")
             document = None
         return self._judging, document
@@ -183,19 +191,19 @@ class Judging:
             self._screen.redraw(None)
 
     def _name(self, document: str) -> str:
-        return beginning(
-            document, self._topics.pages.known_text(document), Notation(self._topics.pages.task.info.markup)
-        )
+        pages = self._screen.topics.pages
+        return beginning(document, pages.known_text(document), Notation(pages.task.info.markup))
 
     def _tell(self, outcome: Outcome, what: str) -> None:
         """Say that a judgment is saved, or that it waits to be."""
         if outcome.is_saved:
             self._screen.head.tell(f"✓ saved  {what}", "$success")
             return
-        waiting = 1 if self._judging is None else self._judging.session.waiting
+        waiting = 1 if self._session is None else self._session.waiting
         self._screen.head.tell(unsaved(waiting, str(outcome.not_saved)), "bold $error")
         self._screen.set_timer(RETRY_SECONDS, self._save_waiting)
 
     def _save_waiting(self) -> None:
-        if self._judging is not None and self._judging.session.waiting:
-            self._tell(self._judging.save_waiting(), "everything that was waiting")
+        if self._session is not None and self._session.waiting:
+            self._tell(self._session.save_waiting(), "everything that was waiting")
+            self._screen.redraw(())

@@ -30,7 +30,7 @@ WHAT_CELLS = 14
 
 
 class TopicRows(Rows):
-    """The topics, or those that a filter leaves, in an order: the figure of each, how much is missed, how it begins."""
+    """The topics, or those that a filter leaves, in an order; a subclass says what stands before the words of each."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--done", "rows--lost", "rows--rank"}
 
@@ -41,22 +41,19 @@ class TopicRows(Rows):
         self._words: dict[str, str] = {}
         self.current = ""
         self.topics: Sequence[str] = ()
-        self.figures: Figures | None = None
+
+    def figures_of(self, topic: str, width: int) -> Sequence[Part]:
+        """The figures of a topic in a list of so many cells; nothing until they are known."""
+        raise NotImplementedError
 
     def parts(self, place: int, width: int) -> Sequence[Part]:
         topic = self.topics[place]
-        pointer = "▶" if topic == self.current else " "
-        figure, missed, look = self._figures(topic)
         words = self._words.get(topic)
         if words is None:
             words = self._words[topic] = one_line(self._pages.topic(topic).text, self._notation) or topic
-        left = width - 1 - len(figure) - len(missed)
-        return [
-            (pointer, "rows--begun"),
-            (figure, "rows--rank"),
-            (missed, look),
-            (fitted(words, left), "rows--text"),
-        ]
+        parts = [("▶" if topic == self.current else " ", "rows--begun"), *self.figures_of(topic, width)]
+        left = width - sum(cell_len(text) for text, _look in parts)
+        return [*parts, (fitted(words, left), "rows--text")]
 
     def mark(self, topic: str) -> None:
         """Mark the topic that is open, and put the cursor there if it is in the list."""
@@ -73,16 +70,23 @@ class TopicRows(Rows):
         self._words.clear()
         self.refresh()
 
-    def _figures(self, topic: str) -> tuple[str, str, str]:
-        """The figure of a topic and how much of its gold is missed, and the look of that; blanks until it is known."""
+
+class FigureRows(TopicRows):
+    """The topics of a run: the figure of each, and how much of its gold is missed."""
+
+    def __init__(self, pages: RunPages) -> None:
+        super().__init__(pages)
+        self.figures: Figures | None = None
+
+    def figures_of(self, topic: str, width: int) -> Sequence[Part]:  # noqa: ARG002
         found = None if self.figures is None else self.figures.topics.get(topic)
         if found is None:
-            return "", "", ""
+            return ()
         value = NO_FIGURE if found.value is None else shown_figure(found.value)
         if not found.relevant:
-            return f"{value} ", f"{'–':>6} ", "rows--faint"
+            return (f"{value} ", "rows--rank"), (f"{'–':>6} ", "rows--faint")
         look = "rows--lost" if found.missed else "rows--done"
-        return f"{value} ", f"{f'{found.missed}/{found.relevant}':>6} ", look
+        return (f"{value} ", "rows--rank"), (f"{f'{found.missed}/{found.relevant}':>6} ", look)
 
 
 def shown_figure(value: float) -> str:
@@ -139,14 +143,16 @@ class DocumentRows(Rows):
             if self.documents[place] in wanted:
                 self.redraw(place)
 
-    def _line(self, place: int, width: int, where: Part, look: str = "rows--text") -> Sequence[Part]:
+    def _line(
+        self, place: int, width: int, where: Sequence[Part], look: str = "rows--text"
+    ) -> Sequence[Part]:
         document = self.documents[place]
         parts: list[Part] = [("▶" if place == self.cursor else " ", "rows--begun")]
         if self.judged is not None:
             sign, sign_look = self.judged(document)
             parts.append((f"{sign} ", sign_look))
         parts.append((f"{self._gold(document)} ", "rows--gold"))
-        parts.append(where)
+        parts += where
         left = width - sum(cell_len(text) for text, _look in parts)
         if width >= IDS_FROM:
             parts.append((fitted(document, self._id_cells) + "  ", "rows--faint"))
@@ -163,18 +169,34 @@ class DocumentRows(Rows):
 
 
 class RankingRows(DocumentRows):
-    """A topic's ranking, with the gold marked at its ranks."""
+    """A topic's ranking, or some documents of it, with the gold marked at its ranks."""
 
     scored = 0
     """How many documents have a score: the first ones."""
 
+    _ranks: Sequence[int] = ()
+    _longest = 1
+
+    def offer_ranking(self, documents: Sequence[str], ranks: Sequence[int], cursor: int) -> None:
+        """Show those documents of a ranking that are at some ranks, in their order."""
+        self._ranks = ranks
+        self._longest = len(str(len(documents)))
+        self.offer([documents[rank - 1] for rank in ranks], cursor)
+
+    def rank(self, place: int) -> int:
+        """The rank of the document on a line."""
+        return self._ranks[place]
+
     def parts(self, place: int, width: int) -> Sequence[Part]:
-        digits = len(str(len(self.documents)))
-        unscored = place >= self.scored
-        where = f"{place + 1:>{digits}} {UNSCORED if unscored else ''}"
+        unscored = self.rank(place) > self.scored
+        where = f"{self.rank(place):>{self._longest}} {UNSCORED if unscored else ''}"
         is_gold = self.documents[place] in self.relevant
         look = "rows--faint" if unscored and not is_gold else "rows--gold" if is_gold else "rows--text"
-        return self._line(place, width, (where, "rows--rank"), look)
+        return self._line(place, width, (*self._beside(place), (where, "rows--rank")), look)
+
+    def _beside(self, place: int) -> Sequence[Part]:  # noqa: ARG002  # for subclasses
+        """What stands before a rank."""
+        return ()
 
     def next_gold(self, step: int) -> int | None:
         """The place of the next relevant document, or of the one before; None if there is none."""
@@ -197,7 +219,7 @@ class MissedRows(DocumentRows):
     def parts(self, place: int, width: int) -> Sequence[Part]:
         what = what_became(self.missed[place].why)
         cells = max((len(what_became(one.why)) for one in self.missed), default=0)
-        return self._line(place, width, (f"{what:<{min(cells, WHAT_CELLS)}} ", "rows--lost"))
+        return self._line(place, width, [(f"{what:<{min(cells, WHAT_CELLS)}} ", "rows--lost")])
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         return len(self.missed) or 1

@@ -22,10 +22,13 @@ def topics_screen(
     session: Callable[[], Session],
     start: str | None = None,
     order: Order = Order.file,
+    *,
+    failing: bool = False,
 ) -> TopicsScreen:
     """The screen of the topics that a request has opened.
 
-    `session` opens that of whoever judges there, if somebody does. `start` is the topic to begin with.
+    `session` opens that of whoever judges there, if somebody does. `start` is the topic to begin with; with `failing`
+    only topics are listed that something is wrong with.
 
     Raises:
         UsageError: there is no topic `start`, or none at all.
@@ -34,7 +37,7 @@ def topics_screen(
     topics.require(start)
     keys = actions.load(settings.of_user, topics.task.info.grades).keys
     again = command(topics.task, request)
-    return TopicsScreen(Opened(topics, title(topics), session, again, start, order), keys)
+    return TopicsScreen(Opened(topics, title(topics), session, again, start, order, failing), keys)
 
 
 def title(topics: RunTopics) -> str:

@@ -10,7 +10,7 @@ from typing import Protocol
 from textual.app import App
 from textual.timer import Timer
 
-from searchapp.app.topic_figures import Order
+from searchapp.app.topic_figures import Figures, Order
 from searchapp.app.topics import RunTopics, TopicRanking
 from searchapp.judging.session import Session
 from searchapp.tui.background import Background
@@ -46,30 +46,45 @@ class Opened:
     command: Sequence[str]
     start: str | None = None
     order: Order = Order.file
+    failing: bool = False
 
 
-class TopicsView(Protocol):
-    """The screen that somebody walks topics on, as far as its parts ask it.
+class GoldView(Protocol):
+    """A screen with the rankings of a topic beside its gold, as far as its parts ask it.
 
-    `topics` are walked, `quick` is asked what is read, `slow` what the recipe must rank for. `ranked` is the topic in
-    sight, `sought` the one that is to be; `in_missed` says whether the document that is shown is that of the missed
-    gold's list.
+    Of the runs on it `topics` is the one in sight, the one whose lists the cursor is in; its lists are `ranking` and
+    `missed`, `lists` are those of all runs. `quick` is asked what is read, `slow` what its recipe must rank for.
+    `ranked` is its ranking of the topic in sight; `in_missed` says whether the document that is shown is that of the
+    missed gold's list. `command` is how the program was called, up to the topic.
     """
 
-    topics: RunTopics
-    opened: Opened
-    quick: Background[RunTopics]
-    slow: Background[RunTopics]
     keys: KeyMap
-    topic_rows: TopicRows
-    ranking: RankingRows
-    missed: MissedRows
     reading: Reading
-    filter_line: Line
-    ranked: TopicRanking | None
     sought: str
-    in_missed: bool
+    """The topic that is to be in sight."""
 
+    @property
+    def topics(self) -> RunTopics: ...
+    @property
+    def command(self) -> Sequence[str]: ...
+    @property
+    def quick(self) -> Background[RunTopics]: ...
+    @property
+    def slow(self) -> Background[RunTopics]: ...
+    @property
+    def ranking(self) -> RankingRows: ...
+    @property
+    def missed(self) -> MissedRows: ...
+    @property
+    def lists(self) -> Sequence[DocumentRows]: ...
+    @property
+    def ranked(self) -> TopicRanking | None: ...
+    @property
+    def in_missed(self) -> bool: ...
+    @property
+    def topic_rows(self) -> TopicRows: ...
+    @property
+    def filter_line(self) -> Line: ...
     @property
     def app(self) -> App[None]: ...
     def go_back(self, message: str | None = None) -> None: ...
@@ -88,7 +103,7 @@ class TopicsView(Protocol):
         """The list whose document is shown."""
 
     def open_topic(self, topic: str) -> None:
-        """Show a topic, as soon as its ranking is there."""
+        """Show a topic, as soon as its rankings are there."""
 
     def focus_rows(self, rows: Rows) -> None:
         """Give a list the focus; of a list of documents that under the cursor is shown."""
@@ -105,3 +120,20 @@ class TopicsView(Protocol):
     def set_timer(self, delay: float, callback: Callable[[], object] | None = None) -> Timer: ...
     def set_interval(self, interval: float, callback: Callable[[], object] | None = None) -> Timer: ...
     def call_later(self, callback: Callable[[], object]) -> bool: ...
+
+
+class TopicsView(GoldView, Protocol):
+    """The screen that somebody walks the topics of one run on."""
+
+    start: str | None
+    """The topic that somebody has asked to begin with."""
+
+    @property
+    def figures(self) -> Figures | None:
+        """The figures of the topics, once they are known."""
+
+    def take_figures(self, figures: Figures) -> None:
+        """Let the figures be known."""
+
+    def show_ranking(self) -> None:
+        """Show those documents of the ranking that are asked for."""

@@ -62,9 +62,14 @@ class Reading(Vertical):
         self._pane.show(Content.styled(why, look))
 
     def show(
-        self, topic: str, page: Page, title: str, others: Sequence[Opinion] = (), words: str = ""
+        self,
+        topic: object,
+        page: Page,
+        title: str,
+        others: Sequence[Opinion] = (),
+        words: str = "",
     ) -> None:
-        """Show a document, from its beginning unless it is in sight already."""
+        """Show a document, from its beginning unless it is in sight already, of the same topic."""
         key = topic, page.document_id
         changed, self._shown = key != self._shown, key
         entitle(self._pane, title)

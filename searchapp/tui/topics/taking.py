@@ -1,18 +1,18 @@
-"""What is taken from the screen of topics to elsewhere: ids, texts, the command that opens what is seen."""
+"""What is taken from the screen to elsewhere: ids, texts, the command that opens what is seen."""
 
 from __future__ import annotations
 
 import shlex
 
 from searchapp.tui.pager import show_in_pager
-from searchapp.tui.topics.parts import TopicsView
+from searchapp.tui.topics.parts import GoldView
 from searchapp.visible import visible
 
 
 class Taking:
     """Copies the document that the cursor is on."""
 
-    def __init__(self, screen: TopicsView) -> None:
+    def __init__(self, screen: GoldView) -> None:
         self._screen = screen
 
     def copy_id(self) -> None:
@@ -26,7 +26,7 @@ class Taking:
             self._screen.app.copy_to_clipboard(visible(text))
 
     def copy_command(self) -> None:
-        command = shlex.join([*self._screen.opened.command, "--topic", self._screen.topic_id])
+        command = shlex.join([*self._screen.command, "--topic", self._screen.topic_id])
         self._screen.app.copy_to_clipboard(visible(command))
 
     def pager(self) -> None:

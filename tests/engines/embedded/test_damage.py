@@ -19,8 +19,9 @@ from typing import Any
 import hypothesis
 import pytest
 
+from searchapp import processes
 from searchapp.digests import digest_file
-from searchapp.engines.embedded import EmbeddedEngine, index, workers
+from searchapp.engines.embedded import EmbeddedEngine, index
 from searchapp.engines.embedded.storage import columns, documents, layout, verified
 from searchapp.engines.embedded.storage.layout import CHECKSUMS, MANIFEST, Manifest
 from searchapp.engines.embedded.storage.verified import STAMP
@@ -70,7 +71,7 @@ def several_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "BLOCK", SMALL)
     monkeypatch.setattr(columns, "BLOCK", SMALL)
     monkeypatch.setattr(index, "BATCH_BODIES", 2)
-    monkeypatch.setattr(workers, "cores", lambda: 2)
+    monkeypatch.setattr(processes, "cores", lambda: 2)
 
 
 @pytest.fixture

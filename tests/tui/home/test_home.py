@@ -18,8 +18,10 @@ from searchapp.engines import open_engine
 from searchapp.engines.base import State
 from searchapp.engines.embedded import engine as embedded
 from searchapp.judging.log import JudgmentLog
-from searchapp.model import Document
+from searchapp.model import Document, Hits, Ranking, Run
+from searchapp.runs import directory
 from searchapp.settings import Settings
+from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.dialogs import Choose, Help
 from searchapp.tui.home.actions import KEY_ACTIONS
@@ -257,6 +259,39 @@ def test_the_topics_of_a_run_are_walked_from_here(at_home: AtHome) -> None:
 
     at_home.with_sample()
     at_home.drive(steps)
+
+
+def test_a_run_is_compared_with_another_one_from_here(at_home: AtHome, tmp_path: Path) -> None:
+    run = at_home.with_sample("explanation-2019")
+
+    async def steps(pilot: P, screen: HomeScreen) -> None:
+        await pilot.press("v")
+        assert "no run is chosen" in seen(pilot)
+        await to_run(pilot, screen, run.name)
+        await pilot.press("v")
+        assert "there is no other run of explanation-2019 dev to compare it with" in seen(pilot)
+
+    at_home.drive(steps)
+    made = directory.read(run)
+    turned = [Ranking(one.topic_id, Hits(one.document_ids()[::-1], one.hits.scores)) for one in made.run]
+    folder = at_home.home / "runs"
+    directory.write(folder / "turned", made.manifest, Run("turned", tuple(turned)), {})
+    directory.write(folder / "fewer", made.manifest, Run("fewer", tuple(turned[1:])), {})
+
+    async def compares(pilot: P, screen: HomeScreen) -> None:
+        await to_run(pilot, screen, run.name)
+        await pilot.press("v", *"turned", "enter")
+        await in_front(pilot, CompareScreen)
+        await shows(pilot, "by topic · greatest gains first")
+        await pilot.press("q")
+        assert pilot.app.screen is screen
+        await pilot.press("v", *"fewer", "enter")
+        await shows(pilot, "Compare them anyway?")
+        await pilot.press("y")
+        await in_front(pilot, CompareScreen)
+        await shows(pilot, "the runs are compared although")
+
+    at_home.drive(compares)
 
 
 def test_the_official_figure_is_that_of_evaluate_and_is_computed_once(

@@ -29,7 +29,8 @@ from searchapp.tasks import load
 from searchapp.tui.search import actions
 from searchapp.tui.search.actions import KEY_ACTIONS
 from searchapp.tui.search.app import SearchApp
-from searchapp.tui.search.screen import Opened, SearchScreen
+from searchapp.tui.search.opening import Opened
+from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.search.searching import Sought
 from tests.profile import FULL
 from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, Prepared, press, text_of, until

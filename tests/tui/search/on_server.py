@@ -19,7 +19,8 @@ from searchapp.tasks import load
 from searchapp.tui.search import actions
 from searchapp.tui.search.app import SearchApp
 from searchapp.tui.search.listing import PAGE
-from searchapp.tui.search.screen import Opened, SearchScreen
+from searchapp.tui.search.opening import Opened
+from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.search.searching import Sought
 from tests.tui.conftest import SAMPLES, press, text_of, until
 

@@ -36,7 +36,7 @@ class Walked:
         self, task: str = "nlps", *, run: Path | None = None, start: str | None = None, **asked: Any
     ) -> TopicsApp:
         made = self._prepared.run(task)
-        order = asked.pop("order", None)
+        order, failing = asked.pop("order", None), asked.pop("failing", False)
         wanted = None if "recipe" in asked else run or made
         request = TopicsRequest(run=wanted, data=SAMPLES / task, **asked)
         settings = Settings(home=self._prepared.home)
@@ -44,7 +44,9 @@ class Walked:
         for note in topics.pages.notes:
             self.warned.append(note)
         session = lambda: self._session(task)  # noqa: E731
-        screen = topics_screen(topics, request, settings, session, start, order or Order.file)
+        screen = topics_screen(
+            topics, request, settings, session, start, order or Order.file, failing=failing
+        )
         return TopicsApp(screen, "dark")
 
     warned: list[str] = []  # noqa: RUF012  # a fresh one is set by the fixture

@@ -14,7 +14,7 @@ from searchapp.errors import EngineUnreachable
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.tui.search.why import sentence
 from searchapp.tui.topics import actions
-from searchapp.tui.topics import screen as screen_module
+from searchapp.tui.topics import base as screen_module
 from searchapp.tui.topics.screen import TopicsScreen
 from tests.hostile.payload import Hostile
 from tests.tui.conftest import SAMPLES, drive, press, question, text_of, until
@@ -126,6 +126,39 @@ def test_the_worst_topics_come_first_when_asked(walked: Walked) -> None:
         assert tuple(screen.topic_rows.topics) == screen.topics.topics
 
     app = walked.app(depth=DEPTH)
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_failures_alone_with_what_is_not_relevant_in_their_rankings(walked: Walked, begun: bool) -> None:
+    async def steps(pilot: P, screen: TopicsScreen) -> None:
+        await answered(pilot, screen)
+        if not begun:
+            whole = list(screen.ranking.documents)
+            await enter(pilot, screen, "F")
+        figures = screen.topic_rows.figures
+        assert figures is not None
+        fails = {topic for topic, one in figures.topics.items() if one.missed or one.value != 1}
+        assert set(screen.topic_rows.topics) == fails and len(fails) < len(screen.topics.topics)
+        values = [figures.topics[one].value or 0.0 for one in screen.topic_rows.topics]
+        assert values == sorted(values) and screen.topic_id == screen.topic_rows.topics[0]
+        topic, documents = screen.topic_id, ranked(walked._prepared.run("nlps"))
+        others = [one for one in documents[topic] if one not in GOLD[topic]]
+        assert list(screen.ranking.documents) == others
+        rank = documents[topic].index(others[0]) + 1
+        assert f"Document {others[0]} · rank {rank} ·" in text_of(
+            app
+        ) and "Not relevant · gold at" in text_of(app)
+        assert set(screen.missed.documents) == set(missed(walked._prepared.run("nlps"))[topic])
+        await enter(pilot, screen, "j", "0")
+        assert [(one.document_id, one.rank) for one in walked.events()] == [(others[0], rank)]
+        assert list(screen.command[-1:]) == ["--failures"]
+        await enter(pilot, screen, "F")
+        assert len(screen.topic_rows.topics) == len(screen.topics.topics)
+        assert list(screen.ranking.documents) == documents[screen.topic_id]
+        assert begun or len(whole) == len(screen.ranking.documents)
+
+    app = walked.app(depth=DEPTH, failing=begun)
     drive(app, steps)
 
 
@@ -254,7 +287,7 @@ def test_keys_that_come_fast_end_in_the_last_topic(walked: Walked) -> None:
         wanted = screen.topics.topics[6]
         assert screen.sought == screen.topic_id == wanted
         assert list(screen.ranking.documents) == ranked(walked._prepared.run("nlps"))[wanted]
-        assert screen.documents._page is not None and screen.documents._page[0] == wanted
+        assert screen.documents._page is not None and screen.documents._page[0][1] == wanted
 
     drive(walked.app(), steps)
 
@@ -273,9 +306,8 @@ def test_hostile_text_does_nothing_to_the_screen(walked: Walked, monkeypatch: py
         hits = Hits(documents, [5.0, 4.0, 3.0, 2.0, 1.0])
         monkeypatch.setattr(pages.rankings, "ranking", lambda one: Ranking(one, hits))
         monkeypatch.setattr(pages.rankings, "scored", lambda *_: 5)
-        monkeypatch.setitem(
-            vars(screen.topics), "gold", {topic: {documents[0]: 1, "[/]\x1b]0;a\x07\u202e": 1}}
-        )
+        gold = {topic: {documents[0]: 1, "[/]\x1b]0;a\x07\u202e": 1}}
+        monkeypatch.setattr(screen.topics, "_given_gold", lambda: gold)
         screen.documents.forget_beginnings()
         await enter(pilot, screen, "]")
         await enter(pilot, screen, "e")

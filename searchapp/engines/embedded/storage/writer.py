@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from searchapp import processes
 from searchapp.digests import digest_file
 from searchapp.engines.base import IndexInfo
-from searchapp.engines.embedded import workers
 from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import FLOATS, Analyzers, Field, Schema
 from searchapp.engines.embedded.similarity import encode_lengths
@@ -80,7 +80,7 @@ class IndexWriter:
                 drawn.append(batch)
                 yield batch
 
-        for prepared in workers.spread(self._prepared, batches()):
+        for prepared in processes.spread(self._prepared, batches()):
             batch = drawn.popleft()
             for document, entries in zip(batch, prepared, strict=True):
                 self._add(document, entries)

@@ -1,13 +1,6 @@
-"""Work on all cores.
+"""A forked process that works on items, and the pipes to it and back.
 
-Analyzing a text and gathering its terms is Python, which one process does on one core. So large batches go to
-processes that are forked from this one: they begin with the open index in their memory, at no cost, and send
-back numbers. Where processes can't be forked, or there is but one core, this process does the work.
-
-Each process has pipes of its own, and this one looks after all of them whenever a result is asked for; there are
-neither threads nor locks. So nothing can be left locked or waiting, whatever happens to a process, or to this one for
-want of memory. (The standard library's pool of processes may wait for ever once one of them has ended, in Python 3.11
-nearly always.)
+It ends with this process, whatever ends this one, and begins with what this one has in its memory.
 """
 
 from __future__ import annotations
@@ -17,7 +10,6 @@ import gc
 import os
 import pickle
 import select
-import selectors
 import signal
 import struct
 import sys
@@ -28,25 +20,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain, islice
-from typing import Any, TypeVar
-
-from searchapp.errors import SearchappError
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-WORTH_IT = 4
-"""Items from which on the start of the processes pays; an item is a batch of topics or documents."""
-
-IN_FLIGHT = 3
-"""Items for each process that are under way or wait for their turn."""
+from typing import Any
 
 PIPE_BYTES = 1 << 18
 """What a pipe shall hold, so that nobody waits while the other side is busy; the system may allow less."""
-
-CRASHES = frozenset({signal.SIGBUS, signal.SIGSEGV, signal.SIGILL, signal.SIGFPE, signal.SIGABRT})
-"""Signals that end a process for what it does, which would end this one as well; others come from outside."""
 
 _LENGTH = struct.Struct("!Q")
 """What precedes an item or an answer in a pipe."""
@@ -54,150 +31,29 @@ _LENGTH = struct.Struct("!Q")
 _forking = threading.Lock()
 """Held while processes are forked: those of another pool would inherit both ends of a pipe, and keep them open."""
 
+_shared_by = 1
+"""How many processes share the cores: those of `processes.one_each` do, and what they start."""
+
 
 def cores() -> int:
     """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, there // _shared_by)
 
 
-def spread(work: Callable[[T], R], items: Iterable[T], processes: int | None = None) -> Iterator[R]:
-    """What `work` makes of each item, in the order of the items, which are drawn as needed.
-
-    `work` itself is inherited by the processes and need not be picklable, its argument and its result must be.
-    An exception that it raises there is raised here. What a process leaves undone that was ended from outside,
-    for want of memory perhaps, is done here.
-
-    Raises:
-        SearchappError: a process crashed.
-    """
-    count = processes or cores()
-    waiting = iter(items)
-    first = list(islice(waiting, WORTH_IT))
-    waiting = chain(first, waiting)
-    pool = _Pool.of(work, count) if count > 1 and len(first) == WORTH_IT and _can_fork() else None
-    if pool is None:
-        yield from map(work, waiting)
-        return
-    try:
-        under_way: deque[_Asked] = deque()
-        for item in waiting:
-            under_way.append(pool.ask(item))
-            if len(under_way) == IN_FLIGHT * count:
-                yield _result(work, pool.answered(under_way.popleft()))
-        while under_way:
-            yield _result(work, pool.answered(under_way.popleft()))
-    finally:
-        pool.close()
-
-
-def _result(work: Callable[[T], R], asked: _Asked) -> R:
-    if asked.ended_by in CRASHES:
-        raise SearchappError(
-            f"a process that read or wrote the index crashed ({signal.Signals(asked.ended_by).name}): the disk or the "
-            "memory may be faulty, `searchapp doctor` reads every file of the indexes"
-        )
-    if asked.answer is None:
-        return work(asked.item)
-    raised, answer = pickle.loads(asked.answer)
-    if raised:
-        raise answer
-    return answer  # type: ignore[no-any-return]
-
-
-def _can_fork() -> bool:
+def can_fork() -> bool:
     """Forking is safe on Linux; on macOS the system's libraries are not made for it."""
     return sys.platform == "linux"
 
 
 @dataclass(slots=True)
-class _Asked:
+class Asked:
     """An item, and the answer to it; without one, whether its process has ended, and by which signal."""
 
     item: Any
     answer: bytearray | None = None
     ended: bool = False
     ended_by: int = 0
-
-
-class _Pool:
-    """Processes that work on items, each on one after the other."""
-
-    def __init__(self) -> None:
-        self._workers: list[_Worker] = []
-        self._selector = selectors.PollSelector()
-
-    @classmethod
-    def of(cls, work: Callable[[Any], Any], count: int) -> _Pool | None:
-        """Processes that do some work; None if the system has none to spare, or no memory for them."""
-        pool = cls()
-        try:
-            with _forking, _signals_held(), warnings.catch_warnings():
-                # Python 3.12 warns of threads that other libraries have started: those of NumPy's BLAS, which is
-                # made to be forked. The processes use neither it nor locks that another thread could hold.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                for _ in range(count):
-                    pool._workers.append(_Worker(work, pool._workers))
-            for worker in pool._workers:
-                pool._selector.register(worker.answers, selectors.EVENT_READ, worker)
-        except (OSError, MemoryError):
-            pool.close()
-            return None
-        return pool
-
-    def ask(self, item: Any) -> _Asked:
-        """Have the process work on an item that has the fewest to work on."""
-        asked = _Asked(item)
-        alive = [worker for worker in self._workers if worker.is_alive]
-        if alive:
-            worker = min(alive, key=lambda worker: len(worker.asked))
-            worker.take(asked)
-            self._write(worker)
-            self._exchange(wait=False)
-        else:
-            asked.ended = True
-        return asked
-
-    def answered(self, asked: _Asked) -> _Asked:
-        """The same, once there is an answer, or nobody left to give one."""
-        while asked.answer is None and not asked.ended:
-            self._exchange(wait=True)
-        return asked
-
-    def _exchange(self, *, wait: bool) -> None:
-        """Send and receive what can be."""
-        for key, _events in self._selector.select(None if wait else 0):
-            worker: _Worker = key.data
-            if not worker.is_alive:
-                continue  # the end of its other pipe came first
-            if key.fd == worker.items:
-                self._write(worker)
-            elif not worker.receive():
-                self._forget(worker)
-
-    def _write(self, worker: _Worker) -> None:
-        """Send what a pipe takes; the rest once it takes more."""
-        done = worker.send()
-        registered = worker.items in self._selector.get_map()
-        if done and registered:
-            self._selector.unregister(worker.items)
-        elif not done and not registered:
-            self._selector.register(worker.items, selectors.EVENT_WRITE, worker)
-
-    def _forget(self, worker: _Worker) -> None:
-        for end in (worker.items, worker.answers):
-            if end in self._selector.get_map():
-                self._selector.unregister(end)
-        worker.end()
-
-    def close(self) -> None:
-        """End the processes, whatever they are at."""
-        self._selector.close()
-        for worker in self._workers:
-            if worker.is_alive:
-                os.kill(worker.pid, signal.SIGKILL)
-        for worker in self._workers:
-            if worker.is_alive:
-                worker.end()
 
 
 class _Buffer:
@@ -214,15 +70,15 @@ class _Buffer:
         return received > 0
 
 
-class _Worker:
+class Forked:
     """A forked process, and this side of its pipes: `items` goes there, `answers` comes back, in the same order.
 
     Raises:
         OSError, MemoryError: there is no process, memory or descriptor to spare for it.
     """
 
-    def __init__(self, work: Callable[[Any], Any], others: Sequence[_Worker]) -> None:
-        self.asked: deque[_Asked] = deque()
+    def __init__(self, work: Callable[[Any], Any], others: Sequence[Forked], sharing: int = 1) -> None:
+        self.asked: deque[Asked] = deque()
         self._to_send: deque[memoryview] = deque()
         self._length = _Buffer(_LENGTH.size)
         self._answer: _Buffer | None = None
@@ -243,6 +99,7 @@ class _Worker:
             raise
         if not self.pid:
             try:
+                _share_cores(sharing)
                 _serve(work, theirs, back, life, [self, *others])
             finally:  # the other side is gone, or there is no memory: what is left undone is done elsewhere
                 os._exit(1)
@@ -250,7 +107,7 @@ class _Worker:
         for end in (theirs, back, life):  # so that the pipes end with the process
             os.close(end)
 
-    def take(self, asked: _Asked) -> None:
+    def take(self, asked: Asked) -> None:
         """Put an item into the queue of what is to be sent.
 
         Raises:
@@ -312,6 +169,16 @@ class _Worker:
 
 
 @contextmanager
+def forking() -> Iterator[None]:
+    """While processes are forked: nobody else of this one forks, and signals wait."""
+    with _forking, _signals_held(), warnings.catch_warnings():
+        # Python 3.12 warns of threads that other libraries have started: those of NumPy's BLAS, which is made to be
+        # forked. The processes use neither it nor locks that another thread could hold.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
+
+
+@contextmanager
 def _signals_held() -> Iterator[None]:
     """Keep signals back until a forked process does with them what it should, rather than what this one does."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
@@ -324,8 +191,15 @@ def _signals_held() -> Iterator[None]:
 # In the forked process
 
 
+def _share_cores(sharing: int) -> None:
+    """Make this process able to start processes of its own, of which there are fewer where others share the cores."""
+    global _forking, _shared_by
+    _forking = threading.Lock()  # the one that was inherited is held, and nobody here gives it back
+    _shared_by *= sharing
+
+
 def _serve(
-    work: Callable[[Any], Any], items: int, answers: int, life: int, inherited: Iterable[_Worker]
+    work: Callable[[Any], Any], items: int, answers: int, life: int, inherited: Iterable[Forked]
 ) -> None:
     """Answer every item with whether the work raised an exception, and with that or its result."""
     for worker in inherited:

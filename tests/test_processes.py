@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import hypothesis
 import psutil
 import pytest
 
-from searchapp.engines.embedded import workers
+from searchapp import processes
 from searchapp.errors import Damaged, EngineRefused, SearchappError
 
 pytestmark = pytest.mark.timeout(120)
@@ -45,13 +47,13 @@ class Unreadable(Exception):
 
 
 def test_results_come_in_order_from_other_processes() -> None:
-    results = list(workers.spread(lambda number: (number * 2, os.getpid()), range(50), processes=3))
+    results = list(processes.spread(lambda number: (number * 2, os.getpid()), range(50), processes=3))
     assert [number for number, _pid in results] == list(range(0, 100, 2))
     assert os.getpid() not in {pid for _number, pid in results}
 
 
 def test_little_work_stays_in_this_process() -> None:
-    pids = set(workers.spread(lambda _number: os.getpid(), range(workers.WORTH_IT - 1), processes=3))
+    pids = set(processes.spread(lambda _number: os.getpid(), range(processes.WORTH_IT - 1), processes=3))
     assert pids == {os.getpid()}
 
 
@@ -63,9 +65,9 @@ def test_items_are_drawn_as_needed() -> None:
             drawn.append(number)
             yield number
 
-    results = workers.spread(lambda number: number, items(), processes=2)
+    results = processes.spread(lambda number: number, items(), processes=2)
     assert next(results) == 0
-    assert len(drawn) <= 2 * workers.IN_FLIGHT + workers.WORTH_IT
+    assert len(drawn) <= 2 * processes.IN_FLIGHT + processes.WORTH_IT
     results.close()  # type: ignore[attr-defined]
     assert not left_over()
 
@@ -77,7 +79,7 @@ def test_a_refusal_in_a_process_arrives() -> None:
         return number
 
     with pytest.raises(EngineRefused, match="seven is refused"):
-        list(workers.spread(refuse, range(50), processes=2))
+        list(processes.spread(refuse, range(50), processes=2))
     assert not left_over()
 
 
@@ -89,7 +91,7 @@ def test_the_work_of_a_killed_process_is_done_all_the_same() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return number
 
-    assert list(workers.spread(work, range(60), processes=2)) == list(range(60))
+    assert list(processes.spread(work, range(60), processes=2)) == list(range(60))
 
 
 def of(kind: Callable[[], BaseException], parent: int | None = None) -> Callable[[bytes], bytes]:
@@ -120,14 +122,14 @@ def test_whatever_a_process_raises_ends_the_work(
 ) -> None:
     for _ in range(ROUNDS):
         with pytest.raises(arrives) as raised:
-            list(workers.spread(of(kind), (bytes([number] * size) for number in range(40)), processes=2))
+            list(processes.spread(of(kind), (bytes([number] * size) for number in range(40)), processes=2))
         assert str(kind()) in str(raised.value)
         assert not left_over()
 
 
 def test_a_result_that_cannot_be_sent_ends_the_work() -> None:
     with pytest.raises(Exception, match="pickle"):
-        list(workers.spread(lambda number: lambda: number, range(40), processes=2))
+        list(processes.spread(lambda number: lambda: number, range(40), processes=2))
 
 
 @pytest.mark.parametrize("size", [1, 300_000])
@@ -145,7 +147,7 @@ def test_the_work_of_processes_that_are_ended_again_and_again_is_done(name: str,
     try:
         for _ in range(ROUNDS):
             items = [bytes([number] * size) for number in range(40)]
-            assert list(workers.spread(work, items, processes=3)) == items
+            assert list(processes.spread(work, items, processes=3)) == items
             assert not left_over()
     finally:
         signal.signal(signal.SIGTERM, handled)
@@ -163,7 +165,7 @@ def test_a_process_that_crashes_is_reported_and_its_work_not_tried_here() -> Non
         return number
 
     with pytest.raises(SearchappError, match=r"crashed \(SIGBUS\): .* `searchapp doctor`") as raised:
-        list(workers.spread(work, range(60), processes=2))
+        list(processes.spread(work, range(60), processes=2))
     assert raised.value.exit_code == 1
     assert not left_over()
 
@@ -175,7 +177,7 @@ def test_memory_that_a_process_lacks_for_an_item_is_looked_for_here() -> None:
         def __reduce__(self) -> tuple[object, ...]:
             return _read_elsewhere, (parent,)
 
-    results = workers.spread(lambda item: type(item).__name__, [Item() for _ in range(9)], processes=2)
+    results = processes.spread(lambda item: type(item).__name__, [Item() for _ in range(9)], processes=2)
     with pytest.raises(MemoryError):
         list(results)
 
@@ -200,19 +202,19 @@ def test_where_no_process_can_be_made_the_work_is_done_here(
         return fork()
 
     monkeypatch.setattr(os, "fork", second_fails)
-    assert set(workers.spread(lambda _: os.getpid(), range(20), processes=3)) == {os.getpid()}
+    assert set(processes.spread(lambda _: os.getpid(), range(20), processes=3)) == {os.getpid()}
     assert made and not left_over()
 
 
 def test_no_descriptor_stays_open() -> None:
     before = psutil.Process().num_fds()
-    assert list(workers.spread(lambda number: number, range(20), processes=3)) == list(range(20))
-    broken_off = workers.spread(lambda number: number, range(20), processes=3)
+    assert list(processes.spread(lambda number: number, range(20), processes=3)) == list(range(20))
+    broken_off = processes.spread(lambda number: number, range(20), processes=3)
     next(broken_off)
     assert psutil.Process().num_fds() > before
     broken_off.close()  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="invalid literal"):
-        list(workers.spread(int, ["1"] * 9 + ["one"], processes=3))
+        list(processes.spread(int, ["1"] * 9 + ["one"], processes=3))
     assert psutil.Process().num_fds() == before
 
 
@@ -227,7 +229,7 @@ def test_processes_end_with_the_one_that_forked_them() -> None:
             os.write(writes, f"{os.getpid()}\n".encode())
             threading.Event().wait()
 
-        list(workers.spread(work, items, processes=2))
+        list(processes.spread(work, items, processes=2))
         os._exit(1)
     os.close(writes)
     with os.fdopen(reads) as told:
@@ -236,3 +238,66 @@ def test_processes_end_with_the_one_that_forked_them() -> None:
         os.waitpid(child, 0)
         assert told.read() == ""  # nobody has the other end any more
     assert len(pids) == 2
+
+
+def _by_kind(item: str) -> tuple[str, int, int]:
+    """What a process of `one_each` may come to."""
+    if item == "raises":
+        raise EngineRefused("no")
+    if item in signal.Signals.__members__:
+        faulthandler.disable()  # which would print the modules of this process
+        os.kill(os.getpid(), signal.Signals[item])
+    if item == "spreads":
+        pids = set(processes.spread(lambda _number: os.getpid(), range(20), processes=2))
+        assert os.getpid() not in pids
+    return item, os.getpid(), processes.cores()
+
+
+def test_each_item_has_a_process_of_its_own_and_one_that_fails_leaves_the_others_alone() -> None:
+    before = psutil.Process().num_fds()
+    waiting = deque(["first", "raises", "SIGKILL", "SIGSEGV", "spreads"])
+    found = {}
+    for item, outcome in processes.one_each(_by_kind, waiting, 2):
+        found[item] = outcome
+        if item == "first":
+            waiting.append("later")  # what comes of an answer may be work as well
+    assert str(found["raises"]) == "no" and isinstance(found["raises"], EngineRefused)
+    assert "was ended from outside (SIGKILL)" in str(found["SIGKILL"])
+    assert "crashed (SIGSEGV)" in str(found["SIGSEGV"])
+    done = [outcome for outcome in found.values() if not isinstance(outcome, Exception)]
+    assert [item for item, _, _ in done] == ["first", "spreads", "later"] or len(done) == 3
+    assert len({pid for _, pid, _ in done} | {os.getpid()}) == 4
+    assert {cores for _, _, cores in done} == {max(1, processes.cores() // 2)}
+    assert psutil.Process().num_fds() == before and not left_over()
+
+
+def test_no_more_processes_than_asked_for_work_at_a_time(tmp_path: Path) -> None:
+    def work(number: int) -> int:
+        mark = tmp_path / str(number)
+        mark.touch()
+        there = len(list(tmp_path.iterdir()))
+        threading.Event().wait(0.02)
+        mark.unlink()
+        return there
+
+    found = [outcome for _, outcome in processes.one_each(work, deque(range(8)), 2)]
+    assert max(number for number in found if isinstance(number, int)) <= 2 and len(found) == 8
+
+
+def test_where_no_process_can_be_made_each_item_is_worked_on_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", fails)
+    found = dict(processes.one_each(_by_kind, deque(["one", "raises"]), 2))
+    assert isinstance(found["raises"], EngineRefused)
+    assert found["one"] == ("one", os.getpid(), processes.cores())
+
+
+def test_what_is_broken_off_leaves_no_process() -> None:
+    answers = processes.one_each(
+        lambda number: number or threading.Event().wait(), deque(range(1, -9, -1)), 2
+    )
+    assert next(answers)[1] == 1
+    answers.close()
+    assert not left_over()

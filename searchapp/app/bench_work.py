@@ -1,0 +1,353 @@
+"""Makes a bench: ranks what is not ranked yet, scores every split, and compares each system with the baseline.
+
+A cell is a run directory, which appears whole or not at all, and which is kept as long as everything that it was made
+from has the digests in its manifest. So a bench can be ended at any time and run again. What the scoring of a split
+came to is kept beside its runs for the same reason. Each cell is ranked, and each split scored, in a process of its
+own, as many at a time as there are processors: one that fails leaves the others alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import Enum, auto
+from pathlib import Path
+from typing import NamedTuple
+
+import searchapp
+from searchapp.app import bench, known_runs
+from searchapp.app.bench import BenchResult, Cell, Column, System
+from searchapp.app.bench_columns import ScoredSplit, kept_columns, scored_columns
+from searchapp.app.bench_file import BenchPlan, BenchRecipe, BenchTask
+from searchapp.app.index import index_task
+from searchapp.app.rank import RunRequest, make_run, planned
+from searchapp.app.scored_runs import Testing, import_tests
+from searchapp.digests import digest_json
+from searchapp.engines import open_engine
+from searchapp.engines.base import EngineInfo, IndexInfo
+from searchapp.errors import SearchappError, is_lack_of_memory
+from searchapp.files import alone_in, reason
+from searchapp.processes import one_each
+from searchapp.progress import Progress, Silent
+from searchapp.ranking import recipes
+from searchapp.runs import directory
+from searchapp.runs.directory import Manifest
+from searchapp.settings import Settings
+from searchapp.tasks import folders
+from searchapp.tasks.base import Collection
+
+BUSY = "process {process} is at this bench in %s: wait until it is done, or choose another folder with --out"
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRequest:
+    """A plan, and with which settings it is carried out: `jobs` cells at a time, as many as there are processors where
+    it is None. With `overwrite` every cell is ranked anew.
+    """
+
+    plan: BenchPlan
+    settings: Settings
+    jobs: int | None = None
+    overwrite: bool = False
+
+
+def run_bench(request: BenchRequest, progress: Progress) -> BenchResult:
+    """Carry out a plan, and write the result into its folder; cells that failed are in it.
+
+    Raises:
+        SearchappError: another process is at it, or the folder can't be written to.
+    """
+    with alone_in(request.plan.out, BUSY % request.plan.out):
+        found = _Bench(request).result(progress)
+        bench.write(found)
+    return found
+
+
+class _What(Enum):
+    index = auto()
+    rank = auto()
+    score = auto()
+
+
+class _Job(NamedTuple):
+    """Something for a process to do: index for an engine, rank a cell, or score a split; by the numbers of these."""
+
+    what: _What
+    split: int
+    system: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """A column of the matrix before it is divided into groups."""
+
+    task: BenchTask
+    collection: Collection
+    split: str
+
+    @property
+    def index_name(self) -> str:
+        return self.collection.index_of(self.split)
+
+
+class _Bench:
+    """A bench at work. What its processes do, they do to the copies that they were forked with, and answer."""
+
+    def __init__(self, request: BenchRequest) -> None:
+        self._plan = plan = request.plan
+        self._request = request
+        engines = plan.engines or (request.settings.engine,)
+        self._settings = {name: replace(request.settings, engine=name) for name in engines}
+        rows = [(recipe, engine) for recipe in plan.recipes for engine in engines]
+        self._recipes: list[BenchRecipe] = [recipe for recipe, _ in rows]
+        self._systems = tuple(
+            System(
+                recipe.name if len(engines) == 1 else f"{recipe.name} ({engine})",
+                recipe.recipe,
+                dict(recipe.parameters),
+                engine,
+            )
+            for recipe, engine in rows
+        )
+        self._baseline = next(place for place, (one, _) in enumerate(rows) if one.name == plan.baseline)
+        self._splits: list[_Split] = []
+        for task in plan.tasks:
+            collection = task.task.collection(task.data)
+            self._splits += [_Split(task, collection, split) for split in task.splits]
+        self._cells: dict[tuple[int, int], Cell] = {}
+        self._columns: dict[int, Sequence[Column]] = {}
+        self._engines: dict[str, EngineInfo | SearchappError] = {}
+        self._indexes: dict[tuple[str, str], IndexInfo | SearchappError | None] = {}
+        self._indexing: dict[_Job, list[_Job]] = {}
+        """What waits for an index, by the job that makes it."""
+
+    def result(self, progress: Progress) -> BenchResult:
+        """Do what is to be done, and say what it came to."""
+        places = list(self._places())
+        waiting: deque[_Job] = deque()
+        with progress.stage("checking", len(places)) as advance:
+            self._look_at_engines()
+            for number, system in places:
+                self._check(number, system, waiting)
+                advance(1)
+            for number in range(len(self._splits)):
+                self._score_if_ranked(number, waiting)
+        left = len(places) - len(self._cells) + len(self._splits) - len(self._columns) + len(self._indexing)
+        if left:
+            import_tests()
+            with (
+                progress.stage("ranking and scoring", left) as advance,
+                closing(one_each(self._work, waiting, self._request.jobs)) as outcomes,
+            ):
+                for job, outcome in outcomes:
+                    advance(self._settle(job, outcome, waiting))
+        return BenchResult(
+            folder=self._plan.out,
+            file=str(self._plan.path.absolute()),
+            searchapp=searchapp.__version__,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            baseline=self._baseline,
+            systems=self._systems,
+            columns=tuple(column for number in sorted(self._columns) for column in self._columns[number]),
+            permutations=self._plan.permutations,
+            seed=self._plan.seed,
+        )
+
+    # What there is
+
+    def _places(self) -> Iterator[tuple[int, int]]:
+        """The cells, by the numbers of their splits and systems."""
+        for number, split in enumerate(self._splits):
+            for system, recipe in enumerate(self._recipes):
+                if recipe.is_for(split.task):
+                    yield number, system
+
+    def _look_at_engines(self) -> None:
+        for name, settings in self._settings.items():
+            try:
+                with closing(open_engine(settings)) as engine:
+                    self._engines[name] = engine.info()
+                    for index in {split.index_name for split in self._splits}:
+                        try:
+                            self._indexes[name, index] = engine.index_info(index)
+                        except SearchappError as error:
+                            self._indexes[name, index] = error
+            except SearchappError as error:
+                self._engines[name] = error
+
+    def _folder(self, number: int) -> Path:
+        split = self._splits[number]
+        return self._plan.out / split.task.name / split.split
+
+    def _path(self, number: int, system: int) -> Path:
+        return self._folder(number) / self._systems[system].engine / self._recipes[system].name
+
+    def _check(self, number: int, system: int, waiting: deque[_Job]) -> None:
+        """Keep a cell that is as it would be now, or have it ranked."""
+        job = _Job(_What.rank, number, system)
+        name = self._systems[system].engine
+        engine = self._engines[name]
+        try:
+            if isinstance(engine, SearchappError):
+                raise engine
+            index = self._indexes[name, self._splits[number].index_name]
+            if isinstance(index, SearchappError):
+                raise index
+            manifest = None if index is None else self._kept(number, system, engine, index)
+        except SearchappError as error:
+            self._cells[number, system] = self._failed(number, system, error)
+            return
+        if manifest is not None:
+            self._cells[number, system] = self._cell(number, system, manifest)
+        elif index is None:
+            self._once_indexed(job, waiting)
+        else:
+            waiting.append(job)
+
+    def _once_indexed(self, job: _Job, waiting: deque[_Job]) -> None:
+        """Have a cell ranked when its task is indexed, which one process does for all of them."""
+        task, engine = self._splits[job.split].task, self._systems[job.system].engine
+        indexing = _Job(
+            _What.index,
+            next(number for number, one in enumerate(self._splits) if one.task is task),
+            next(number for number, one in enumerate(self._systems) if one.engine == engine),
+        )
+        if indexing not in self._indexing:
+            self._indexing[indexing] = []
+            waiting.append(indexing)
+        self._indexing[indexing].append(job)
+
+    def _kept(self, number: int, system: int, engine: EngineInfo, index: IndexInfo) -> Manifest | None:
+        """The manifest of a cell that needs not be ranked again."""
+        path, task = self._path(number, system), self._splits[number].task.task
+        if self._request.overwrite or not (path / directory.MANIFEST).is_file():
+            return None
+        if index.mapping_digest != digest_json(task.index_mapping()):
+            return None  # nobody can rank with this index: whoever tries says so
+        return directory.kept(path, planned(task, engine, index, self._run_request(number, system)))
+
+    def _run_request(self, number: int, system: int) -> RunRequest:
+        split, recipe = self._splits[number], self._recipes[system]
+        return RunRequest(
+            collection=split.collection,
+            split=split.split,
+            recipe=recipes.load(split.task.task.recipe_book(), recipe.recipe, recipe.parameters),
+            depth=split.task.depth,
+            tag=f"searchapp-{recipe.name}",
+            lenient=split.task.lenient,
+            home=self._request.settings.home,
+        )
+
+    # What the processes do
+
+    def _work(self, job: _Job) -> Cell | Sequence[Column] | None:
+        if job.what is _What.index:
+            self._index(job.split, job.system)
+            return None
+        if job.what is _What.rank:
+            return self._rank(job.split, job.system)
+        return self._score(job.split)
+
+    def _index(self, number: int, system: int) -> None:
+        split, settings = self._splits[number], self._settings[self._systems[system].engine]
+        task = split.task
+        with closing(open_engine(settings)) as engine:
+            index_task(task.task, engine, split.collection, Silent(), lenient=task.lenient)
+        folders.remember(task.task, settings.home, task.data)
+
+    def _rank(self, number: int, system: int) -> Cell:
+        split, path = self._splits[number], self._path(number, system)
+        with closing(open_engine(self._settings[self._systems[system].engine])) as engine:
+            index = engine.index_info(split.index_name)
+            if index is not None and (manifest := self._kept(number, system, engine.info(), index)):
+                return self._cell(number, system, manifest)  # its index alone was gone
+            request = self._run_request(number, system)
+            made = make_run(split.task.task, engine, request, path, Silent(), overwrite=True)
+        warnings = list(made.warnings)
+        for problems in (made.problems.skipped, made.solved_problems.skipped):
+            warnings += [] if problems is None else [f"left out: {problems.lines[0]}"]
+        if made.shortfall:
+            warnings.append(f"the run has no official file: {made.shortfall}")
+        return replace(self._cell(number, system, made.manifest), made=True, warnings=tuple(warnings))
+
+    def _score(self, number: int) -> Sequence[Column]:
+        return scored_columns(self._scored_split(number))
+
+    # What came of it
+
+    def _settle(self, job: _Job, outcome: object, waiting: deque[_Job]) -> int:
+        """Keep what a process has answered, and put what can be done now into the queue; returns how much is done."""
+        if job.what is _What.index:
+            depending = self._indexing.pop(job)
+            if not isinstance(outcome, Exception):
+                waiting.extendleft(reversed(depending))
+                return 1
+            for one in depending:
+                self._cells[one.split, one.system] = self._failed(one.split, one.system, outcome)
+            failed = {one.split for one in depending}
+            return 1 + len(depending) + sum(self._score_if_ranked(number, waiting) for number in failed)
+        if job.what is _What.rank:
+            cell = outcome if isinstance(outcome, Cell) else self._failed(job.split, job.system, outcome)
+            self._cells[job.split, job.system] = cell
+            if cell.made:
+                known_runs.remember(self._request.settings.home, self._path(job.split, job.system))
+            return 1 + self._score_if_ranked(job.split, waiting)
+        if isinstance(outcome, Exception):
+            self._columns[job.split] = self._scored_split(job.split).without_figures(_reason(outcome))
+        else:
+            assert isinstance(outcome, Sequence)
+            self._columns[job.split] = outcome
+        return 1
+
+    def _score_if_ranked(self, number: int, waiting: deque[_Job]) -> bool:
+        """Have a split scored whose cells are all there, unless that is known; returns whether it is done with it."""
+        wanted = [place for place in self._places() if place[0] == number]
+        if any(place not in self._cells for place in wanted):
+            return False
+        split = self._scored_split(number)
+        if not split.present:
+            self._columns[number] = split.without_figures(None)
+        elif (known := kept_columns(split)) is not None:
+            self._columns[number] = known
+        else:
+            waiting.append(_Job(_What.score, number))
+            return False
+        return True
+
+    def _scored_split(self, number: int) -> ScoredSplit:
+        split = self._splits[number]
+        return ScoredSplit(
+            task=split.task,
+            split=split.split,
+            collection=split.collection,
+            folder=self._folder(number),
+            out=self._plan.out,
+            systems=self._systems,
+            baseline=self._baseline,
+            cells=tuple(self._cells.get((number, system)) for system in range(len(self._systems))),
+            testing=Testing(self._plan.permutations, self._plan.seed, jointly=False),
+        )
+
+    def _cell(self, number: int, system: int, manifest: Manifest) -> Cell:
+        return Cell(self._named(number, system), manifest.digest, seconds=manifest.seconds)
+
+    def _failed(self, number: int, system: int, error: object) -> Cell:
+        sentence, code = _reason(error)
+        return Cell(self._named(number, system), error=sentence, exit_code=code)
+
+    def _named(self, number: int, system: int) -> str:
+        return self._path(number, system).relative_to(self._plan.out).as_posix()
+
+
+def _reason(error: object) -> tuple[str, int]:
+    """Why something failed, in a sentence, and the exit code that says of what kind that is."""
+    if isinstance(error, SearchappError):
+        return error.lines[0], error.exit_code
+    if isinstance(error, BaseException) and is_lack_of_memory(error):
+        return "there is not enough memory: end other programs, or rank fewer cells at a time with --jobs", 1
+    if isinstance(error, OSError):
+        return f"{error.filename or 'a file'}: {reason(error)}", 1
+    return f"an internal error, {type(error).__name__} ({error}): please report it", 1

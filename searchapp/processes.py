@@ -1,0 +1,247 @@
+"""Work on all cores.
+
+Analyzing a text, gathering its terms and scoring a run is Python, which one process does on one core. So large batches
+go to processes that are forked from this one: they begin with the open index, or the rankings, in their memory, at no
+cost, and send back numbers. Where processes can't be forked, or there is but one core, this process does the work.
+`spread` shares out many small items, `one_each` gives every item a process of its own.
+
+Each process has pipes of its own, and this one looks after all of them whenever a result is asked for; there are
+neither threads nor locks. So nothing can be left locked or waiting, whatever happens to a process, or to this one for
+want of memory. (The standard library's pool of processes may wait for ever once one of them has ended, in Python 3.11
+nearly always.)
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import selectors
+import signal
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+from searchapp.errors import SearchappError
+from searchapp.forked import Asked, Forked, can_fork, cores, forking
+
+__all__ = ["cores", "one_each", "spread"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+WORTH_IT = 4
+"""Items from which on the start of the processes pays; an item is a batch of topics or documents."""
+
+IN_FLIGHT = 3
+"""Items for each process that are under way or wait for their turn."""
+
+CRASHES = frozenset({signal.SIGBUS, signal.SIGSEGV, signal.SIGILL, signal.SIGFPE, signal.SIGABRT})
+"""Signals that end a process for what it does, which would end this one as well; others come from outside."""
+
+
+def spread(
+    work: Callable[[T], R], items: Iterable[T], processes: int | None = None, worth_it: int = WORTH_IT
+) -> Iterator[R]:
+    """What `work` makes of each item, in the order of the items, which are drawn as needed.
+
+    Fewer items than `worth_it` are worked on here.
+
+    `work` itself is inherited by the processes and need not be picklable, its argument and its result must be.
+    An exception that it raises there is raised here. What a process leaves undone that was ended from outside,
+    for want of memory perhaps, is done here.
+
+    Raises:
+        SearchappError: a process crashed.
+    """
+    count = processes or cores()
+    waiting = iter(items)
+    first = list(islice(waiting, worth_it))
+    waiting = chain(first, waiting)
+    pool = _Pool.of(work, count) if count > 1 and len(first) == worth_it and can_fork() else None
+    if pool is None:
+        yield from map(work, waiting)
+        return
+    try:
+        under_way: deque[Asked] = deque()
+        for item in waiting:
+            under_way.append(pool.ask(item))
+            if len(under_way) == IN_FLIGHT * count:
+                yield _result(work, pool.answered(under_way.popleft()))
+        while under_way:
+            yield _result(work, pool.answered(under_way.popleft()))
+    finally:
+        pool.close()
+
+
+def one_each(
+    work: Callable[[T], R], waiting: deque[T], processes: int | None = None
+) -> Generator[tuple[T, R | Exception], None, None]:
+    """What `work` makes of each item in a process of its own, as they are done, at most so many at a time.
+
+    The caller may put further items into `waiting` while answers are drawn. An exception that `work` raises comes in
+    the place of its result, and so does one for a process that was ended: the others go on. The processes share the
+    cores, see `cores`. Where processes can't be forked, this one does the work.
+    """
+    count = processes or cores()
+    pool = _Pool()
+    under_way: list[Asked] = []
+    try:
+        while waiting or under_way:
+            while waiting and len(under_way) < count:
+                item = waiting.popleft()
+                asked = pool.ask_new(work, item, count) if can_fork() else None
+                if asked is None:
+                    yield item, _tried(work, item)
+                else:
+                    under_way.append(asked)
+            for asked in pool.any_answered(under_way):
+                under_way.remove(asked)
+                yield asked.item, _outcome(asked)
+    finally:
+        pool.close()
+
+
+def _tried(work: Callable[[T], R], item: T) -> R | Exception:
+    try:
+        return work(item)
+    except Exception as error:
+        return error
+
+
+def _outcome(asked: Asked) -> Any:
+    """The result of an item, or the exception that there is instead."""
+    if asked.ended_by in CRASHES:
+        return _crashed(asked.ended_by)
+    if asked.answer is None:
+        ended_by = f" ({signal.Signals(asked.ended_by).name})" if asked.ended_by else ""
+        return SearchappError(
+            f"the process that was at it was ended from outside{ended_by}: for want of memory perhaps, try again with "
+            "fewer at a time"
+        )
+    _raised, answer = pickle.loads(asked.answer)
+    return answer
+
+
+def _result(work: Callable[[T], R], asked: Asked) -> R:
+    if asked.ended_by in CRASHES:
+        raise _crashed(asked.ended_by)
+    if asked.answer is None:
+        return work(asked.item)
+    raised, answer = pickle.loads(asked.answer)
+    if raised:
+        raise answer
+    return answer  # type: ignore[no-any-return]
+
+
+def _crashed(ended_by: int) -> SearchappError:
+    return SearchappError(
+        f"a process that read or wrote files crashed ({signal.Signals(ended_by).name}): the disk or the memory may be "
+        "faulty, `searchapp doctor` reads every file of the indexes"
+    )
+
+
+class _Pool:
+    """Processes that work on items, each on one after the other."""
+
+    def __init__(self) -> None:
+        self._workers: list[Forked] = []
+        self._selector = selectors.PollSelector()
+
+    @classmethod
+    def of(cls, work: Callable[[Any], Any], count: int) -> _Pool | None:
+        """Processes that do some work; None if the system has none to spare, or no memory for them."""
+        pool = cls()
+        try:
+            with forking():
+                for _ in range(count):
+                    pool._workers.append(Forked(work, pool._workers))
+            for worker in pool._workers:
+                pool._selector.register(worker.answers, selectors.EVENT_READ, worker)
+        except (OSError, MemoryError):
+            pool.close()
+            return None
+        return pool
+
+    def ask(self, item: Any) -> Asked:
+        """Have the process work on an item that has the fewest to work on."""
+        asked = Asked(item)
+        alive = [worker for worker in self._workers if worker.is_alive]
+        if alive:
+            worker = min(alive, key=lambda worker: len(worker.asked))
+            worker.take(asked)
+            self._write(worker)
+            self._exchange(wait=False)
+        else:
+            asked.ended = True
+        return asked
+
+    def ask_new(self, work: Callable[[Any], Any], item: Any, sharing: int) -> Asked | None:
+        """Have a new process work on an item and on nothing else; None if the system has none to spare for it.
+
+        `sharing` is how many processes share the cores.
+        """
+        try:
+            with forking():
+                worker = Forked(work, self._workers, sharing)
+        except (OSError, MemoryError):
+            return None
+        self._workers.append(worker)
+        self._selector.register(worker.answers, selectors.EVENT_READ, worker)
+        asked = Asked(item)
+        worker.take(asked)
+        self._write(worker)
+        return asked
+
+    def any_answered(self, under_way: Sequence[Asked]) -> list[Asked]:
+        """Those that there is an answer to, or nobody left to give one, once there are any; their processes end."""
+        while under_way and not any(asked.answer is not None or asked.ended for asked in under_way):
+            self._exchange(wait=True)
+        for worker in self._workers:
+            if worker.is_alive and not worker.asked:  # its only item is done
+                os.kill(worker.pid, signal.SIGKILL)
+                self._forget(worker)
+        self._workers = [worker for worker in self._workers if worker.is_alive]
+        return [asked for asked in under_way if asked.answer is not None or asked.ended]
+
+    def answered(self, asked: Asked) -> Asked:
+        """The same, once there is an answer, or nobody left to give one."""
+        while asked.answer is None and not asked.ended:
+            self._exchange(wait=True)
+        return asked
+
+    def _exchange(self, *, wait: bool) -> None:
+        """Send and receive what can be."""
+        for key, _events in self._selector.select(None if wait else 0):
+            worker: Forked = key.data
+            if not worker.is_alive:
+                continue  # the end of its other pipe came first
+            if key.fd == worker.items:
+                self._write(worker)
+            elif not worker.receive():
+                self._forget(worker)
+
+    def _write(self, worker: Forked) -> None:
+        """Send what a pipe takes; the rest once it takes more."""
+        done = worker.send()
+        registered = worker.items in self._selector.get_map()
+        if done and registered:
+            self._selector.unregister(worker.items)
+        elif not done and not registered:
+            self._selector.register(worker.items, selectors.EVENT_WRITE, worker)
+
+    def _forget(self, worker: Forked) -> None:
+        for end in (worker.items, worker.answers):
+            if end in self._selector.get_map():
+                self._selector.unregister(end)
+        worker.end()
+
+    def close(self) -> None:
+        """End the processes, whatever they are at."""
+        self._selector.close()
+        for worker in self._workers:
+            if worker.is_alive:
+                os.kill(worker.pid, signal.SIGKILL)
+        for worker in self._workers:
+            if worker.is_alive:
+                worker.end()

@@ -1,0 +1,209 @@
+"""Charts as SVG that stands in a page: drawn by pygal, coloured by the page's own style, with names on hover.
+
+pygal sees numbers and our own words alone. What others have written, such as the id of a topic, is put into the
+finished drawing, as text of an element: nothing in it can be read as anything else.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from xml.etree import ElementTree
+
+import pygal
+from markupsafe import Markup
+from pygal.graph.graph import Graph
+from pygal.style import Style
+
+from searchapp.visible import visible_line
+
+# pygal looks for plugins with maps, of which there are none here, whenever a module is not found, in a way that Python
+# 3.11 warns of and later ones ignore.
+sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != pygal.__name__]
+
+WIDTH, HEIGHT = 1100, 320
+HALF_WIDTH, LOW = 560, 220
+"""Of a chart beside another one, and of one without labels."""
+
+TEXT = 13
+"""Pixels of a letter, as in the page's style."""
+
+LONGEST_NAME = 160
+"""Characters of a name on hover."""
+
+LONGEST_LABEL = 24
+"""Characters of a label of an axis."""
+
+_DECIMALS = re.compile(r"-?\d+\.\d+")
+_OF_SCRIPTS = {"reactive", "tooltip-trigger", "activate-serie"}
+_DROPPED = {"defs", "desc", "style", "script", "title"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A bar or a dot: its value, None where there is none, the ends of its interval, and its name on hover.
+
+    `kind` is a class of the page's style, for a bar that looks otherwise than its series.
+    """
+
+    value: float | None
+    name: str
+    low: float | None = None
+    high: float | None = None
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Labels of an axis: what pygal is given for each, which takes as much room, and what is written there."""
+
+    keys: tuple[str, ...]
+    texts: Mapping[str, str]
+
+    @classmethod
+    def of(cls, labels: Sequence[str]) -> Labels:
+        shown = [
+            name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
+            for name in map(visible_line, labels)
+        ]
+        keys = tuple(f"{place}".rjust(len(name), ".") + "." for place, name in enumerate(shown))
+        return cls(keys, dict(zip(keys, shown, strict=True)))
+
+
+def grouped_bars(labels: Sequence[str], series: Sequence[Sequence[Mark]], about: str) -> Markup:
+    """A group of bars a label, one a series, with the intervals that there are."""
+    held = Labels.of(labels)
+    chart = _chart(pygal.Bar, x_labels=held.keys, range=_range(series), x_label_rotation=_rotation(held.keys))
+    return _drawn(chart, series, about, held)
+
+
+def sorted_bars(marks: Sequence[Mark], about: str) -> Markup:
+    """A bar a mark in the order in which they are given, without labels; one of 0 is none."""
+    there = [replace(mark, value=mark.value or None) for mark in marks]
+    return _drawn(_chart(pygal.Bar, height=LOW, range=_range([marks])), [there], about)
+
+
+def lines(
+    labels: Sequence[str], series: Sequence[Sequence[Mark]], about: str, titles: tuple[str, str]
+) -> Markup:
+    """A line a series over the labels, which are evenly spread; `titles` are those of the two axes."""
+    held = Labels.of(labels)
+    chart = _chart(
+        pygal.Line,
+        x_labels=held.keys,
+        x_title=titles[0],
+        y_title=titles[1],
+        width=HALF_WIDTH,
+        range=(0, 1),
+        dots_size=3,
+    )
+    return _drawn(chart, series, about, held)
+
+
+def _chart(kind: Callable[..., Graph], **options: Any) -> Graph:
+    usual = {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "margin": 10,
+        "style": Style(label_font_size=TEXT, major_label_font_size=TEXT, title_font_size=TEXT),
+        "show_legend": False,
+        "truncate_label": -1,
+        "max_scale": 6,
+        "js": (),
+        "css": (),
+        "disable_xml_declaration": True,
+        "value_formatter": "{:g}".format,
+    }
+    return kind(**{**usual, **options})
+
+
+def _range(series: Sequence[Sequence[Mark]]) -> tuple[float, float]:
+    """What the axis must hold: 0, all values and all intervals."""
+    ends = [
+        end
+        for marks in series
+        for mark in marks
+        for end in (mark.value, mark.low, mark.high)
+        if end is not None
+    ]
+    low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
+    if low == high:
+        return 0.0, 1.0
+    return low, max(high, -low / 50)  # pygal takes a highest value of 0 for none
+
+
+def _rotation(labels: Sequence[str]) -> int:
+    """Labels that do not fit beside each other are turned."""
+    return 30 if sum(len(label) + 2 for label in labels) * 7 > WIDTH else 0
+
+
+def _drawn(
+    chart: Graph, series: Sequence[Sequence[Mark]], about: str, labels: Labels | None = None
+) -> Markup:
+    marked: dict[str, Mark] = {}
+    for number, marks in enumerate(series):
+        points: list[dict[str, Any]] = []
+        for place, mark in enumerate(marks):
+            key = f"{number}:{place}"
+            marked[key] = mark
+            point: dict[str, Any] = {"value": mark.value, "label": key}
+            if mark.low is not None and mark.high is not None:
+                point["ci"] = {"low": mark.low, "high": mark.high}
+            points.append(point)
+        chart.add(str(number), points)
+    return _inline(chart.render(is_unicode=True), marked, {} if labels is None else labels.texts, about)
+
+
+def _inline(svg: str, marked: Mapping[str, Mark], labels: Mapping[str, str], about: str) -> Markup:
+    """A drawing of pygal's as an element of a page, its marks and labels under their names."""
+    root = ElementTree.fromstring(svg)
+    _clean(root, marked)
+    for text in root.iter("text"):
+        text.text = labels.get(text.text or "", text.text)
+    box = root.get("viewBox", f"0 0 {WIDTH} {HEIGHT}")
+    root.attrib.clear()
+    root.attrib.update({"class": "chart", "viewBox": box, "role": "img", "aria-label": visible_line(about)})
+    # ElementTree writes every < & > and quote of texts and attributes as references.
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _clean(node: ElementTree.Element, marked: Mapping[str, Mark]) -> None:
+    """Leave of a drawing what is seen, with the names of marks in place of what pygal's script would show."""
+    node.tag = node.tag.rpartition("}")[2]
+    key = None
+    for child in list(node):
+        tag = child.tag.rpartition("}")[2]
+        if tag == "desc" and child.text in marked:
+            key = child.text
+        if tag in _DROPPED or "tooltip" in child.get("class", "").split():
+            node.remove(child)
+        else:
+            _clean(child, marked)
+            if child.tag == "g" and not len(child):
+                node.remove(child)
+    for name, text in list(node.attrib.items()):
+        kept = _attribute(name, text)
+        if kept is None:
+            del node.attrib[name]
+        else:
+            node.attrib[name] = kept
+    node.tail = None
+    if key is not None:
+        title = ElementTree.Element("title")
+        name, kind = visible_line(marked[key].name), marked[key].kind
+        if kind:
+            node.set("class", kind)
+        title.text = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        node.insert(0, title)
+
+
+def _attribute(name: str, text: str) -> str | None:
+    """An attribute without what is for scripts, its numbers with two decimals; None for one that is not needed."""
+    if name in ("id", "style") or (name in ("rx", "ry") and text == "0"):
+        return None
+    if name == "class":
+        return " ".join(one for one in text.split() if one not in _OF_SCRIPTS) or None
+    return _DECIMALS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)

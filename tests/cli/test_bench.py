@@ -1,0 +1,367 @@
+"""`searchapp bench`, on the samples: what is kept and what is ranked anew, what fails, and what others see of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+from searchapp.app import bench_work
+from searchapp.app.bench import FILE, BenchResult, read_bench
+from searchapp.app.bench_work import BUSY
+from searchapp.app.rank import make_run
+from searchapp.cli import bench_table
+from searchapp.console import HarmlessConsole
+from searchapp.errors import DataError, UsageError
+from searchapp.files import alone_in
+from tests.cli.conftest import SAMPLES, Cli
+
+KILLS = 40 if hypothesis.settings().max_examples > 100 else 4
+
+PLAN = """
+baseline = "bm25"
+permutations = 1000
+[recipes.bm25]
+[recipes.near]
+recipe = "neighbours"
+set = { k = 3 }
+[tasks.nlps]
+splits = ["dev"]
+data = "data"
+nearest = 50
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A plan of two recipes on the sample of nlps, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(SAMPLES / "nlps", "data")
+    Path("plan.toml").write_text(PLAN)
+    return Path("plan.toml")
+
+
+@pytest.fixture
+def benched(offline: Cli, plan: Path) -> Cli:
+    """The plan carried out."""
+    done = offline("bench", plan)
+    assert done.code == 0, done.stderr
+    return offline
+
+
+def made(result: Any) -> dict[str, bool]:
+    """Which cells were ranked, by their runs."""
+    return {
+        cell["run"]: cell["made"]
+        for column in result["columns"]
+        if column["group"] is None
+        for cell in column["cells"]
+        if cell is not None
+    }
+
+
+BM25, NEAR = "nlps/dev/embedded/bm25", "nlps/dev/embedded/near"
+
+
+def test_figures_are_those_of_evaluate_and_tests_those_of_compare(benched: Cli) -> None:
+    found = benched("bench", "plan.toml", "--json").json
+    assert [one["name"] for one in found["systems"]] == ["bm25", "near"] and found["baseline"] == 0
+    (column,) = found["columns"]
+    runs = [Path("plan") / cell["run"] for cell in column["cells"]]
+    evaluated = benched("evaluate", *runs, "--nearest", 50, "--json").json["runs"]
+    compared = benched("compare", *runs, "--nearest", 50, "--permutations", 1000, "--json").json
+    assert [one["name"] for one in column["measures"]] == [one["measure"] for one in compared["measures"]]
+    for measure, expected in zip(column["measures"], compared["measures"], strict=True):
+        for figure, run in zip(measure["figures"], evaluated, strict=True):
+            official = run["official"]["values"]
+            assert figure == official.get(measure["name"], run["measures"].get(measure["name"]))
+        (pair,) = expected["pairs"]
+        tests = pair["tests"]
+        nothing, difference = measure["differences"]
+        assert nothing is None and difference["corrected"] == pair["corrected"]
+        assert (difference["mean"], difference["low"], difference["high"], difference["effect"]) == (
+            tests["mean"],
+            tests["interval"]["low"],
+            tests["interval"]["high"],
+            tests["effect"],
+        )
+        assert (difference["wins"], difference["ties"], difference["losses"]) == tuple(
+            tests["outcomes"].values()
+        )
+    assert benched("rank", "nlps", "--split", "dev", "--recipe", "bm25", "--out", "same").code == 0
+    assert Path("same/run.trec").read_bytes() == (runs[0] / "run.trec").read_bytes()
+    listed = {one["run"] for one in benched("runs", "list", "--json").json["runs"]}
+    assert {str(run.resolve()) for run in runs} <= listed
+    assert all(benched("runs", "verify", run).code == 0 for run in runs)
+
+
+def test_what_has_not_changed_is_kept_and_only_that(benched: Cli) -> None:
+    def again() -> dict[str, bool]:
+        return made(benched("bench", "plan.toml", "--json").json)
+
+    first = Path("plan", FILE).read_bytes()
+    assert again() == {BM25: False, NEAR: False}
+    kept, before = (json.loads(text) for text in (Path("plan", FILE).read_bytes(), first))
+    assert kept["columns"][0]["measures"] == before["columns"][0]["measures"]
+
+    Path("plan.toml").write_text(PLAN.replace("k = 3", "k = 4"))
+    assert again() == {BM25: False, NEAR: True}
+
+    with Path("plan", BM25, "run.trec").open("a") as file:
+        file.write("altered\n")
+    assert again() == {BM25: True, NEAR: False}
+
+    shutil.rmtree(Path("plan", NEAR))
+    assert again() == {BM25: False, NEAR: True}
+
+    shutil.rmtree(Path("home", "indexes"))  # nothing needs it as long as the runs are there
+    assert again() == {BM25: False, NEAR: False} and benched("search", "nlps", "ring").code == 0
+
+    gold = json.loads(Path("data/dev_set.json").read_text())
+    topic = next(iter(gold))
+    gold[topic]["premises"] = gold[topic]["premises"][:1]
+    Path("data/dev_set.json").write_text(json.dumps(gold))
+    assert again() == {BM25: True, NEAR: True}
+
+    assert made(benched("bench", "plan.toml", "--overwrite", "--json").json) == {BM25: True, NEAR: True}
+
+
+def test_figures_are_computed_again_when_the_runs_are_kept(benched: Cli) -> None:
+    Path("plan.toml").write_text(f'measures = ["RR"]{PLAN}')
+    found = benched("bench", "plan.toml", "--json").json
+    assert made(found) == {BM25: False, NEAR: False}
+    assert [one["name"] for one in found["columns"][0]["measures"]] == ["MAP@50", "RR"]
+
+
+def test_groups_of_topics_have_columns_of_their_own(benched: Cli) -> None:
+    topics = list(json.loads(Path("data/dev_set.json").read_text()))
+    Path("some.txt").write_text("\n".join(topics[:3]))
+    Path("plan.toml").write_text(
+        f"{PLAN}[tasks.nlps.groups.listed]\ntopics = {json.dumps(topics[:3])}\n"
+        '[tasks.nlps.groups.in-file]\nfile = "some.txt"\n[tasks.nlps.groups.none]\nwhere = { level = "hard" }\n'
+    )
+    done = benched("bench", "plan.toml", "--json")
+    assert done.code == 0 and "the group none has no topic of nlps dev" in done.stderr
+    found = done.json
+    assert made(found) == {BM25: False, NEAR: False}
+    whole, listed, in_file, none = found["columns"]
+    assert listed["measures"] == in_file["measures"] and none["measures"] == []
+    runs = [Path("plan") / cell["run"] for cell in whole["cells"]]
+    compared = benched("compare", *runs, "--nearest", 50, "--json").json
+    for measure, expected in zip(listed["measures"], compared["measures"], strict=True):
+        assert measure["topics"] == 3
+        for figure, values in zip(measure["figures"], expected["per_topic"].values(), strict=True):
+            assert figure == pytest.approx(sum(values[topic] for topic in topics[:3]) / 3, abs=1e-12)
+        difference = measure["differences"][1]["mean"]
+        assert difference == pytest.approx(measure["figures"][1] - measure["figures"][0], abs=1e-12)
+
+
+def test_a_cell_that_fails_is_reported_and_the_others_go_on(offline: Cli, plan: Path) -> None:
+    plan.write_text(
+        f'{PLAN}[tasks.gone]\ntask = "explanation-2019"\nsplits = "dev"\ndata = "nowhere"\n'
+        '[tasks.deep]\ntask = "nlps"\nsplits = "dev"\ndata = "data"\n[tasks.deep.groups.all]\ntopics = ["x"]\n'
+    )
+    done = offline("bench", plan, "--json")
+    assert done.code == 4, done.stderr
+    assert "gone dev, bm25 has no figures: " in done.stderr and "nowhere" in done.stderr
+    assert "deep dev, near has no figures: " in done.stderr
+    assert "the official scorer would not score this file" in done.stderr
+    assert "searchapp: 4 of 6 cells have no figures" in done.stderr and "Traceback" not in done.stderr
+    assert made(done.json)[BM25] and made(done.json)["deep/dev/embedded/bm25"]
+    assert done.json["columns"][0]["measures"] and not Path("plan/gone").exists()
+    assert len(read_bench(Path("plan")).failed) == 4
+    assert offline("bench", plan).code == 4  # the failure is kept, with its exit code
+
+    plan.write_text(f"{PLAN}[tasks.deep]\ntask = 'nlps'\nsplits = 'dev'\ndata = 'data'\nnearest = 9\n")
+    assert offline("bench", plan).code == 0
+
+
+def test_a_process_that_is_killed_fails_its_cell_alone(
+    offline: Cli, plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*arguments: Any, **options: Any) -> Any:
+        if arguments[2].tag == "searchapp-near":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return make_run(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench_work, "make_run", ended)
+        done = offline("bench", plan)
+    assert done.code == 1
+    assert (
+        "nlps dev, near has no figures: the process that was at it was ended from outside (SIGKILL)"
+        in done.stderr
+    )
+    assert made(offline("bench", plan, "--json").json) == {BM25: False, NEAR: True}
+
+
+def test_two_at_once_on_a_folder_are_refused(benched: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from searchapp import files
+
+    monkeypatch.setattr(files, "LEAVING_SECONDS", 0.2)
+    with alone_in(Path("plan"), BUSY % "plan"):
+        refused = benched("bench", "plan.toml")
+        assert refused.code == 1
+        assert f"process {os.getpid()} is at this bench in " in refused.stderr
+        assert benched("bench", "plan.toml", "--out", "other").code == 0
+    assert benched("bench", "plan.toml").code == 0
+
+
+def test_a_bench_that_was_killed_at_any_time_goes_on(offline: Cli, plan: Path) -> None:
+    assert offline("bench", plan, "--out", "whole", "--home", "there").code == 0
+    expected = read_bench(Path("whole"))
+    for number in range(KILLS):
+        with subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "searchapp",
+                "bench",
+                str(plan),
+                "--out",
+                "killed",
+                "--overwrite",
+                "--quiet",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            time.sleep(0.3 + 1.2 * number / KILLS)
+            process.kill()
+        for path in Path("killed").rglob("*"):
+            if path.name == "run.json":
+                assert offline("runs", "verify", path.parent).code == 0
+    done = offline("bench", plan, "--out", "killed")
+    assert done.code == 0, done.stderr
+    found = read_bench(Path("killed"))
+    assert [one.measures for one in found.columns] == [one.measures for one in expected.columns]
+    for cell in (BM25, NEAR):
+        assert Path("killed", cell, "run.trec").read_bytes() == Path("whole", cell, "run.trec").read_bytes()
+    assert not [path for path in Path("killed").rglob(".*") if path.name != ".lock"]
+
+
+def test_tables_fit_and_say_the_same_without_colours(benched: Cli) -> None:
+    found = read_bench(Path("plan"))
+    difference = found.columns[0].measures[0].differences[1]
+    assert difference is not None
+    for width in (30, 80, 200):
+        text = drawn(found, width=width, no_color=True)
+        table = text.partition("\nfigures are those of")[0]
+        assert max(map(len, table.splitlines())) <= max(width, 42)
+        assert f"{difference.mean:+.4f}" in text and "\x1b" not in text
+    assert "\x1b[" in drawn(found, width=80, color_system="truecolor", force_terminal=True)
+    piped = benched("bench", "plan.toml").stdout
+    assert "Difference to bm25" in piped and "near" in piped and ("█" in piped or "░" in piped)
+
+
+def drawn(found: BenchResult, **options: Any) -> str:
+    buffer = io.StringIO()
+    bench_table.print_bench(HarmlessConsole(file=buffer, **options), found)
+    return buffer.getvalue()
+
+
+def test_other_layouts_have_the_same_figures(benched: Cli) -> None:
+    found = read_bench(Path("plan"))
+    rows = list(csv.DictReader(io.StringIO(benched("bench", "plan.toml", "--csv").stdout)))
+    assert len(rows) == len(found.columns[0].measures) * 2
+    for row in rows:
+        measure = next(one for one in found.columns[0].measures if one.name == row["measure"])
+        place = [one.name for one in found.systems].index(row["system"])
+        assert float(row["value"]) == measure.figures[place]
+        difference = measure.differences[place]
+        assert row["difference"] == ("" if difference is None else repr(difference.mean))
+    marked = benched("bench", "plan.toml", "--markdown").stdout
+    assert marked.startswith("| task | measure | topics |") and "**Difference to bm25**" in marked
+    assert benched("bench", "plan.toml", "--markdown", "--json").code == 2
+
+
+def test_the_result_is_read_back_as_it_was_written(benched: Cli) -> None:
+    found = read_bench(Path("plan"))
+    assert [run.name for run in found.runs()] == ["bm25", "near"]
+    assert found.columns[0].official is not None and found.columns[0].official.name == "MAP@50"
+    with pytest.raises(UsageError, match="`searchapp bench` makes it"):
+        read_bench(Path("data"))
+    described = json.loads(Path("plan", FILE).read_text())
+    for spoilt in (
+        {**described, "format": 2},
+        {**described, "baseline": 7},
+        {**described, "columns": [{**described["columns"][0], "cells": []}]},
+        {**described, "systems": [{"name": "x"}]},
+        {key: value for key, value in described.items() if key != "notes"},
+    ):
+        Path("plan", FILE).write_text(json.dumps(spoilt))
+        with pytest.raises(DataError, match="run the bench again"):
+            read_bench(Path("plan"))
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "said"),
+    [
+        ('basline = "x"\n', "line 1", "unknown key: the file has 'basline' (did you mean baseline?)"),
+        ('engines = ["elastic"]\n', "line 1", "unknown engine: engines names 'elastic'"),
+        ("[tasks.nlps.groups.g]\n", "line 12", "the group g needs one of topics, file and where"),
+        ('[tasks.nlps.groups.g]\nfile = "none.txt"\n', "line 13", "unreadable file"),
+        ('[recipes.wide]\nset = { depth = 3 }\nrecipe = "bm25"\n', "line 12", "has no parameter 'depth'"),
+        ("[recipes.wide]\n", "line 12", "name the tasks that it is for with tasks = [...]"),
+        ('[tasks.nlp]\nsplits = "dev"\n', "line 12", "there is no task 'nlp' (did you mean nlps?)"),
+        ('[tasks.two]\ntask = "nlps"\nsplits = "def"\n', "line 14", "nlps has no split 'def' (did you mean dev?)"),
+        ('[tasks."a b"]\ntask = "nlps"\nsplits = "dev"\n', "line 12", "'a b' can't name a task"),
+        ('[tasks.two]\ntask = "nlps"\nsplits = "dev"\nmeasures = "nDCX"\n', "line 15", "there is no measure 'nDCX'"),
+        ('[tasks.two]\ntask = "nlps"\n', "line 12", "[tasks.two] needs splits"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_the_file_is_reported_with_its_line_before_anything_is_done(
+    offline: Cli, plan: Path, change: str, where: str, said: str
+) -> None:
+    plan.write_text(change + PLAN if not change.startswith("[") else PLAN + change)
+    refused = offline("bench", plan)
+    assert refused.code == 4, refused.stderr
+    assert f"plan.toml: {where}: " in refused.stderr and said in refused.stderr
+    assert not Path("plan").exists()
+
+
+def test_the_example_can_be_run(offline: Cli, plan: Path) -> None:
+    printed = offline("bench", "--example").stdout
+    plan.write_text(printed)
+    for task in ("nlps", "explanation-2021"):
+        assert offline("index", task, "--data", SAMPLES / task).code == 0
+    plan.write_text(printed.replace("[tasks.nlps]", "[tasks.nlps]\nnearest = 50"))
+    done = offline("bench", plan, "--json")
+    assert done.code == 0, done.stderr
+    assert [len([cell for cell in column["cells"] if cell]) for column in done.json["columns"]] == [3, 2]
+    assert offline("bench").code == 2
+
+
+@pytest.mark.elasticsearch
+def test_both_engines_have_the_same_figures(server: Cli, plan: Path) -> None:
+    plan.write_text('engines = ["embedded", "elasticsearch"]' + PLAN)
+    done = server("bench", plan, "--json")
+    assert done.code == 0, done.stderr
+    found = done.json
+    assert [one["name"] for one in found["systems"]] == [
+        f"{recipe} ({engine})" for recipe in ("bm25", "near") for engine in ("embedded", "elasticsearch")
+    ]
+    for measure in found["columns"][0]["measures"]:
+        first, second, third, fourth = measure["figures"]
+        assert first == second and third == fourth and measure["differences"][1]["mean"] == 0
+    assert made(server("bench", plan, "--json").json) == dict.fromkeys(made(found), False)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1"])
+def test_an_engine_that_is_not_there_fails_its_cells_alone(offline: Cli, plan: Path, address: str) -> None:
+    plan.write_text('engines = ["embedded", "elasticsearch"]' + PLAN)
+    done = offline("bench", plan, "--url", address, "--json")
+    assert done.code == 3 and "2 of 4 cells have no figures" in done.stderr
+    assert made(done.json)[BM25] and done.json["columns"][0]["measures"][0]["figures"][1] is None

@@ -1,0 +1,297 @@
+"""`searchapp report`, on the samples: its numbers are those of `evaluate` and `compare`; it is written whole or not."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from searchapp.cli import app
+from searchapp.evaluation.curves import measures_of_curves
+from searchapp.judging.events import Author
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.session import SeenDocument, Session
+from searchapp.runs import directory
+from tests.cli.conftest import SAMPLES, Cli
+
+NEAREST = ("--nearest", 50)
+
+
+@pytest.fixture(scope="module")
+def prepared(indexed_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two runs of the sample of nlps, A and B, and the home folder that they were made with."""
+    folder = tmp_path_factory.mktemp("prepared")
+    shutil.copytree(indexed_home, folder / "home")
+    elsewhere = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX")}
+    for name, recipe in (("A", "bm25"), ("B", "neighbours")):
+        words = ["rank", "nlps", "--split", "dev", "--recipe", recipe, "--out", folder / name]
+        done = CliRunner().invoke(app, [*map(str, words), "--home", str(folder / "home")], env=elsewhere)
+        assert done.exit_code == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def ranked(offline: Cli, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The two runs in the working folder, with what they were made with."""
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return offline
+
+
+def made(cli: Cli, *arguments: object, out: str = "out.html") -> tuple[dict[str, Any], str]:
+    """What `report --json` prints, and the page."""
+    result = cli("report", *arguments, "--out", out, "--overwrite", "--json")
+    assert result.code == 0, result.stderr
+    return result.json, Path(out).read_text(encoding="utf-8")
+
+
+def figures(found: Mapping[str, Any], run: str) -> dict[str, float]:
+    return {one["name"]: one["values"][run] for one in found["figures"]}
+
+
+def test_the_numbers_are_those_of_the_commands_that_the_report_names(ranked: Cli) -> None:
+    found, page = made(ranked, "A", "B", *NEAREST)
+    commands = {what: shlex.split(line) for what, line in found["reproduction"]["commands"].items()}
+    assert all(words[0] == "searchapp" for words in commands.values())
+    by_figures, by_curves, by_tests = (ranked(*words[1:]) for words in commands.values())
+    assert by_figures.code == by_curves.code == by_tests.code == 0
+    for run, one in zip("AB", by_figures.json["runs"], strict=True):
+        assert figures(found, run) == {**one["measures"], **one["official"]["values"]}
+    for run, one in zip("AB", by_curves.json["runs"], strict=True):
+        curves = found["curves"][run]
+        assert list(one["measures"]) == list(measures_of_curves(500))
+        assert [*curves["interpolated_precision"].values(), *curves["recall"].values()] == list(
+            one["measures"].values()
+        )
+    assert {name: found[name] for name in by_tests.json} == by_tests.json
+    for line in found["reproduction"]["commands"].values():
+        assert line in page
+    for value in figures(found, "B").values():
+        assert f"{value:.4f}" in page
+
+
+def test_the_interval_of_a_run_is_the_bootstrap_interval_of_its_values(ranked: Cli) -> None:
+    from searchapp.evaluation.significance import bootstrap_interval
+
+    found, page = made(ranked, "A", "B", *NEAREST)
+    per_topic = found["measures"][0]["per_topic"]["A"]
+    expected = bootstrap_interval(list(per_topic.values()))
+    first = found["figures"][0]
+    assert first["official"] and first["intervals"]["A"]["low"] == expected.low
+    assert first["intervals"]["A"]["high"] == expected.high
+    assert f"{expected.low:.4f} to {expected.high:.4f}" in page
+    untested = [
+        one for one in found["figures"] if one["name"] not in {m["measure"] for m in found["measures"]}
+    ]
+    assert untested and all(one["intervals"] == {"A": None, "B": None} for one in untested)
+
+
+def test_every_topic_is_in_the_table_and_has_its_name_at_its_bar(ranked: Cli) -> None:
+    found, page = made(ranked, "A", "B", *NEAREST)
+    topics = found["topics"]["pairs"][0]["topics"]
+    table = page.partition("All topics")[2].partition("</table>")[0]
+    assert re.findall(r'<th scope="row"><bdi>(\d+)</bdi>', table) == [one["id"] for one in topics]
+    for one in topics:
+        bar = (
+            f"<title>{one['id']}: {one['difference']:+.4f} ({one['first']:.4f} → {one['second']:.4f})</title>"
+        )
+        assert bar in page
+    assert "Every subgroup of an abelian group is normal." in page
+
+
+def test_one_run_alone_has_a_report_without_tests(ranked: Cli) -> None:
+    found, page = made(ranked, "A", *NEAREST)
+    alone = ranked("evaluate", "A", *NEAREST, "--json").json
+    assert figures(found, "A") == {**alone["measures"], **alone["official"]["values"]}
+    assert found["measures"][0]["pairs"] == [] and len(found["curves"]) == 1
+    assert 'id="topics"' in page and 'id="tests"' not in page and 'id="alike"' not in page
+    assert "tests" not in " ".join(found["reproduction"]["commands"])
+    refused = ranked("compare", "A", *NEAREST)
+    assert refused.code == 2 and "two runs are compared at least" in refused.stderr
+
+
+def test_three_runs_have_a_chart_a_pair_and_corrected_tests(ranked: Cli) -> None:
+    assert ranked("rank", "nlps", "--split", "dev", "--recipe", "tfidf", "--out", "C").code == 0
+    _, page = made(ranked, "A", "B", "C", *NEAREST)
+    assert len(re.findall('the greatest gain first"', page)) == 3 and "Holm-corrected" in page
+    _, page = made(ranked, "A", "B", "C", *NEAREST, "--baseline", "B")
+    assert len(re.findall('the greatest gain first"', page)) == 2
+    assert "Tukey" in page and "corrected for 2 comparisons with the baseline" in page
+
+
+def test_breakdowns_are_all_that_the_task_has_unless_somebody_chooses(offline: Cli, tmp_path: Path) -> None:
+    task, out = "smart-types-dbpedia", tmp_path / "out.html"
+    data = shutil.copytree(SAMPLES / task, tmp_path / "data")
+    assert offline("index", task, "--data", data).code == 0
+    run = tmp_path / "run"
+    assert offline("rank", task, "--split", "fold0", "--out", run).code == 0
+    evaluated = offline("evaluate", run, "--by", "all", "--json").json["breakdowns"]
+    found, page = made(offline, run, out=str(out))
+    assert list(found["breakdowns"]) == list(evaluated) and len(evaluated) > 1
+    for name, breakdown in evaluated.items():
+        assert breakdown["title"] in page
+        groups = [row["group"] for row in found["breakdowns"][name]["rows"]]
+        assert groups == [row["group"] for row in breakdown["rows"]]
+    name = next(iter(evaluated))
+    found, _ = made(offline, run, "--by", name, out=str(out))
+    assert list(found["breakdowns"]) == [name]
+
+
+def test_the_same_runs_give_the_same_bytes(ranked: Cli) -> None:
+    first, second = (made(ranked, "A", "B", *NEAREST, out=name)[1] for name in ("1.html", "2.html"))
+    assert first == second
+
+
+def test_a_file_that_is_there_is_replaced_only_when_asked(ranked: Cli) -> None:
+    out = Path("out.html")
+    out.write_text("mine")
+    refused = ranked("report", "A", "B", *NEAREST, "--out", out)
+    assert (
+        refused.code == 2 and "out.html exists already" in refused.stderr and "--overwrite" in refused.stderr
+    )
+    assert out.read_text() == "mine"
+    assert ranked("report", "A", "B", *NEAREST, "--out", out, "--overwrite").code == 0
+    assert out.read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("A", "B", "--out", "no/where.html"), 2, "there is no folder"),
+        (("A", "B", "--out", "home"), 2, "is a folder"),
+        (("A", "A", "--out", "x.html"), 2, "is named twice"),
+        (("A", "nothing", "--out", "x.html"), 2, "is not a run directory"),
+        (("A", "B", "--out", "x.html"), 4, "premises without repeats, not 500"),
+        (("A", "B", "--out", "x.html", "--nearest", "50", "--by", "nothing"), 2, "has no breakdown"),
+        (("A", "B", "--out", "x.html", "--measure", "nDCX"), 2, "there is no measure 'nDCX'"),
+        (("A", "--out", "x.html", "--unseen"), 2, "--unseen is for --judgments"),
+        (("A", "--out", "x.html", "--judgments", "--by", "all"), 2, "need the organisers' gold"),
+        (("A", "--out", "x.html", "--qrels", "no.qrels"), 4, "no.qrels"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_nothing_is_written(
+    ranked: Cli, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    before = sorted(Path().iterdir())
+    found = ranked("report", *arguments)
+    assert (found.code, found.stdout) == (code, "") and said in found.stderr
+    assert "Traceback" not in found.stderr and sorted(Path().iterdir()) == before
+
+
+def test_runs_of_other_documents_are_refused_or_the_report_says_so_first(ranked: Cli) -> None:
+    path = Path("B") / directory.MANIFEST
+    described = {**json.loads(path.read_text()), "index_digest": "0" * 64}
+    path.write_text(json.dumps(described))
+    path.write_text(json.dumps({**described, "digest": directory.read_manifest(Path("B")).own_digest()}))
+    refused = ranked("report", "A", "B", *NEAREST, "--out", "x.html")
+    assert refused.code == 4 and "the documents that were indexed differ" in refused.stderr
+    assert not Path("x.html").exists()
+    found, page = made(ranked, "A", "B", *NEAREST, "--anyway")
+    assert found["comparable"] is False
+    warnings = page.partition('id="warnings-heading"')[2].partition("</section>")[0]
+    assert "the runs are compared although the documents that were indexed differ" in warnings
+    assert page.index("although the documents") < page.index('id="figures-heading"')
+    assert "--anyway" in found["reproduction"]["commands"]["tests, topics, difficulty, likeness of rankings"]
+
+
+def test_how_a_run_was_made_is_said_without_the_folders_of_the_machine(
+    ranked: Cli, tmp_path: Path, prepared: Path
+) -> None:
+    found, page = made(ranked, "A", "B", *NEAREST)
+    made_from = found["reproduction"]["runs"][0]
+    words = shlex.split(made_from["command"])
+    assert words[:5] == ["searchapp", "rank", "nlps", "--data", "DATA"]
+    assert str(SAMPLES) not in page and str(tmp_path) not in page and str(prepared) not in page
+    words[words.index("DATA")], words[words.index("DIR")] = str(SAMPLES / "nlps"), "again"
+    assert ranked(*words[1:]).code == 0
+    again, first = (directory.read_manifest(Path(name)) for name in ("again", "A"))
+    assert again.files == first.files
+    for digest in (first.digest, first.index_digest, first.mapping_digest, *first.data_digests.values()):
+        assert digest in page
+
+
+# A bench
+
+PLAN = """
+baseline = "bm25"
+permutations = 1000
+[recipes.bm25]
+[recipes.near]
+recipe = "neighbours"
+[tasks.nlps]
+splits = ["dev"]
+nearest = 50
+"""
+
+
+def test_a_bench_has_a_report_of_its_own_with_its_figures_and_tests(ranked: Cli) -> None:
+    Path("plan.toml").write_text(PLAN)
+    bench = ranked("bench", "plan.toml", "--json")
+    assert bench.code == 0, bench.stderr
+    found, page = made(ranked, "plan")
+    assert found["columns"] == bench.json["columns"] and found["systems"] == bench.json["systems"]
+    (column,) = found["columns"]
+    heatmap = page.partition('class="heat"')[2].partition("</table>")[0]
+    official = column["measures"][0]
+    for value, difference in zip(official["figures"], official["differences"], strict=True):
+        assert f"{value:.4f}" in heatmap
+        assert difference is None or f"{difference['mean']:+.4f}" in heatmap
+    assert 'class="n worse-4"' in heatmap and "better-" not in heatmap.partition("<tbody>")[2]
+    for one in column["measures"]:
+        assert all(f">{value:.4f}<" in page for value in one["figures"])
+    assert all(cell["digest"] in page for cell in column["cells"])
+    refused = ranked("report", "plan", "A", "--out", "x.html")
+    assert refused.code == 2 and "name it alone" in refused.stderr and not Path("x.html").exists()
+
+
+# Judgments
+
+
+def judged(log: Path, run: str) -> None:
+    """Two people grade the first documents of some topics, in disagreement on one."""
+    stored = directory.read(Path(run)).run
+    with JudgmentLog(log) as opened:
+        for place, name in enumerate(("Ann <b>", "Bob")):
+            session = Session(opened, "nlps", Author(name))
+            for number, ranking in enumerate(list(stored)[:4]):
+                for rank, document in enumerate(ranking.document_ids()[:3], 1):
+                    grade = place if (number, rank) == (0, 1) else rank % 2
+                    session.grade([SeenDocument(ranking.topic_id, document, run, rank)], grade, "")
+
+
+def test_judgments_come_with_their_share_and_how_far_people_agree(ranked: Cli, tmp_path: Path) -> None:
+    log = tmp_path / "log.sqlite"
+    judged(log, "A")
+    options = ("--judgments", "--log", log, *NEAREST)
+    found, page = made(ranked, "A", "B", *options)
+    agreement = ranked("judgments", "agreement", "nlps", "--log", log, "--json").json
+    assert found["agreement"]["alpha"] == agreement["alpha"] and agreement["documents"] == 12
+    assert f"is {agreement['alpha']:.4f} over 12 documents" in page
+    assert f"{agreement['pairs'][0]['kappa']:.4f}" in page and "Ann &lt;b&gt;" in page
+    evaluated = ranked("evaluate", "A", *options, "--json").json
+    assert f"{evaluated['measures']['Judged@10']:.4f}" in page
+    assert found["runs"][0]["judged"]["Judged@10"] == evaluated["measures"]["Judged@10"]
+    assert "can do to these differences" in page
+    commands = list(found["reproduction"]["commands"].values())
+    assert commands[-1] == shlex.join(
+        ["searchapp", "judgments", "agreement", "nlps", "--log", str(log), "--json"]
+    )
+    for line in commands:
+        assert ranked(*shlex.split(line)[1:]).code == 0, line
+
+
+def test_qrels_have_a_digest_and_no_people(ranked: Cli) -> None:
+    stored = directory.read(Path("A")).run
+    lines = [f"{one.topic_id} 0 {one.document_ids()[0]} 1\n" for one in stored]
+    Path("some.qrels").write_text("".join(lines))
+    found, page = made(ranked, "A", "B", "--qrels", "some.qrels", *NEAREST)
+    assert list(found["reproduction"]["gold"]) == ["some.qrels"] and found["agreement"] is None
+    assert 'id="judged"' in page and "Who has judged" not in page
+    assert "--qrels some.qrels" in page

@@ -1,0 +1,70 @@
+"""Charts hold numbers, and the names of others as text alone."""
+
+from __future__ import annotations
+
+import math
+from xml.etree import ElementTree
+
+import pytest
+
+from searchapp.report.charts import LONGEST_LABEL, LONGEST_NAME, Mark, grouped_bars, lines, sorted_bars
+from searchapp.visible import visible_line
+from tests.report.conftest import PAYLOADS
+
+
+def drawing(svg: str) -> ElementTree.Element:
+    return ElementTree.fromstring(svg.replace("\uffff", "").replace("\ufdd0", ""))
+
+
+def bars(svg: str) -> dict[str, float]:
+    """The height of each bar by its name."""
+    return {
+        group.findtext("title", ""): float(rect.get("height", "nan"))
+        for group in drawing(svg).iter("g")
+        if (rect := group.find("rect[@class='rect']")) is not None
+    }
+
+
+def test_bars_are_as_high_as_their_values() -> None:
+    found = bars(sorted_bars([Mark(0.5, "a"), Mark(0.25, "b"), Mark(0.0, "none"), Mark(-0.25, "c")], "about"))
+    assert found.keys() == {"a", "b", "c"}
+    assert found["a"] == pytest.approx(2 * found["b"], abs=0.02) and found["b"] == pytest.approx(
+        found["c"], abs=0.02
+    )
+
+
+def test_values_below_0_alone_have_an_axis_of_their_own_size() -> None:
+    found = bars(sorted_bars([Mark(-0.3, "a"), Mark(-0.1, "b")], "about"))
+    assert found["a"] == pytest.approx(3 * found["b"], abs=0.1) and found["a"] > 150
+
+
+def test_intervals_are_drawn_where_there_are_any() -> None:
+    svg = grouped_bars(["x", "y"], [[Mark(0.5, "a", 0.4, 0.7), Mark(0.5, "b")]], "about")
+    assert len(drawing(svg).findall(".//g[@class='ci']")) == 1
+
+
+@pytest.mark.parametrize("payload", [*PAYLOADS, "\x00\x1b[2J\ud800", "0:0", "x" * 999])
+def test_names_are_text_and_nothing_else(payload: str) -> None:
+    svg = grouped_bars([payload, "0"], [[Mark(0.5, payload), Mark(0.1, "b")]] * 2, payload)
+    root = drawing(svg)
+    tags = {element.tag for element in root.iter()}
+    assert tags <= {"svg", "g", "rect", "path", "text", "title"}
+    kept = {name for element in root.iter() for name in element.attrib}
+    assert not kept & {"id", "style", "href"} and not [name for name in kept if name.startswith("on")]
+    shown = visible_line(payload).replace("\uffff", "").replace("\ufdd0", "")
+    assert root.get("aria-label") == shown
+    titles = [element.text or "" for element in root.iter("title")]
+    assert titles.count(titles[0]) == 2 and len(titles) == 4
+    assert titles[0] == shown or (len(titles[0]) == LONGEST_NAME and shown.startswith(titles[0][:-1]))
+    (label,) = [one for one in (text.text or "" for text in root.iter("text")) if one[:10] == shown[:10]][:1]
+    assert label == shown or len(label) <= LONGEST_LABEL
+    svg.encode()
+
+
+def test_the_same_marks_give_the_same_drawing() -> None:
+    def drawn() -> str:
+        series = [[Mark(math.sqrt(place) / 4, f"{place}") for place in range(11)]]
+        return lines([str(place) for place in range(11)], series, "about", ("x", "y"))
+
+    assert drawn() == drawn()
+    assert len(drawing(drawn()).findall(".//circle")) == 11

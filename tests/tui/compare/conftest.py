@@ -1,0 +1,136 @@
+"""The compare screen on two or three runs of a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from typer.testing import CliRunner
+
+from searchapp.app.compare import CompareRequest
+from searchapp.app.comparing import open_comparing
+from searchapp.app.evaluate import GoldSource
+from searchapp.app.judged import Judgments
+from searchapp.app.sessions import grading_session, judged_by_now
+from searchapp.cli import app as command_line
+from searchapp.evaluation.base import ScorerOptions
+from searchapp.judging.events import Event
+from searchapp.judging.log import JudgmentLog
+from searchapp.progress import Silent
+from searchapp.settings import Settings
+from searchapp.tasks.base import Grades
+from searchapp.tui.compare.app import CompareApp
+from searchapp.tui.compare.opening import compare_screen
+from searchapp.tui.compare.screen import CompareScreen
+from tests.tui.conftest import SAMPLES, Prepared, press, until
+
+NEAREST = 50
+"""How deep the sample is scored, which has fewer documents than the official scorer wants."""
+
+TASK = "nlps"
+RECIPES = ("bm25", "neighbours", "tfidf")
+
+
+class Runs:
+    """Runs of the sample by recipes."""
+
+    def __init__(self, prepared: Prepared, folder: Path) -> None:
+        self.home = prepared.home
+        self._folder = folder
+        prepared.run(TASK)
+
+    @cache  # noqa: B019  # there is one for all tests
+    def made(self, recipe: str) -> Path:
+        path = self._folder / recipe
+        arguments = ["rank", TASK, "--data", str(SAMPLES / TASK), "--split", "dev", "--recipe", recipe]
+        arguments += ["--out", str(path), "--home", str(self.home)]
+        result = CliRunner().invoke(
+            command_line, arguments, env={"SEARCHAPP_URL": "", "SEARCHAPP_ENGINE": ""}
+        )
+        assert result.exit_code == 0, result.stderr
+        return path
+
+
+@pytest.fixture(scope="session")
+def runs(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    return Runs(prepared, tmp_path_factory.mktemp("compared"))
+
+
+class Compared:
+    """Opens the screen; what is judged goes into a log in `home`."""
+
+    def __init__(self, runs: Runs, home: Path) -> None:
+        self.runs = runs
+        self.log = home / "judgments.sqlite"
+        self.warned: list[str] = []
+        self._opened = ExitStack()
+
+    def request(self, recipes: Sequence[str] = RECIPES[:2], **asked: Any) -> CompareRequest:
+        measures = asked.pop("measures", ())
+        source = GoldSource(options=ScorerOptions(nearest=NEAREST), measures=measures)
+        return CompareRequest(tuple(map(self.runs.made, recipes)), source, **asked)
+
+    def judged(self) -> Grades:
+        return judged_by_now(self.log, TASK)
+
+    def app(
+        self,
+        recipes: Sequence[str] = RECIPES[:2],
+        *,
+        request: CompareRequest | None = None,
+        start: str | None = None,
+        follows: bool = False,
+        **asked: Any,
+    ) -> CompareApp:
+        if follows:
+            asked["judgments"] = Judgments(self.judged())
+        settings = Settings(home=self.runs.home)
+        comparing = open_comparing(
+            self._opened,
+            request or self.request(recipes, **asked),
+            settings,
+            Silent(),
+            self.warned.append,
+            self.judged,
+            follows=follows,
+        )
+        session = lambda: grading_session(self._opened, self.log, TASK, "ann")  # noqa: E731
+        return CompareApp(compare_screen(comparing, settings, session, start), "dark")
+
+    def events(self) -> list[Event]:
+        with JudgmentLog(self.log) as log:
+            return [event for _place, event in log.events()]
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+@pytest.fixture
+def compared(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compared]:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    compared = Compared(runs, tmp_path)
+    yield compared
+    compared.close()
+
+
+async def answered(pilot: Pilot[None], screen: CompareScreen) -> None:
+    """Wait until nothing is asked any more, and everything that came is drawn."""
+
+    def is_idle() -> bool:
+        return all(side.is_idle for side in screen.sides) and screen.figuring.is_idle
+
+    for _again in range(3):  # what came is shown, which may be a reason to ask for more
+        await until(pilot, is_idle)
+        await pilot.pause(0)
+    await pilot.pause()
+
+
+async def enter(pilot: Pilot[None], screen: CompareScreen, *keys: str) -> None:
+    """Press keys, and wait for what comes of them."""
+    await press(pilot, *keys)
+    await answered(pilot, screen)
