@@ -25,9 +25,6 @@ from searchapp.model import Hits, Run
 Listed = Callable[[str, Sequence[str]], Sequence[str]]
 """What the official file lists for a category and its types, best first."""
 
-RANKED = "ranked"
-"""The key of a run's prediction with the types as they are ranked, where the official file lists them otherwise."""
-
 InSplit = Callable[[str | None, str], bool]
 """Whether the question of an id belongs to a split, for gold files that hold several."""
 
@@ -108,6 +105,14 @@ def prediction(hits: Hits) -> tuple[str, list[str]]:
     return best, list(types)
 
 
+class ListedTypes(list[str]):
+    """The types of a run's prediction as the official file lists them; `ranked` are those of them that were ranked."""
+
+    def __init__(self, listed: Sequence[str], ranked: Sequence[str]) -> None:
+        super().__init__(listed)
+        self.ranked = list(ranked)
+
+
 def as_ranked(_category: str, types: Sequence[str]) -> Sequence[str]:
     """The list of an official file that has the types as they are ranked."""
     return types
@@ -119,14 +124,8 @@ def of_run(run: Run, listed: Listed = as_ranked) -> Predictions:
     for ranking in run:
         if ranking.hits:
             category, types = prediction(ranking.hits)
-            entries.append(
-                {
-                    "id": ranking.topic_id,
-                    "category": category,
-                    "type": list(listed(category, types)),
-                    RANKED: types,
-                }
-            )
+            of_file = ListedTypes(listed(category, types), types)
+            entries.append({"id": ranking.topic_id, "category": category, "type": of_file})
     return Predictions(entries, of_run=True)
 
 
@@ -171,5 +170,6 @@ def documents_of(entry: Mapping[str, Any]) -> list[str]:
     category = entry.get("category")
     if category == BOOLEAN:
         return [document_id(BOOLEAN, BOOLEAN)]
-    types = as_types(entry.get(RANKED, entry.get("type")))
+    types = entry.get("type")
+    types = as_types(types.ranked if isinstance(types, ListedTypes) else types)
     return list(dict.fromkeys(document_id(str(category), type_) for type_ in types))

@@ -7,12 +7,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from searchapp.ranking.learning import files
+from searchapp.runs import directory
 from searchapp.tasks import load
 from tests.cli.conftest import SAMPLES, Cli, Result
 
@@ -74,6 +76,14 @@ def test_a_run_trains_what_is_missing_once_and_says_what_it_ranked_by(
     scored = offline("evaluate", tmp_path / "run", "--json")  # without --lenient, also for Wikidata
     assert scored.code == 0, scored.stderr
     assert offline("runs", "verify", tmp_path / "run").code == 0
+
+
+def test_a_run_that_is_there_is_known_before_its_models_are(offline: Cli, tmp_path: Path) -> None:
+    assert rank(offline, TASK, tmp_path / "run").code == 0
+    made = directory.read_manifest(tmp_path / "run")
+    recipe = {key: value for key, value in made.recipe.items() if key != "models"}
+    assert directory.kept(tmp_path / "run", replace(made, recipe=recipe)) == made
+    assert directory.kept(tmp_path / "run", replace(made, recipe={**recipe, "name": "other"})) is None
 
 
 def test_train_makes_the_model_that_rank_makes(offline: Cli, tmp_path: Path) -> None:
