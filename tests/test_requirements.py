@@ -55,6 +55,7 @@ def test_the_development_tools_are_pinned_and_change_no_other_version() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
     assert made.items() <= developed.items()
     assert pins(extras["dev"]).items() <= developed.items()
+    assert pins(extras["learn"]).items() <= developed.items()
     assert pins(extras["bench"])
 
 

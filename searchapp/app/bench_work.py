@@ -238,6 +238,7 @@ class _Bench:
             depth=split.task.depth,
             tag=f"searchapp-{recipe.name}",
             lenient=split.task.lenient,
+            home=self._request.settings.home,
         )
 
     # What the processes do

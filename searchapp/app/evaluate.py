@@ -16,7 +16,7 @@ from searchapp.evaluation.measures import Measures
 from searchapp.names import refused
 from searchapp.runs import directory, learned
 from searchapp.runs.directory import StoredRun
-from searchapp.tasks.base import Collection, OfficialFormat, P, Task
+from searchapp.tasks.base import Collection, OfficialFormat, P, Part, Submission, Task
 from searchapp.tasks.folders import data_folder
 
 ALL = "all"
@@ -284,7 +284,11 @@ def _scored_run(
     files: Sequence[Path],
     warnings: tuple[str, ...],
 ) -> Evaluation:
-    predictions = official.scorer.predictions(stored.run)
+    folder = gold.folder(task)
+    if folder is None or gold.split is None:  # then nobody knows the task's other files
+        predictions = official.scorer.predictions(stored.run)
+    else:
+        predictions = official.predictions(Submission(stored.run, Part(task.collection(folder), gold.split)))
     return _scored(str(stored.path), task, gold, files, official, predictions, warnings)
 
 

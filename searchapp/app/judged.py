@@ -18,14 +18,14 @@ from pathlib import Path
 from searchapp.app.evaluate import Evaluation, GoldSource, task_of
 from searchapp.app.scoring import field_figures, official_figures
 from searchapp.errors import DataError, NotScorable, UsageError
-from searchapp.evaluation.base import GoldFiles, OfficialScore, Scored, Scorer, ScorerOptions
+from searchapp.evaluation.base import GoldFiles, OfficialScore, Scored, ScorerOptions
 from searchapp.evaluation.measures import Measures
 from searchapp.judging.treatment import Unjudged
 from searchapp.model import Ranking, Run
 from searchapp.runs import given, learned
 from searchapp.runs.directory import StoredRun
 from searchapp.runs.given import GivenRun
-from searchapp.tasks.base import Grades, P, Part, Task
+from searchapp.tasks.base import Collection, Grades, OfficialFormat, P, Part, Submission, Task
 
 JUDGED = ("Judged@10", "Judged@100")
 ALSO = ("AP", "nDCG@10")
@@ -232,7 +232,7 @@ def _official(
         try:
             part = Part(task.collection(subject.data), subject.split)
             gold = task.official.gold(grades, part)
-            score = _scoring(task.official.scorer, run)
+            score = _scoring(task.official, Submission(run, part))
         except (
             ValueError
         ) as error:  # an id that is no number, where the task's are: of another task, or of none
@@ -249,10 +249,12 @@ def _official(
     return scored.official, scored.official.warnings
 
 
-def _scoring(scorer: Scorer[P], run: Run) -> Callable[[GoldFiles], Scored]:
+def _scoring(
+    official: OfficialFormat[P, Collection], submission: Submission[Collection]
+) -> Callable[[GoldFiles], Scored]:
     """What scores a run against gold; that its ids are of the task is known once this is there."""
-    predictions = scorer.predictions(run)
-    return lambda gold: official_figures(scorer, predictions, gold)
+    predictions = official.predictions(submission)
+    return lambda gold: official_figures(official.scorer, predictions, gold)
 
 
 def _described(rankings: Sequence[Ranking], grades: Grades, unjudged: Unjudged) -> dict[str, object]:

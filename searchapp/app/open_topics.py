@@ -66,7 +66,7 @@ def open_topics(
 
     def ranks_of_run() -> Ranks:
         engine = opened.enter_context(closing(open_engine(settings)))
-        return Ranks.open(task, engine, pages.collection, split, recipe, progress)
+        return Ranks.open(task, engine, pages.collection, split, recipe, progress, settings.home)
 
     return RunTopics(task, pages, ranks_of_run, request.depth, gold)
 
@@ -90,7 +90,7 @@ def open_now(
     split = request.split or usual_split(task, collection)
     task.info.require_split(split)
     engine = opened.enter_context(closing(open_engine(settings)))
-    ranks = Ranks.open(task, engine, collection, split, recipe, progress)
+    ranks = Ranks.open(task, engine, collection, split, recipe, progress, settings.home)
     depth = max(task.info.default_depth, request.depth or 0)
     return now_pages(task, documents, collection, split, ranks, depth), ranks
 

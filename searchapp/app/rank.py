@@ -27,7 +27,7 @@ from searchapp.tasks.base import Collection, NoOfficialFile, Part, Submission, T
 class RunRequest:
     """What to rank and how: `depth` documents for each topic of a split of a collection.
 
-    `judged` are topics that people have judged, which the recipe then takes for solved ones.
+    `judged` are topics that people have judged, which the recipe then takes for solved ones. Models are kept in `home`.
     """
 
     collection: Collection
@@ -37,6 +37,7 @@ class RunRequest:
     tag: str
     lenient: bool = False
     judged: tuple[Example, ...] = ()
+    home: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ def make_run(
         progress,
         solved_problems,
         request.judged,
+        request.home,
     )
     ranker = Ranker(request.recipe, inputs)
     started = time.perf_counter()
@@ -118,6 +120,8 @@ def make_run(
         run = ranker.rank(topics, request.depth, request.tag, advance)
     seconds = time.perf_counter() - started
     manifest = replace(planned(task, engine.info(), index.info, request), seconds=round(seconds, 3))
+    if models := ranker.models():
+        manifest = replace(manifest, recipe={**manifest.recipe, directory.MODELS: models})
     official: Mapping[str, Writer] = {}
     shortfall = f"{len(problems)} topics were left out" if len(problems) else None
     if shortfall is None:

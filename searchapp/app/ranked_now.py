@@ -63,8 +63,11 @@ class Ranks:
         split: str,
         recipe: Recipe,
         progress: Progress,
+        home: Path | None = None,
     ) -> Ranks:
         """Make a recipe ready to rank a split, which may take a while where it learns from solved topics.
+
+        Models are kept in `home`.
 
         Raises:
             DataError: what a signal needs is missing, or not what it should be.
@@ -72,7 +75,7 @@ class Ranks:
         """
         index = open_index(task, engine, collection.index_of(split))
         inputs = signal_inputs(
-            task, engine, index, lambda: (collection, split), progress, Problems(lenient=True)
+            task, engine, index, lambda: (collection, split), progress, Problems(lenient=True), home=home
         )
         return cls(Ranker(recipe, inputs), index)
 

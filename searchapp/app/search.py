@@ -75,7 +75,8 @@ class _Asked:
 class Searcher:
     """A task's index, open to be searched again and again, from one thread at a time.
 
-    With a `collection`, which is asked for when it is needed, recipes rank that learn from its solved topics.
+    With a `collection`, which is asked for when it is needed, recipes rank that learn from its solved topics; models
+    are kept in `home`.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Searcher:
         index: Index,
         progress: Progress,
         collection: Callable[[], Collection] | None = None,
+        home: Path | None = None,
     ) -> None:
         # All that is kept here is of this one version of the index: of a newer one another searcher is opened.
         self.task = task
@@ -92,6 +94,7 @@ class Searcher:
         self._engine = engine
         self._progress = progress
         self._collection = collection
+        self._home = home
         self._mapping = task.index_mapping()
         self._analyzed = Analyzed(index, self._mapping)
         self._marker = Marker(index, self._analyzed, self._mapping)
@@ -121,7 +124,7 @@ class Searcher:
                 )
             return task.collection(folder)
 
-        return cls(task, engine, open_index(task, engine), progress, collection)
+        return cls(task, engine, open_index(task, engine), progress, collection, home)
 
     def twin(self) -> Searcher:
         """Another searcher of the same version of the index, for another thread.
@@ -129,7 +132,9 @@ class Searcher:
         Raises:
             Replaced: the version is gone.
         """
-        return Searcher(self.task, self._engine, self.index.twin(), self._progress, self._collection)
+        return Searcher(
+            self.task, self._engine, self.index.twin(), self._progress, self._collection, self._home
+        )
 
     def require_serving(self) -> None:
         """Make sure that no newer version of the index serves: some engines answer from an old one as long as asked.
@@ -352,4 +357,4 @@ class Searcher:
             raise DataError(
                 f"the recipe learns from the files of {self.task.reference}, which are not at hand"
             )
-        return typed_inputs(self.task, self._engine, self.index, self._collection, self._progress)
+        return typed_inputs(self.task, self._engine, self.index, self._collection, self._progress, self._home)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from pathlib import Path
 
+from searchapp.app.models import Models
 from searchapp.app.solved_index import index_examples, read_examples
 from searchapp.engines.base import Engine, Index
 from searchapp.errors import DataError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
+from searchapp.ranking.learning.files import Stored
 from searchapp.ranking.signals.base import Inputs, Labels, Solved, gold_of
+from searchapp.ranking.signals.trained import Trained
 from searchapp.tasks.base import Collection, Task
 
 
@@ -23,11 +27,12 @@ def signal_inputs(
     progress: Progress,
     problems: Problems,
     judged: Sequence[Example] = (),
+    home: Path | None = None,
 ) -> Inputs:
     """The inputs of signals over an index; each is read, or indexed, when a signal asks for it.
 
     `split_of` gives the collection and the split whose topics are ranked. `problems` takes those of the solved topics,
-    before whose gold the `judged` topics go.
+    before whose gold the `judged` topics go. Models are kept in `home`, see `app.models`.
     """
 
     def documents() -> Iterable[Document]:
@@ -42,27 +47,44 @@ def signal_inputs(
         found = read_examples(task, *split_of(), progress, judged, problems)
         return Labels({document.id: document for document in documents()}, gold_of(found))
 
-    return Inputs(index, task.info.topics_are_documents, examples, labels, documents)
+    @cache
+    def models() -> Models:
+        return Models(task, *split_of(), progress, home, judged, problems)
+
+    def model(signal: Trained) -> Stored:
+        return models().of(signal).stored
+
+    return Inputs(index, task.info.topics_are_documents, examples, labels, documents, model)
 
 
 def typed_inputs(
-    task: Task, engine: Engine, index: Index, opened: Callable[[], Collection], progress: Progress
+    task: Task,
+    engine: Engine,
+    index: Index,
+    opened: Callable[[], Collection],
+    progress: Progress,
+    home: Path | None = None,
 ) -> Inputs:
     """The inputs for what a person types: the solved topics are those that the task's last split is ranked by.
 
-    `opened` gives the task's files when a signal needs them; what can't be read in them is left out.
+    `opened` gives the task's files when a signal needs them; what can't be read in them is left out. Models are kept in
+    `home`.
     """
 
     @cache
     def split_of() -> tuple[Collection, str]:
         collection = opened()
-        return collection, _last_solved(task, collection)
+        return collection, last_solved(task, collection)
 
-    return signal_inputs(task, engine, index, split_of, progress, Problems(lenient=True))
+    return signal_inputs(task, engine, index, split_of, progress, Problems(lenient=True), home=home)
 
 
-def _last_solved(task: Task, collection: Collection) -> str:
-    """The last split whose solved topics are all there."""
+def last_solved(task: Task, collection: Collection) -> str:
+    """The last split whose solved topics are all there.
+
+    Raises:
+        DataError: there is none.
+    """
     for split in reversed(task.info.splits):
         files = collection.example_files(split)
         if files and all(file.exists() for file in files):

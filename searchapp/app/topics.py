@@ -21,7 +21,7 @@ from searchapp.errors import SearchappError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions, of_one
 from searchapp.formats.problems import Problems
 from searchapp.model import Hits, Ranking, Run, Topic
-from searchapp.tasks.base import Collection, Grades, Part, Task
+from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,8 @@ class RunTopics:
             part.collection.gold_files(part.split), ScorerOptions(split=part.split), part.collection.folder
         )
         try:
-            scored = official_figures(scorer, scorer.predictions(run), gold)
+            predictions = self.task.official.predictions(Submission(run, part))
+            scored = official_figures(scorer, predictions, gold)
         except (SearchappError, ValueError) as error:  # the latter of ids that are not the task's
             other = self.task.info.measures[0]
             rankings = {ranking.topic_id: ranking.document_ids() for ranking in run}

@@ -27,6 +27,7 @@ NAMES = (
     "search",
     "serve",
     "rank",
+    "train",
     "export",
     "validate",
     "evaluate",

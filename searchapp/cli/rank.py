@@ -12,7 +12,8 @@ from searchapp.cli import complete
 from searchapp.cli.common import DataOption, JsonOption, OverwriteOption, TaskArgument, command, data_of
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import print_json, say, warn, warn_of_skipped
-from searchapp.errors import DataError, UsageError
+from searchapp.cli.recipe_options import SetOption, parameters_of
+from searchapp.errors import DataError
 from searchapp.judging.fold import Folding, Rule
 from searchapp.settings import Settings
 
@@ -52,12 +53,7 @@ def register(app: typer.Typer) -> None:
                 show_default=False,
             ),
         ] = None,
-        set_: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--set", metavar="NAME=VALUE", help="Set a parameter of the recipe.", show_default=False
-            ),
-        ] = None,
+        set_: SetOption = None,
         tag: Annotated[
             str | None, typer.Option(help="Name of the run in TREC files.", show_default="searchapp-<recipe>")
         ] = None,
@@ -92,7 +88,7 @@ def register(app: typer.Typer) -> None:
         loaded = load(task)
         directory.require_writable(out, overwrite=overwrite)  # before anything is done that takes time
         chosen = recipes.load(
-            loaded.recipe_book(), recipe or loaded.info.default_recipe, _parameters(set_ or [])
+            loaded.recipe_book(), recipe or loaded.info.default_recipe, parameters_of(set_ or [])
         )
         collection = loaded.collection(data_of(settings, loaded, data))
         judged: tuple[Example, ...] = ()
@@ -106,6 +102,7 @@ def register(app: typer.Typer) -> None:
             tag=tag or f"searchapp-{chosen.name}",
             lenient=lenient,
             judged=judged,
+            home=settings.home,
         )
         with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
             made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)
@@ -158,19 +155,3 @@ def _judged(
         )
     say(settings, f"{len(examples)} judged topics count as solved ones")
     return examples
-
-
-def _parameters(settings: list[str]) -> dict[str, object]:
-    """Values by name from `name=value`; a value that is JSON keeps its type, any other is text."""
-    from searchapp.inputs import parse_json
-
-    values: dict[str, object] = {}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--set {setting}: use the form NAME=VALUE")
-        try:
-            values[name] = parse_json(text)
-        except ValueError:
-            values[name] = text
-    return values

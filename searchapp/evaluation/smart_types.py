@@ -22,6 +22,9 @@ from searchapp.formats.problems import shown
 from searchapp.formats.smart_types import BOOLEAN, LITERAL, RESOURCE
 from searchapp.model import Hits, Run
 
+Listed = Callable[[str, Sequence[str]], Sequence[str]]
+"""What the official file lists for a category and its types, best first."""
+
 InSplit = Callable[[str | None, str], bool]
 """Whether the question of an id belongs to a split, for gold files that hold several."""
 
@@ -102,13 +105,27 @@ def prediction(hits: Hits) -> tuple[str, list[str]]:
     return best, list(types)
 
 
-def of_run(run: Run) -> Predictions:
+class ListedTypes(list[str]):
+    """The types of a run's prediction as the official file lists them; `ranked` are those of them that were ranked."""
+
+    def __init__(self, listed: Sequence[str], ranked: Sequence[str]) -> None:
+        super().__init__(listed)
+        self.ranked = list(ranked)
+
+
+def as_ranked(_category: str, types: Sequence[str]) -> Sequence[str]:
+    """The list of an official file that has the types as they are ranked."""
+    return types
+
+
+def of_run(run: Run, listed: Listed = as_ranked) -> Predictions:
     """What a scorer would read from the official file of a run, but for the type of its ids."""
     entries = []
     for ranking in run:
         if ranking.hits:
             category, types = prediction(ranking.hits)
-            entries.append({"id": ranking.topic_id, "category": category, "type": types})
+            of_file = ListedTypes(listed(category, types), types)
+            entries.append({"id": ranking.topic_id, "category": category, "type": of_file})
     return Predictions(entries, of_run=True)
 
 
@@ -149,9 +166,10 @@ def as_types(types: Any) -> list[str]:
 
 
 def documents_of(entry: Mapping[str, Any]) -> list[str]:
-    """The documents that an entry of gold or predictions names, each once."""
+    """The documents that an entry of gold or predictions names, each once; of a run's as they are ranked."""
     category = entry.get("category")
     if category == BOOLEAN:
         return [document_id(BOOLEAN, BOOLEAN)]
-    types = as_types(entry.get("type"))
+    types = entry.get("type")
+    types = as_types(types.ranked if isinstance(types, ListedTypes) else types)
     return list(dict.fromkeys(document_id(str(category), type_) for type_ in types))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
@@ -101,6 +102,11 @@ class Ranker:
             votes = tuple(scorer.votes(asked, document_id))
             shares.append(Share(signal.name, signal.weight, given.get(document_id), votes))
         return shares
+
+    def models(self) -> dict[str, dict[str, Any]]:
+        """What a run records of the models that its signals rank by, by the names of the signals."""
+        found = zip(self.recipe.signals, (scorer.model() for scorer in self._scorers), strict=True)
+        return {signal.name: model for signal, model in found if model}
 
     def _hits(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[Hits]:
         if len(self._scorers) == 1:

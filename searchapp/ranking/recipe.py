@@ -10,6 +10,7 @@ from searchapp.model import Topic
 from searchapp.ranking.fusion import Fusion
 from searchapp.ranking.signals.base import Need, Signal
 from searchapp.ranking.signals.direct import Direct
+from searchapp.ranking.signals.trained import Trained
 from searchapp.ranking.templates import TopicQuery
 
 
@@ -34,7 +35,12 @@ class Recipe:
     @property
     def learns(self) -> bool:
         """Whether it ranks by solved topics."""
-        return self.needs(Need.examples) or self.needs(Need.labels)
+        return any(self.needs(need) for need in (Need.examples, Need.labels, Need.model))
+
+    @property
+    def trained(self) -> tuple[Trained, ...]:
+        """Those of its signals that rank by a model."""
+        return tuple(signal for signal in self.signals if isinstance(signal, Trained))
 
     @property
     def takes_words(self) -> bool:

@@ -61,13 +61,16 @@ class Table:
         """
         return topic_query(self.place.book, self._value(key), self._parameters)
 
-    def whole(self, key: str) -> int:
-        """A whole number from 1 on.
+    def whole(self, key: str, default: int | None = None) -> int:
+        """A whole number from 1 on; `default` where it is left out.
 
         Raises:
-            DataError: the key is missing.
+            DataError: the key is missing and has no default.
             UsageError: it is something else.
         """
+        if default is not None and key not in self._values:
+            self._read.append(key)
+            return default
         value = self._value(key)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise UsageError(
@@ -102,6 +105,18 @@ class Table:
         if value not in known:
             raise DataError(f"the recipe {self.place} has no {key} {refused(str(value), known)}")
         return str(value)
+
+    def text(self, key: str) -> str | None:
+        """Text that is not empty; None where it is left out.
+
+        Raises:
+            DataError: it is something else.
+        """
+        self._read.append(key)
+        value = self._values.get(key)
+        if value is not None and (not isinstance(value, str) or not value):
+            raise self.place.wrong(f"has the {key} {value!r} in {self.name!r}, and not text in quotes")
+        return value
 
     def weight(self) -> float:
         """What a signal counts in a fusion, 1 where it is left out.

@@ -26,6 +26,8 @@ MANIFEST = "run.json"
 RANKINGS = "run.trec"
 TAGS = "tags.json"
 """What people call the run, see `runs.tags`: beside the run, and no part of it."""
+MODELS = "models"
+"""The key of a manifest's recipe with the models of trained signals."""
 FORMAT = 1
 
 
@@ -178,6 +180,8 @@ def kept(path: Path, planned: Manifest) -> Manifest | None:
     except SearchappError:
         return None
     alike = replace(planned, **{name: getattr(manifest, name) for name in _OF_RANKINGS})
+    if MODELS in manifest.recipe:  # they follow from the rest, and are known once they are trained
+        alike = replace(alike, recipe={**alike.recipe, MODELS: manifest.recipe[MODELS]})
     return manifest if whole and manifest.digest == manifest.own_digest() == alike.own_digest() else None
 
 

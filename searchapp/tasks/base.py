@@ -223,6 +223,12 @@ class OfficialFormat(Protocol[P, C_contra]):
             DataError: the collection's files, of which the official ones take something, are gone.
         """
 
+    def predictions(self, submission: Submission[C_contra]) -> P:
+        """What the scorer would read from a run's official files, without writing them.
+
+        The field's measures are of the run's rankings, also where the official files list documents otherwise.
+        """
+
     def validate(self, file: OfficialFile[C_contra], problems: Problems) -> None:
         """Find everything that is wrong with an official file.
 

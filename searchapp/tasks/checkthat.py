@@ -19,7 +19,7 @@ from searchapp import resources
 from searchapp.analysis import AnalysisRegistry
 from searchapp.errors import DataError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions
-from searchapp.evaluation.checkthat import CUTOFFS, SUFFIX, CheckThatScorer, line_number
+from searchapp.evaluation.checkthat import CUTOFFS, SUFFIX, CheckThatScorer, Prediction, line_number
 from searchapp.formats import line_scores
 from searchapp.formats.debates import MOST_LINES, Line, read_debate, write_debate
 from searchapp.formats.ids import unusable
@@ -191,6 +191,9 @@ class CheckThatFormat:
                 )
         collection = submission.part.collection
         return {f"{ranking.topic_id}{SUFFIX}": _writer(ranking, collection) for ranking in submission.run}
+
+    def predictions(self, submission: Submission[CheckThatCollection]) -> list[Prediction]:
+        return self.scorer.predictions(submission.run)
 
     def validate(self, file: OfficialFile[CheckThatCollection], problems: Problems) -> None:
         path, part = file.path, file.part

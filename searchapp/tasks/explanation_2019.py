@@ -16,7 +16,7 @@ from searchapp.formats import worldtree
 from searchapp.formats.problems import Problems
 from searchapp.formats.worldtree import Question
 from searchapp.model import Example, Topic
-from searchapp.tasks.base import Collection, Grades, Part, TaskInfo, Writer
+from searchapp.tasks.base import Collection, Grades, Part, Submission, TaskInfo, Writer
 from searchapp.tasks.explanation import (
     EVERY_FACT,
     EXAMPLES_MAPPING,
@@ -104,6 +104,9 @@ class Explanation2019Format(RankingFile):
         explained = worldtree.explained(path, problems, masked=part.split == TEST)
         masked = part.split == TEST and not any(explained.values())
         return {question: masked or has_explanation for question, has_explanation in explained.items()}
+
+    def predictions(self, submission: Submission[Collection]) -> dict[str, list[str | None]]:
+        return self.scorer.predictions(submission.run)
 
     def gold(self, grades: Grades, part: Part[Collection]) -> Mapping[str, Writer]:
         rows = [

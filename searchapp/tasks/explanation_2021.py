@@ -17,7 +17,7 @@ from searchapp.formats import worldtree, worldtree_ratings
 from searchapp.formats.problems import Problems
 from searchapp.formats.worldtree_ratings import HIGHEST, RatedQuestion
 from searchapp.model import Example, Topic
-from searchapp.tasks.base import Collection, Grades, Part, TaskInfo, Writer
+from searchapp.tasks.base import Collection, Grades, Part, Submission, TaskInfo, Writer
 from searchapp.tasks.explanation import (
     EVERY_FACT,
     EXAMPLES_MAPPING,
@@ -105,6 +105,9 @@ class Explanation2021Format(RankingFile):
     def asked(self, part: Part[Collection], problems: Problems) -> Mapping[str, bool]:
         (path,) = part.files
         return {question.id: True for question in worldtree_ratings.read_ratings(path, problems)}
+
+    def predictions(self, submission: Submission[Collection]) -> dict[str, list[str | None]]:
+        return self.scorer.predictions(submission.run)
 
     def gold(self, grades: Grades, part: Part[Collection]) -> Mapping[str, Writer]:
         problems = [

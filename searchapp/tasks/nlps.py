@@ -87,6 +87,9 @@ class NlpsFormat:
                 )
         return {INFO.official_file: lambda file: two_column.write_two_column(file, submission.run)}
 
+    def predictions(self, submission: Submission[NlpsCollection]) -> dict[str, list[str | None]]:
+        return self.scorer.predictions(submission.run)
+
     def validate(self, file: OfficialFile[NlpsCollection], problems: Problems) -> None:
         path, part = file.path, file.part
         if part is None:

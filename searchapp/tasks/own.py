@@ -14,7 +14,7 @@ from searchapp import resources
 from searchapp.engines.index_settings import NOT_INDEXED, canonical
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions
-from searchapp.evaluation.graded import GradedScorer
+from searchapp.evaluation.graded import GradedScorer, Rankings
 from searchapp.formats import graded, trec
 from searchapp.formats.graded import GradeLayout, Qrels
 from searchapp.formats.problems import Problems, shown
@@ -233,6 +233,9 @@ class OwnFormat:
 
     def files(self, submission: Submission[OwnCollection]) -> Mapping[str, Writer]:
         return {OFFICIAL_FILE: lambda file: trec.write_run(file, submission.run)}
+
+    def predictions(self, submission: Submission[OwnCollection]) -> Rankings:
+        return self.scorer.predictions(submission.run)
 
     def validate(self, file: OfficialFile[OwnCollection], problems: Problems) -> None:
         path, part = file.path, file.part

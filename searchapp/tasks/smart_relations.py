@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from searchapp.evaluation.base import GoldFiles, ScorerOptions
-from searchapp.evaluation.smart_relations import CutOff, RelationScorer
+from searchapp.evaluation.smart_relations import CutOff, Predictions, RelationScorer
 from searchapp.formats import smart_relations
 from searchapp.formats.json_array import OfficialId, official_ids
 from searchapp.formats.problems import Problems
@@ -141,6 +141,9 @@ class RelationsFormat:
             for ranking in submission.run
         ]
         return {self.info.official_file: lambda file: smart_relations.write_predictions(file, answers)}
+
+    def predictions(self, submission: Submission[RelationsCollection]) -> Predictions:
+        return self.scorer.predictions(submission.run)
 
     def validate(self, file: OfficialFile[RelationsCollection], problems: Problems) -> None:
         path, part = file.path, file.part

@@ -101,6 +101,9 @@ class Types(Protocol):
     def votes(self, question: Question) -> Mapping[str, float]:
         """The votes of a solved question, by document."""
 
+    def listed(self, category: str, types: Sequence[str]) -> Sequence[str]:
+        """What the official file lists for a category and its types, best first."""
+
     @property
     def gold_files(self) -> list[Path]:
         """The files that the official scorer takes besides the questions."""
@@ -268,10 +271,13 @@ class TypesFormat:
         require_answers(submission.run, "type")
         official = submission.part.collection.official_ids(submission.part.split)
         rows = [
-            (official.get(ranking.topic_id, ranking.topic_id), *answers.prediction(ranking.hits))
-            for ranking in submission.run
+            (official.get(entry["id"], entry["id"]), entry["category"], entry["type"])
+            for entry in self.predictions(submission).entries
         ]
         return {self.info.official_file: lambda file: smart_types.write_predictions(file, rows)}
+
+    def predictions(self, submission: Submission[TypesCollection]) -> answers.Predictions:
+        return answers.of_run(submission.run, submission.part.collection.types.listed)
 
     def validate(self, file: OfficialFile[TypesCollection], problems: Problems) -> None:
         path, part = file.path, file.part

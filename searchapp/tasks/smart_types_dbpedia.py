@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -59,6 +59,9 @@ class DbpediaTypes:
         if question.category != RESOURCE:
             return {answers.document_id(str(question.category), type_): 1.0 for type_ in question.types}
         return self._gains(question.types)
+
+    def listed(self, category: str, types: Sequence[str]) -> Sequence[str]:
+        return answers.as_ranked(category, types)
 
     def _of_gold(self, types: tuple[str, ...]) -> Mapping[str, float]:
         hierarchy = self._known_hierarchy()

@@ -7,11 +7,13 @@ cannot be predicted.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from searchapp.evaluation import smart_types as answers
 from searchapp.evaluation.smart_types_wikidata import MEASURE, SmartTypesWikidataScorer
+from searchapp.evaluation.whole_labels import WholeLabels
 from searchapp.formats import smart_types
 from searchapp.formats.problems import Problems
 from searchapp.formats.smart_types import RESOURCE, Question
@@ -41,6 +43,7 @@ class WikidataTypes:
 
     def __init__(self, train: TrainFile) -> None:
         self._train = train
+        self._wholes = cache(lambda: WholeLabels(self._labels(Problems(lenient=True))))
         self.gold_files: list[Path] = []
 
     @property
@@ -50,12 +53,19 @@ class WikidataTypes:
     def resource_types(self, problems: Problems) -> Iterator[Document]:
         # The problems of the train file's gold are reported by the check of the splits, except that it is missing.
         own = Problems(lenient=True) if self._train.path.is_file() else problems
-        labels: dict[str, None] = {}
-        for question in self._train.questions(own):
-            if question.category == RESOURCE:
-                labels.update(dict.fromkeys(question.types))
-        for label in sorted(labels):
+        for label in self._labels(own):
             yield resource_document(label, label, [])
+
+    def _labels(self, problems: Problems) -> list[str]:
+        labels: set[str] = set()
+        for question in self._train.questions(problems):
+            if question.category == RESOURCE:
+                labels.update(question.types)
+        return sorted(labels)
+
+    def listed(self, category: str, types: Sequence[str]) -> Sequence[str]:
+        """The types, each behind those that it is a part of, so that the official script stops at none of them."""
+        return self._wholes().completed(types) if category == RESOURCE else types
 
     def known(self) -> Container[str] | None:
         return None

@@ -47,6 +47,9 @@ class Need(StrEnum):
     candidates = "candidates"
     """What the first signal of the recipe retrieves."""
 
+    model = "model"
+    """A model that was trained on solved topics, see `searchapp.ranking.signals.trained`."""
+
 
 class Scale(StrEnum):
     """On what scale signals are added."""
@@ -83,7 +86,7 @@ class Labels:
         }
 
 
-def _not_given() -> Any:
+def _not_given(*_asked: object) -> Any:
     raise AssertionError("the signal asks for what its `needs` do not name")
 
 
@@ -99,6 +102,8 @@ class Inputs:
     examples: Callable[[], Solved] = _not_given
     labels: Callable[[], Labels] = _not_given
     documents: Callable[[], Iterable[Document]] = _not_given
+    model: Callable[[Any], Any] = _not_given
+    """Gives a signal of `searchapp.ranking.signals.trained` the `Stored` model that it was trained to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,10 @@ class Scorer(ABC):
     def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:  # noqa: ARG002  # for those that let vote
         """Who voted for a document, for the only topic that is asked, the greatest first; nobody for most signals."""
         return ()
+
+    def model(self) -> dict[str, Any]:
+        """What a run records of the model that the signal ranks by; nothing for most signals."""
+        return {}
 
 
 class Retriever(Scorer):

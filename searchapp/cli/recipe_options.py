@@ -1,0 +1,30 @@
+"""The option that sets parameters of a recipe."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from searchapp.errors import UsageError
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the recipe.", show_default=False),
+]
+
+
+def parameters_of(settings: list[str]) -> dict[str, object]:
+    """Values by name from `name=value`; a value that is JSON keeps its type, any other is text."""
+    from searchapp.inputs import parse_json
+
+    values: dict[str, object] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--set {setting}: use the form NAME=VALUE")
+        try:
+            values[name] = parse_json(text)
+        except ValueError:
+            values[name] = text
+    return values

@@ -1,0 +1,84 @@
+"""`searchapp train`: train the models of a recipe on solved topics."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from searchapp.cli import complete
+from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command, data_of
+from searchapp.cli.output import print_json, say, warn_of_skipped
+from searchapp.cli.recipe_options import SetOption, parameters_of
+from searchapp.settings import Settings
+
+RECIPE = "best"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @command(app)
+    def train(
+        settings: Settings,
+        task: TaskArgument,
+        data: DataOption = None,
+        split: Annotated[
+            str | None,
+            typer.Option(
+                help="Split that will be ranked: its own topics are left out. By default the last one whose solved "
+                "topics are there.",
+                show_default=False,
+                autocompletion=complete.splits,
+            ),
+        ] = None,
+        recipe: Annotated[
+            str,
+            typer.Option(help="Recipe whose models are trained.", autocompletion=complete.recipes),
+        ] = RECIPE,
+        set_: SetOption = None,
+        workers: Annotated[
+            int, typer.Option(min=1, max=64, help="Processes that train; their number changes nothing else.")
+        ] = 1,
+        lenient: Annotated[
+            bool, typer.Option("--lenient", help="Leave invalid solved topics out instead of stopping.")
+        ] = False,
+        rebuild: Annotated[
+            bool, typer.Option("--rebuild", help="Train even if the model is there already.")
+        ] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Train the models of a recipe on the solved topics that a split may be ranked by.
+
+        `rank`, `search` and `topics` train what they need themselves, and keep it as this command does: in the home
+        folder, under the digest of all that a model depends on. The same topics, seed and version of scikit-learn give
+        the same model.
+        """
+        from searchapp.app import models
+        from searchapp.app.signal_inputs import last_solved
+        from searchapp.cli.progress import for_person
+        from searchapp.formats.problems import Problems
+        from searchapp.ranking import recipes
+        from searchapp.tasks import load
+
+        loaded = load(task)
+        chosen = recipes.load(loaded.recipe_book(), recipe, parameters_of(set_ or []))
+        collection = loaded.collection(data_of(settings, loaded, data))
+        ranked = loaded.info.require_split(split) if split else last_solved(loaded, collection)
+        problems = Problems(lenient=lenient)
+        kept = models.Models(
+            loaded, collection, ranked, for_person(settings), settings.home, problems=problems
+        )
+        made = models.train(kept, chosen, rebuild=rebuild, workers=workers)
+        warn_of_skipped(problems.skipped)
+        for one in made:
+            header = one.stored.header
+            done = "trained on" if one.is_new else "was there already, of"
+            say(
+                settings,
+                f"{loaded.name} {ranked}, {one.signal}: {done} {header['solved']:,} solved topics, "
+                f"{len(header['labels']):,} labels, {len(header['features']):,} features; kept in {one.path}",
+            )
+        if as_json:
+            described = [dict(models.described(one)) for one in made]
+            print_json({"task": loaded.name, "split": ranked, "recipe": chosen.name, "models": described})

@@ -1,0 +1,305 @@
+"""The signal `multiclass`: a linear model says which answer a topic has, and documents follow with what they gain then.
+
+The class of a solved topic are the documents with its best grade, such as the most specific types of an answer. The
+model has a label for each class that enough solved topics have, each against the rest, and the probabilities of the
+classes are the softmax of `steepness` times their margins. A document's score is its expected gain,
+
+    E[gain(d)] = sum over classes c of p(c) * mean over the solved topics of c of grade(d) ^ power / ideal
+
+where ideal is the discounted cumulative gain of a topic's own gains, best first, down to the rank `cutoff`: that is
+the order of the greatest expected NDCG. Without a `cutoff` it is 1. The `power` is 1 where it is left out; where grades
+are 1 / sqrt(place), 2 makes reciprocal ranks of them.
+
+`by` names a field of the documents with few values, of which a topic's answers have one, such as the category of a
+type. Then that is decided first, by a model of its own (`by_cost`, `by_steepness`), classes compete with those of their
+own value, and a document's score is the probability of its value times its share of the greatest expected gain there:
+the first document has the most probable value, however scattered the gains are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from searchapp.engines.base import Explanation
+from searchapp.errors import DataError
+from searchapp.model import Document, Example
+from searchapp.ranking.learning import fitting
+from searchapp.ranking.learning.features import Vocabulary
+from searchapp.ranking.learning.linear import Linear, broken, numbers, sparse, texts
+from searchapp.ranking.signals.base import Answer, Asked
+from searchapp.ranking.signals.trained import SEED, Trained, TrainedScorer, by_features, enough
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from searchapp.progress import Advance
+    from searchapp.ranking.learning.files import Stored
+    from searchapp.ranking.tables import Table
+
+    Floats = NDArray[np.float64]
+
+AT_ONCE = 256
+"""How many topics are ranked together."""
+
+LEAST = 1e-5
+"""The least score that a document gets: most gain next to nothing for most topics."""
+
+CLASSES_SHOWN = 5
+"""How many classes an explanation names: those that give most."""
+
+SHARE_SHOWN = 0.01
+"""What share of a document's expected gain a class gives at least that an explanation names."""
+
+EVERYTHING = ""
+"""The only value where documents are not grouped by a field."""
+
+
+@dataclass(frozen=True, slots=True)
+class MultiClass(Trained):
+    """One label for each class that at least `fewest` solved topics have; see the module for the others."""
+
+    kind: ClassVar[str] = "multiclass"
+
+    steepness: float
+    cutoff: int | None
+    power: float
+    by: str | None
+    by_cost: float
+    by_steepness: float
+
+    @classmethod
+    def read(cls, table: Table) -> MultiClass:
+        """The signal of a table with `cost`, `fewest`, `steepness` and, if need be, `cutoff`, `power`, `by`, `seed`."""
+        cost, steepness = table.number("cost"), table.number("steepness")
+        by = table.text("by")
+        return cls(
+            table.name,
+            table.weight(),
+            cost=cost,
+            fewest=table.whole("fewest"),
+            seed=table.whole("seed", SEED),
+            steepness=steepness,
+            cutoff=table.whole("cutoff", 0) or None,
+            power=table.number("power", 1.0),
+            by=by,
+            by_cost=cost if by is None else table.number("by_cost", cost),
+            by_steepness=steepness if by is None else table.number("by_steepness", steepness),
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """How it is trained, and how steeply probabilities follow margins."""
+        described = {key: value for key, value in self.training().items() if key != "signal"}
+        of_by = {} if self.by is None else {"by_steepness": self.by_steepness}
+        return described | {"steepness": self.steepness} | of_by
+
+    def training(self) -> dict[str, Any]:
+        # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
+        described = Trained.training(self)
+        described |= {} if self.cutoff is None else {"cutoff": self.cutoff}
+        described |= {} if self.power == 1.0 else {"power": self.power}
+        return described | ({} if self.by is None else {"by": self.by, "by_cost": self.by_cost})
+
+    def train(
+        self, examples: Sequence[Example], documents: Iterable[Document], workers: int
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        fitting.require_learn()
+        value_of = _values(self.by, documents)
+        # An answer that is none of the documents any more teaches nothing.
+        solved = [one for one in examples if any(grade > 0 for grade in one.gold.values())]
+        solved = [one for one in solved if value_of(_best(one.gold)[0]) is not None]
+        values = [str(value_of(_best(one.gold)[0])) for one in solved]
+        classes = _classes([_best(one.gold) for one in solved], values, self.fewest)
+        labels = sorted({name for name in classes if name is not None})
+        enough(examples, labels, "an answer among the documents")
+        known = sorted(set(values))
+        among = {value: [row for row, one in enumerate(values) if one == value] for value in known}
+        rows = {label: [row for row, one in enumerate(classes) if one == label] for label in labels}
+        of_label = [known.index(values[rows[label][0]]) for label in labels]
+        vocabulary, vectors = Vocabulary.of([one.topic.text for one in solved])
+        # The labels of the model: first the values, then the classes, each told from those of its value alone.
+        work = list(fitting.jobs({place: among[value] for place, value in enumerate(known)}, self.by_cost))
+        for place, value in enumerate(known):
+            own = {len(known) + at: rows[labels[at]] for at, one in enumerate(of_label) if one == place}
+            work += fitting.jobs(own, self.cost, among[value])
+        linear = fitting.fitted(vocabulary, vectors, [*known, *labels], work, self.seed, workers)
+        gained = [self._mean_gains([solved[row].gold for row in rows[label]]) for label in labels]
+        named = sorted(set().union(*gained))
+        header = linear.header() | {"documents": named, "values": known}
+        return header, linear.arrays() | _gain_arrays(gained, named) | _whole("class_value", of_label)
+
+    def _mean_gains(self, golds: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        """What each document gains on average: its grade, to the power, over the ideal of the topic's own grades."""
+        summed: defaultdict[str, float] = defaultdict(float)
+        for gold in golds:
+            gains = {document: grade**self.power for document, grade in gold.items() if grade > 0}
+            ideal = _ideal(gains.values(), self.cutoff)
+            for document, gain in gains.items():
+                summed[document] += gain / ideal
+        return {document: total / len(golds) for document, total in summed.items()}
+
+    def scorer(self, stored: Stored) -> TrainedScorer:
+        return _Expecting(self, stored)
+
+
+def _best(gold: Mapping[str, float]) -> list[str]:
+    """The documents with the best grade, by their ids."""
+    best = max(gold.values())
+    return sorted(document for document, grade in gold.items() if grade == best)
+
+
+def _classes(answers: Sequence[Sequence[str]], values: Sequence[str], fewest: int) -> list[str | None]:
+    """The class of each topic by its best documents: all of them, else the commonest one, where enough topics have it.
+
+    None for a topic whose answer is too rare, unless no answer of the topic's value is less rare.
+    """
+    together = Counter(" ".join(answer) for answer in answers)
+    alone = Counter(document for answer in answers for document in answer)
+    found: list[str] = []
+    for answer in answers:
+        name = " ".join(answer)
+        if together[name] < fewest:
+            name = max(answer, key=lambda document: (alone[document], document))
+        found.append(name)
+    count = Counter(found)
+    most: dict[str, int] = {}
+    for name, value in zip(found, values, strict=True):
+        most[value] = max(count[name], most.get(value, 0))
+    return [
+        name if count[name] >= min(fewest, most[value]) else None
+        for name, value in zip(found, values, strict=True)
+    ]
+
+
+def _values(by: str | None, documents: Iterable[Document]) -> Any:
+    """What gives the value of a document's field, None for a document that is not there."""
+    if by is None:
+        return lambda _document: EVERYTHING
+    held = {document.id: document.fields.get(by) for document in documents}
+    if not any(isinstance(value, str) for value in held.values()):
+        raise DataError(
+            f"no document has the field {by}, by which the recipe groups them: correct the recipe"
+        )
+    return lambda document: value if isinstance(value := held.get(document), str) else None
+
+
+def _ideal(grades: Iterable[float], cutoff: int | None) -> float:
+    if cutoff is None:
+        return 1.0
+    best = sorted(grades, reverse=True)[:cutoff]
+    return math.fsum(grade / math.log2(rank + 1) for rank, grade in enumerate(best, start=1))
+
+
+def _gain_arrays(gained: Sequence[Mapping[str, float]], documents: Sequence[str]) -> dict[str, Any]:
+    import numpy as np
+
+    places = {document: place for place, document in enumerate(documents)}
+    rows = [sorted((places[document], gain) for document, gain in of_class.items()) for of_class in gained]
+    return {
+        "gains": np.array([gain for row in rows for _place, gain in row], dtype=np.float64),
+        **_whole("gains_at", [place for row in rows for place, _gain in row]),
+        **_whole("gains_ends", [0, *np.cumsum([len(row) for row in rows]).tolist()]),
+    }
+
+
+def _whole(name: str, values: Sequence[int]) -> dict[str, Any]:
+    import numpy as np
+
+    return {name: np.array(values, dtype=np.int32)}
+
+
+class _Expecting(TrainedScorer):
+    def __init__(self, signal: MultiClass, stored: Stored) -> None:
+        super().__init__(stored)
+        self._signal = signal
+        header, arrays = stored.header, stored.arrays
+        self._linear = Linear.read(header, arrays)
+        self._documents, self._values = texts(header, "documents"), texts(header, "values")
+        classes = len(self._linear.labels) - len(self._values)
+        if classes < 1 or not self._values:
+            raise broken("labels")
+        of_class = numbers(arrays, "class_value", classes, below=len(self._values))
+        gains = sparse(arrays, "gains", (classes, len(self._documents)))
+        self._of_value = [(of_class == value).nonzero()[0] for value in range(len(self._values))]
+        self._gains = [gains[places] for places in self._of_value]
+
+    def _probabilities(self, margins: Floats) -> tuple[Floats, list[Floats]]:
+        """Those of the values, (topics, values), and for each value those of its classes, (topics, classes)."""
+        count = len(self._values)
+        values = softmax(self._signal.by_steepness * margins[:, :count])
+        classes = self._signal.steepness * margins[:, count:]
+        return values, [softmax(classes[:, places]) for places in self._of_value]
+
+    def _scores(self, margins: Floats) -> Floats:
+        """The score of each document: (topics, documents)."""
+        import numpy as np
+
+        values, classes = self._probabilities(margins)
+        scores = np.zeros((len(margins), len(self._documents)))
+        for value, (of_classes, gains) in enumerate(zip(classes, self._gains, strict=True)):
+            expected = (gains.T @ of_classes.T).T
+            if self._signal.by is not None:
+                expected = values[:, [value]] * expected / expected.max(axis=1, keepdims=True)
+            scores += expected
+        return scores
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        self.require_unseen(asked)
+        for at in range(0, len(asked.topics), AT_ONCE):
+            topics = asked.topics[at : at + AT_ONCE]
+            for scores in self._scores(self._linear.margins([topic.text for topic in topics])):
+                (places,) = (scores >= LEAST).nonzero()
+                found = zip(places.tolist(), scores[places].tolist(), strict=True)
+                yield {self._documents[place]: score for place, score in found}
+                advance(1)
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        (topic,) = asked.topics
+        if document_id not in self._documents:
+            return None
+        document = self._documents.index(document_id)
+        margins = self._linear.margins([topic.text])
+        score = float(self._scores(margins)[0, document])
+        values, classes = self._probabilities(margins)
+        by = self._signal.by
+        parts: list[Explanation] = []
+        for value, (of_classes, gains) in enumerate(zip(classes, self._gains, strict=True)):
+            gained = gains[:, [document]].toarray()[:, 0]
+            if not gained.any():
+                continue
+            if by is not None:
+                said = f"probability of the {by} {self._values[value]}"
+                parts.append(self._of_label(topic.text, value, float(values[0, value]), said, margins))
+            given = of_classes[0] * gained
+            total = float(given.sum())
+            order = sorted(range(len(given)), key=lambda one: (-given[one], one))[:CLASSES_SHOWN]
+            shown = [one for one in order if given[one] >= SHARE_SHOWN * total]
+            details = []
+            for one in shown:
+                label = len(self._values) + int(self._of_value[value][one])
+                said = f"answer {self._linear.labels[label]}: its probability {of_classes[0, one]:.4f}"
+                said += f" * the gain {gained[one]:.4f}"
+                details.append(self._of_label(topic.text, label, float(given[one]), said, margins))
+            of_most = (
+                f", of at most {float((gains.T @ of_classes[0]).max()):.4f} with this {by}" if by else ""
+            )
+            parts.append(Explanation(total, f"expected gain{of_most}", tuple(details)))
+        how = f"probability of the {by} times the share of the greatest gain" if by else "expected gain"
+        return Explanation(score, f"{how}, by a linear model", tuple(parts))
+
+    def _of_label(self, text: str, label: int, value: float, said: str, margins: Floats) -> Explanation:
+        """What a label gives, and what its margin came of."""
+        features = by_features(self._linear, text, label)
+        return Explanation(value, f"{said}; its margin {margins[0, label]:.4f} is the sum of", features)
+
+
+def softmax(values: Floats) -> Floats:
+    """The share of e^value in the sum over each row, without overflow."""
+    import numpy as np
+
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float64)

@@ -1,0 +1,111 @@
+"""The signal `multilabel`: a linear model says for each document whether it is among the answers of a topic.
+
+The model has a label for each document that enough solved topics have in their gold, each against the rest, and sees
+nothing of documents but which topics they answered. A document's score is the logistic function of `steepness` times
+its margin: a probability, which is on the scale of shares as it is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from searchapp.engines.base import Explanation
+from searchapp.model import Document, Example
+from searchapp.ranking.learning import fitting
+from searchapp.ranking.learning.features import Vocabulary
+from searchapp.ranking.learning.linear import Linear
+from searchapp.ranking.signals.base import Answer, Asked
+from searchapp.ranking.signals.trained import SEED, Trained, TrainedScorer, by_features, enough
+
+if TYPE_CHECKING:
+    from searchapp.progress import Advance
+    from searchapp.ranking.learning.files import Stored
+    from searchapp.ranking.tables import Table
+
+AT_ONCE = 256
+"""How many topics are ranked together."""
+
+
+@dataclass(frozen=True, slots=True)
+class MultiLabel(Trained):
+    """One label for each document that at least `fewest` solved topics are answered by."""
+
+    kind: ClassVar[str] = "multilabel"
+
+    steepness: float
+
+    @classmethod
+    def read(cls, table: Table) -> MultiLabel:
+        """The signal of a table with `cost`, `fewest`, `steepness` and, if need be, `seed`."""
+        return cls(
+            table.name,
+            table.weight(),
+            cost=table.number("cost"),
+            fewest=table.whole("fewest"),
+            seed=table.whole("seed", SEED),
+            steepness=table.number("steepness"),
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """How it is trained, and how steeply probabilities follow margins."""
+        return {"cost": self.cost, "fewest": self.fewest, "seed": self.seed, "steepness": self.steepness}
+
+    def train(
+        self,
+        examples: Sequence[Example],
+        documents: Iterable[Document],  # noqa: ARG002  # those of the gold are the labels
+        workers: int,
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        fitting.require_learn()
+        rows: defaultdict[str, list[int]] = defaultdict(list)
+        for row, example in enumerate(examples):
+            for document, grade in example.gold.items():
+                if grade > 0:
+                    rows[document].append(row)
+        labels = sorted(document for document, found in rows.items() if len(found) >= self.fewest)
+        enough(examples, labels, "a document in its gold")
+        texts = [example.topic.text for example in examples]
+        vocabulary, vectors = Vocabulary.of(texts)
+        work = [fitting.Job({place: rows[label]}, self.cost) for place, label in enumerate(labels)]
+        linear = fitting.fitted(vocabulary, vectors, labels, work, self.seed, workers)
+        return linear.header(), linear.arrays()
+
+    def scorer(self, stored: Stored) -> TrainedScorer:
+        return _Labelling(self, stored)
+
+
+class _Labelling(TrainedScorer):
+    def __init__(self, signal: MultiLabel, stored: Stored) -> None:
+        super().__init__(stored)
+        self._steepness = signal.steepness
+        self._linear = Linear.read(stored.header, stored.arrays)
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        self.require_unseen(asked)
+        for at in range(0, len(asked.topics), AT_ONCE):
+            topics = asked.topics[at : at + AT_ONCE]
+            margins = self._linear.margins([topic.text for topic in topics])
+            for scores in logistic(self._steepness * margins):
+                yield dict(zip(self._linear.labels, scores.tolist(), strict=True))
+                advance(1)
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        (topic,) = asked.topics
+        if document_id not in self._linear.labels:
+            return None
+        label = self._linear.labels.index(document_id)
+        margin = float(self._linear.margins([topic.text])[0, label])
+        value = float(logistic(self._steepness * margin))
+        said = f"probability by a linear model, the logistic function of {self._steepness:g} * its margin"
+        said += f"; its margin {margin:.4f} is the sum of"
+        return Explanation(value, said, by_features(self._linear, topic.text, label))
+
+
+def logistic(values: Any) -> Any:
+    """1 / (1 + e^-x) for each value, without overflow."""
+    import numpy as np
+
+    return 0.5 * (1.0 + np.tanh(0.5 * np.asarray(values)))

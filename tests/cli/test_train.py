@@ -1,0 +1,213 @@
+"""`searchapp train`, and runs of recipes whose signals are trained, on the samples."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.ranking.learning import files
+from searchapp.runs import directory
+from searchapp.tasks import load
+from tests.cli.conftest import SAMPLES, Cli, Result
+
+TASK = "smart-types-dbpedia"
+TASKS = (TASK, "smart-types-wikidata", "smart-relations-dbpedia", "smart-relations-wikidata")
+
+
+@pytest.fixture(params=TASKS)
+def task(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def models(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "home" / "models").glob("*"))
+
+
+def rank(run: Cli, task: str, out: Path, *options: object, split: str = "fold0") -> Result:
+    data = SAMPLES / task
+    assert run("index", task, "--data", data).code == 0
+    return run("rank", task, "--data", data, "--split", split, "--recipe", "best", "--out", out, *options)
+
+
+def bytes_of(run: Path) -> dict[str, bytes]:
+    """The files of a run and what it records of its models."""
+    held = {file.name: file.read_bytes() for file in run.iterdir() if file.name != "run.json"}
+    return held | {"models": json.dumps(manifest(run)["recipe"]["models"]).encode()}
+
+
+def manifest(run: Path) -> Any:
+    return json.loads((run / "run.json").read_text())
+
+
+def test_a_run_trains_what_is_missing_once_and_says_what_it_ranked_by(
+    offline: Cli, task: str, tmp_path: Path
+) -> None:
+    made = rank(offline, task, tmp_path / "run")
+    assert made.code == 0, made.stderr
+    (path,) = models(tmp_path)
+    stored = files.read(path)
+    (recorded,) = manifest(tmp_path / "run")["recipe"]["models"].values()
+    train = stored.header["data_digests"]
+    assert recorded == {
+        "digest": stored.digest,
+        "key": stored.header["key"],
+        "solved": len(stored.header["topics"]),
+        "labels": len(stored.header["labels"]),
+        "features": len(stored.header["features"]),
+        "learner": stored.header["learner"],
+        "data_digests": train,
+    }
+    assert train.items() <= manifest(tmp_path / "run")["data_digests"].items()
+    ranked = {line.split()[0] for line in (tmp_path / "run" / "run.trec").read_text().splitlines()}
+    assert ranked and not ranked & set(stored.header["topics"])
+    before = path.stat().st_mtime_ns
+    assert rank(offline, task, tmp_path / "again").code == 0
+    assert path.stat().st_mtime_ns == before
+    assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "run")
+    scored = offline("evaluate", tmp_path / "run", "--json")  # without --lenient, also for Wikidata
+    assert scored.code == 0, scored.stderr
+    assert offline("runs", "verify", tmp_path / "run").code == 0
+
+
+def test_a_run_that_is_there_is_known_before_its_models_are(offline: Cli, tmp_path: Path) -> None:
+    assert rank(offline, TASK, tmp_path / "run").code == 0
+    made = directory.read_manifest(tmp_path / "run")
+    recipe = {key: value for key, value in made.recipe.items() if key != "models"}
+    assert directory.kept(tmp_path / "run", replace(made, recipe=recipe)) == made
+    assert directory.kept(tmp_path / "run", replace(made, recipe={**recipe, "name": "other"})) is None
+
+
+def test_train_makes_the_model_that_rank_makes(offline: Cli, tmp_path: Path) -> None:
+    assert rank(offline, TASK, tmp_path / "run").code == 0
+    (path,) = models(tmp_path)
+    content = path.read_bytes()
+    there = offline("train", TASK, "--split", "fold0", "--json")
+    assert [one["trained"] for one in there.json["models"]] == [False]
+    assert "was there already" in there.stderr
+    anew = offline("train", TASK, "--split", "fold0", "--rebuild", "--workers", 2, "--json").json
+    assert [(one["trained"], one["path"]) for one in anew["models"]] == [(True, str(path))]
+    assert path.read_bytes() == content
+    last = offline("train", TASK, "--json").json
+    assert last["split"] == "test" and last["models"][0]["solved"] == 76
+    other = offline("train", TASK, "--split", "fold0", "--set", "cost=2", "--json").json["models"][0]
+    assert other["digest"] != anew["models"][0]["digest"]
+    # What only ranking depends on makes no other model.
+    assert not offline("train", TASK, "--split", "fold0", "--set", "steepness=3", "--json").json["models"][0][
+        "trained"
+    ]
+    assert len(models(tmp_path)) == 3
+
+
+def test_other_processes_with_other_numbers_of_threads_make_the_same_bytes(tmp_path: Path) -> None:
+    for threads, workers in ((1, 1), (2, 2)):
+        home, out = tmp_path / f"home{threads}", tmp_path / f"run{threads}"
+        settings = {f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "OPENBLAS", "MKL")}
+        environ = {key: value for key, value in os.environ.items() if not key.startswith("SEARCHAPP_")}
+        environ |= settings | {"SEARCHAPP_HOME": str(home), "PYTHONHASHSEED": str(threads)}
+        data = ["--data", str(SAMPLES / TASK)]
+        for arguments in (
+            ["index", TASK, *data],
+            ["train", TASK, *data, "--split", "fold0", "--workers", str(workers)],
+            ["rank", TASK, *data, "--split", "fold0", "--recipe", "best", "--out", str(out)],
+        ):
+            command = [sys.executable, "-m", "searchapp", *arguments]
+            done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+    first, second = ((tmp_path / f"home{threads}" / "models").glob("*") for threads in (1, 2))
+    assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second] != []
+    assert bytes_of(tmp_path / "run1") == bytes_of(tmp_path / "run2")
+
+
+def test_a_damaged_model_is_refused_until_it_is_trained_again(offline: Cli, tmp_path: Path) -> None:
+    assert rank(offline, TASK, tmp_path / "run").code == 0
+    (path,) = models(tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    refused = rank(offline, TASK, tmp_path / "other")
+    assert refused.code == 4 and not (tmp_path / "other").exists()
+    assert f"{path} is not a model of searchapp, or damaged" in refused.stderr
+    assert offline("train", TASK, "--split", "fold0", "--rebuild").code == 0
+    assert path.read_bytes() == content
+    assert offline("train", TASK, "--split", "fold1").code == 0
+    other = next(one for one in models(tmp_path) if one != path)
+    path.write_bytes(other.read_bytes())
+    refused = rank(offline, TASK, tmp_path / "other")
+    assert refused.code == 4 and f"{path} is the model of other solved topics" in refused.stderr
+
+
+def test_without_scikit_learn_a_sentence_says_what_to_do_and_a_model_ranks(
+    offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    for refused in (rank(offline, TASK, tmp_path / "run"), offline("train", TASK, "--split", "fold0")):
+        assert refused.code == 2 and "pip install 'searchapp[learn]'" in refused.stderr
+    assert not (tmp_path / "run").exists() and not models(tmp_path)
+    monkeypatch.delitem(sys.modules, "sklearn")
+    assert offline("train", TASK, "--split", "fold0").code == 0
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    assert rank(offline, TASK, tmp_path / "run").code == 0
+
+
+def test_a_recipe_without_anything_to_train_is_a_mistake(offline: Cli) -> None:
+    refused = offline("train", TASK, "--data", SAMPLES / TASK, "--recipe", "neighbours")
+    assert refused.code == 2 and "the recipe neighbours has nothing to train" in refused.stderr
+    refused = offline("train", TASK, "--data", SAMPLES / TASK, "--split", "fold9")
+    assert refused.code == 2 and "has no split 'fold9'" in refused.stderr
+    other = "smart-relations-dbpedia"
+    refused = offline("train", other, "--data", SAMPLES / other, "--set", "fewest=500")
+    assert refused.code == 4 and "lower `fewest`" in refused.stderr
+    refused = offline("train", TASK, "--data", SAMPLES / TASK, "--set", "by=kind")
+    assert refused.code == 4 and "no document has the field kind" in refused.stderr
+
+
+def test_why_names_the_features_that_a_trained_signal_goes_by(offline: Cli, task: str) -> None:
+    assert offline("index", task, "--data", SAMPLES / task).code == 0
+    words = "Who wrote the silent river?"
+    options = ["--recipe", "best", "--json"]
+    first = offline("search", task, words, *options).json["hits"][0]["id"]
+    found = offline("search", task, words, "--why", first, *options)
+    assert found.code == 0, found.stderr
+    (of_model,) = [
+        part for part in found.json["explanation"]["details"] if part["description"].startswith("multi")
+    ]
+
+    def every(part: Any) -> list[Any]:
+        return [part, *(inner for one in part["details"] for inner in every(one))]
+
+    named = [part["description"] for part in every(of_model)]
+    assert any(name.startswith(("words “who", "begins “who", "pattern “^ who")) for name in named)
+    sums = [part for part in every(of_model) if part["description"].endswith("is the sum of")]
+    assert sums
+    for part in sums:
+        (margin,) = re.findall(r"margin (-?[\d.]+) is", part["description"])
+        assert float(margin) == pytest.approx(sum(one["value"] for one in part["details"]), abs=1e-4)
+    plain = offline("search", task, words, "--why", first, "--recipe", "best")
+    assert plain.code == 0 and "begins “who" in plain.stdout
+
+
+def test_a_topic_that_the_model_knows_is_not_ranked_by_it(
+    offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a train split that is ranked by itself, which the tasks of SMART do not have."""
+    from searchapp.tasks import folds
+
+    monkeypatch.setattr(folds, "in_split", lambda split, id_: split is not None)
+    collection = load(TASK).collection(SAMPLES / TASK)
+    monkeypatch.setattr(type(collection), "examples", _every_question(type(collection)))
+    refused = rank(offline, TASK, tmp_path / "run")
+    assert refused.code == 4 and "was trained on the topic" in refused.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def _every_question(kind: Any) -> Any:
+    original = kind.examples
+    return lambda self, _split, problems: original(self, "test", problems)

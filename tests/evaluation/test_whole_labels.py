@@ -1,0 +1,38 @@
+"""Lists of labels that the official scorer of Wikidata's answer types does not stop at."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.evaluation.smart_types_wikidata import stops
+from searchapp.evaluation.whole_labels import WholeLabels
+
+# Few short texts, so that many are parts of others. No quotes and blanks: alone they are parts of whatever is printed.
+LABELS = st.text(alphabet="abcé", min_size=1, max_size=4)
+VOCABULARY = st.lists(LABELS, min_size=1, max_size=12, unique=True)
+
+
+def stopped(listed: list[str], gold: list[str]) -> bool:
+    question = {"id": 1, "category": "resource", "type": gold}
+    return bool(list(stops([{"id": 1, "category": "resource", "type": listed}], [question])))
+
+
+def test_a_label_stands_behind_those_that_it_is_a_part_of() -> None:
+    labels = WholeLabels(["city", "big city", "very big city", "town"])
+    assert labels.wholes("city") == ("very big city", "big city")
+    assert labels.completed(["town", "city"]) == ["town", "very big city", "big city", "city"]
+    assert labels.completed(["big city", "city", "big city"]) == ["very big city", "big city", "city"]
+    assert labels.completed(["hamlet"]) == ["hamlet"]
+    assert stopped(["city"], ["big city"]) and not stopped(labels.completed(["city"]), ["big city"])
+
+
+@given(VOCABULARY, st.data())
+def test_the_official_scorer_stops_at_no_completed_list(vocabulary: list[str], data: st.DataObject) -> None:
+    one = st.sampled_from(vocabulary)
+    ranked = data.draw(st.lists(one, min_size=1, max_size=4, unique=True))
+    listed = WholeLabels(vocabulary).completed(ranked)
+    assert set(ranked) <= set(listed) <= set(vocabulary) and len(listed) == len(set(listed))
+    for label in vocabulary:
+        assert not stopped(listed, [label])
+        assert not stopped(listed, [label, ranked[-1]])

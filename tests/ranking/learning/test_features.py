@@ -1,0 +1,73 @@
+"""What a linear model sees of a text."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from searchapp.ranking.learning.features import FEWEST, Vocabulary, counted, kind_of
+
+TEXTS = [
+    "Who wrote The Silent River?",
+    "Who wrote the Red Book?",
+    "Where is the river Ara?",
+    "Where is Port Sele?",
+    "When was Port Sele founded in 1820?",
+    "",
+]
+
+
+def of_kind(kind: str, text: str) -> set[str]:
+    return {feature.partition(": ")[2] for feature in counted(text) if kind_of(feature) == kind}
+
+
+def test_each_kind_of_feature_is_what_it_says() -> None:
+    text = "Who wrote The Silent River?"
+    assert {"who", "wrote the", "the silent river"} <= of_kind("words", text)
+    assert {" w", "who", "ilen", "ver "} <= of_kind("letters", text)
+    assert of_kind("begins", text) == {"who", "who wrote", "who wrote the", "who wrote the silent"}
+    assert of_kind("ends", text) == {"river", "silent river"}
+    assert {"^ who wrote #", "# ? $"} <= of_kind("pattern", text)
+    assert "silent" not in of_kind("pattern", text)
+    assert "in # ?" in of_kind("pattern", "When was it founded in 1820?")
+
+
+def test_a_feature_that_too_few_texts_have_is_left_out() -> None:
+    vocabulary, vectors = Vocabulary.of(TEXTS)
+    assert {"words: who wrote", "begins: where is", "pattern: where is"} <= set(vocabulary.features)
+    assert "words: silent" not in vocabulary.features
+    for feature in vocabulary.features:
+        assert sum(feature in counted(text) for text in TEXTS) >= FEWEST[kind_of(feature)]
+    assert vectors.shape == (len(TEXTS), len(vocabulary.features))
+    assert list(vocabulary.features) == sorted(vocabulary.features)
+
+
+@pytest.mark.parametrize(("kind", "length"), [("words", 1), ("letters", 1), ("pattern", 1)])
+def test_features_weigh_as_those_of_scikit_learn(kind: str, length: int) -> None:
+    vocabulary, vectors = Vocabulary.of(TEXTS)
+    features = [name for name in vocabulary.features if kind_of(name) == kind]
+
+    def analyze(text: str) -> list[str]:
+        return [name for name, count in counted(text).items() for _ in range(count) if kind_of(name) == kind]
+
+    theirs = TfidfVectorizer(analyzer=analyze, min_df=FEWEST[kind], sublinear_tf=True).fit(TEXTS)
+    assert list(theirs.get_feature_names_out()) == features
+    places = [vocabulary.features.index(name) for name in features]
+    expected = theirs.transform(TEXTS).toarray()
+    np.testing.assert_allclose(vectors.toarray()[:, places], expected, rtol=0, atol=1e-12)
+    assert max(np.linalg.norm(expected, axis=1)) == pytest.approx(length)
+
+
+@given(st.text(max_size=40))
+def test_any_text_has_features_of_known_kinds_and_a_finite_vector(text: str) -> None:
+    found = counted(text)
+    assert {kind_of(feature) for feature in found} <= FEWEST.keys()
+    vocabulary, vectors = Vocabulary.of([text] * 3)
+    assert len(vocabulary.features) == len(found)
+    assert math.isfinite(float(vectors.sum()))
+    np.testing.assert_array_equal(vocabulary.vectors([text]).toarray()[0], vectors.toarray()[0])

@@ -1,0 +1,123 @@
+"""The files of models: read as they were written, and refused where they were not."""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from searchapp.errors import DataError
+from searchapp.ranking.learning import files
+from searchapp.ranking.learning.files import Stored
+from searchapp.ranking.learning.linear import Linear, sparse
+
+HEADER = {"features": ["words: a", "words: é"], "labels": ["x"], "solved": 3}
+ARRAYS = {
+    "idf": np.array([1.0, 1.5]),
+    "intercepts": np.array([0.25]),
+    "weights": np.array([0.5], dtype=np.float32),
+    "weights_at": np.array([0], dtype=np.int32),
+    "weights_ends": np.array([0, 0, 1], dtype=np.int64),
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "model.npz"
+
+
+def stored(**changed: object) -> Stored:
+    return Stored.of(HEADER, {**ARRAYS, **changed})
+
+
+def test_a_model_is_read_as_it_was_written(path: Path) -> None:
+    files.write(path, stored())
+    read = files.read(path)
+    assert read.digest == stored().digest
+    linear = Linear.read(read.header, read.arrays)
+    assert linear.labels == ("x",) and linear.weights.toarray().tolist() == [[0.0], [0.5]]
+    assert linear.arrays().keys() == ARRAYS.keys()
+
+
+def test_the_same_model_gives_the_same_bytes(path: Path, tmp_path: Path) -> None:
+    files.write(path, stored())
+    again = tmp_path / "again.npz"
+    files.write(again, files.read(path))
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_every_damaged_byte_is_found(path: Path) -> None:
+    files.write(path, stored())
+    content = path.read_bytes()
+    whole = files.read(path).digest
+    for place in range(0, len(content), 7):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        try:
+            assert files.read(path).digest == whole  # what no reader of zip files looks at, such as a time
+        except DataError as error:
+            assert "model.npz" in str(error) and "searchapp train" in str(error)
+    for length in (0, 10, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:length])
+        with pytest.raises(DataError, match="is not a model of searchapp, or damaged"):
+            files.read(path)
+
+
+class Harmful:
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (Path("harm"),)
+
+
+def test_what_could_be_executed_is_not(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for write in (
+        lambda: path.write_bytes(pickle.dumps(Harmful())),
+        lambda: np.savez(path, header=np.array([Harmful()], dtype=object), allow_pickle=True),
+        lambda: np.savez(path, header=np.frombuffer(b"{}", np.uint8), weights=np.array([Harmful()], object)),
+    ):
+        write()
+        with pytest.raises(DataError, match="is not a model of searchapp, or damaged"):
+            files.read(path)
+    assert not (tmp_path / "harm").exists()
+
+
+def test_files_of_others_are_refused(path: Path, tmp_path: Path) -> None:
+    np.savez(path, numbers=np.arange(3))
+    with pytest.raises(DataError, match="is not a model of searchapp"):
+        files.read(path)
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("header", "{}")
+    with pytest.raises(DataError, match="is not a model of searchapp"):
+        files.read(path)
+    np.savez(path, header=np.frombuffer(b'{"format": 99}', np.uint8))
+    with pytest.raises(DataError, match="is a model of another version of searchapp"):
+        files.read(path)
+    with pytest.raises(DataError, match="there is no such file"):
+        files.read(tmp_path / "nothing.npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("idf", np.array([1.0])),
+        ("idf", np.array([1.0, np.nan])),
+        ("intercepts", np.array([1])),
+        ("weights_at", np.array([7], dtype=np.int32)),
+        ("weights_at", np.array([-1], dtype=np.int32)),
+        ("weights_ends", np.array([0, 2, 1], dtype=np.int64)),
+        ("weights_ends", np.array([0, 1], dtype=np.int64)),
+        ("weights", np.array([0.5, 0.5], dtype=np.float32)),
+    ],
+)
+def test_arrays_that_make_no_model_are_refused(path: Path, name: str, array: object) -> None:
+    files.write(path, stored(**{name: array}))
+    read = files.read(path)
+    with pytest.raises(DataError, match="train again"):
+        Linear.read(read.header, read.arrays)
+
+
+def test_a_matrix_may_be_empty() -> None:
+    arrays = {"gains": np.array([]), "gains_at": np.array([], dtype=np.int32), "gains_ends": np.array([0, 0])}
+    assert sparse(arrays, "gains", (1, 5)).toarray().tolist() == [[0.0] * 5]
