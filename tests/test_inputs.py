@@ -152,6 +152,7 @@ OWN_FILES = {
     "fetching/part.py": "searchapp's own, below a folder of its own",
     "files.py": "written there",
     "inputs.py": "the door",
+    "report/html.py": "ships with searchapp",
     "judging/headfile.py": "written there, with a checksum",
     "judging/snapshot.py": "written there, with a digest",
     "runs/directory.py": "written there",
