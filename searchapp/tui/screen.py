@@ -29,6 +29,7 @@ from searchapp.tui.about import About
 from searchapp.tui.bars import Entry, KeyLine
 from searchapp.tui.clipboard import copy_with_program
 from searchapp.tui.dialogs import Choose, Help
+from searchapp.tui.garbage import LOOK_SECONDS, Garbage
 from searchapp.tui.head import Banner
 from searchapp.tui.jumping import Jumping, targets
 from searchapp.tui.keys import KeyMap, shown_key, types_nothing
@@ -346,6 +347,7 @@ class KeyApp(OrderedApp):
         )  # prints last words, and errors with the texts around them
         dress(self, theme, spacing)
         self.main = main
+        self._garbage = Garbage()
 
     def get_default_screen(self) -> Screen[None]:
         return self.main
@@ -356,6 +358,17 @@ class KeyApp(OrderedApp):
             with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
                 number = getattr(signal, name)
                 asyncio.get_running_loop().add_signal_handler(number, self._leave, number)
+        self._garbage.begin()
+        self.set_interval(LOOK_SECONDS, self._garbage.look)
+
+    def on_unmount(self) -> None:
+        self._garbage.end()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Note when somebody is at the keys."""
+        if isinstance(event, events.InputEvent):
+            self._garbage.input_came()
+        await super().on_event(event)
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text with the system's program for that, or else through the terminal, and say which."""
