@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from searchapp.app.comparison import number, signed
-from searchapp.cli.comparison_rows import exactly, for_markdown
+from searchapp.cli.comparison_rows import TESTED, exactly, for_markdown
 from searchapp.cli.figures import Column, print_columns
 from searchapp.report.bench_wording import STEPS, greatest, legend, lines_of, marks, official, step
 from searchapp.visible import visible, visible_line
@@ -34,18 +34,7 @@ COLUMNS = (
     "topics",
     "value",
     "baseline",
-    "difference",
-    "low",
-    "high",
-    "wins",
-    "ties",
-    "losses",
-    "d_z",
-    "p_t_test",
-    "p_wilcoxon",
-    "p_randomisation",
-    "p_randomisation_holm",
-    "p_randomisation_bh",
+    *TESTED,
     "run",
     "digest",
     "error",

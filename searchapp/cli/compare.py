@@ -9,6 +9,17 @@ import typer
 
 from searchapp.cli import complete
 from searchapp.cli.common import JsonOption, command
+from searchapp.cli.comparing_options import (
+    PERMUTATIONS,
+    SEED,
+    SOLVED_FROM,
+    BaselineOption,
+    FilesOption,
+    PermutationsOption,
+    QrelsOption,
+    SeedOption,
+    SolvedFromOption,
+)
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption
 from searchapp.cli.output import print_json, show, stdout_console, warn
 from searchapp.cli.scoring_options import (
@@ -53,15 +64,7 @@ def register(app: typer.Typer) -> None:
                 autocompletion=complete.runs,
             ),
         ],
-        baseline: Annotated[
-            Path | None,
-            typer.Option(
-                help="The run that all others are compared with; by default the first of two, and of more runs every "
-                "pair is compared.",
-                show_default=False,
-                autocompletion=complete.runs,
-            ),
-        ] = None,
+        baseline: BaselineOption = None,
         measure: Annotated[
             list[str] | None,
             typer.Option(
@@ -87,14 +90,9 @@ def register(app: typer.Typer) -> None:
                 show_default="the first measure's cut-off, or 10",
             ),
         ] = None,
-        solved_from: Annotated[
-            float, typer.Option(min=0, help="Value of the first measure from which on a topic is solved.")
-        ] = 0.5,
-        permutations: Annotated[
-            int,
-            typer.Option(min=1, help="Sign vectors of the randomisation test, where there are more in all."),
-        ] = 100_000,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 20_071_109,
+        solved_from: SolvedFromOption = SOLVED_FROM,
+        permutations: PermutationsOption = PERMUTATIONS,
+        seed: SeedOption = SEED,
         anyway: Annotated[
             bool,
             typer.Option(
@@ -102,25 +100,14 @@ def register(app: typer.Typer) -> None:
                 help="Compare runs of other topics, data, documents or judgments, and say so everywhere.",
             ),
         ] = False,
-        data: Annotated[
-            Path | None,
-            typer.Option(
-                help="Folder with the task's official files, if they are not where the runs had them.",
-                show_default=False,
-            ),
-        ] = None,
+        data: FilesOption = None,
         gold: GoldOption = None,
         nearest: NearestOption = None,
         hierarchy: HierarchyOption = None,
         kb: KbOption = None,
         lenient: LenientOption = False,
         judgments: JudgmentsOption = False,
-        qrels: Annotated[
-            Path | None,
-            typer.Option(
-                help="Score against the grades in a TREC qrels file, instead of gold.", show_default=False
-            ),
-        ] = None,
+        qrels: QrelsOption = None,
         unjudged: UnjudgedOption = Unjudged.nonrelevant,
         rule: RuleOption = Rule.majority,
         annotator: AnnotatorsOption = None,

@@ -25,13 +25,7 @@ class Layout(StrEnum):
     latex = "latex"
 
 
-COLUMNS = (
-    "measure",
-    "first",
-    "second",
-    "topics",
-    "mean_first",
-    "mean_second",
+TESTED = (
     "difference",
     "low",
     "high",
@@ -44,6 +38,17 @@ COLUMNS = (
     "p_randomisation",
     "p_randomisation_holm",
     "p_randomisation_bh",
+)
+"""Columns of a difference and its tests, in every CSV that has them."""
+
+COLUMNS = (
+    "measure",
+    "first",
+    "second",
+    "topics",
+    "mean_first",
+    "mean_second",
+    *TESTED,
     "p_tukey",
     "p_randomised_tukey",
     "difference_low",

@@ -40,3 +40,14 @@ TOPICS_FILTER = About(
     line=True,
 )
 """The line that filters a list of topics."""
+
+TOPIC_SOUGHT = About("The topic", "What is sought. The arrows scroll it.", (), ("maths", "zoom", "next_pane"))
+"""The topic whose ranking is looked at."""
+
+DOCUMENT_READ = About(
+    "The document",
+    "The document that the cursor is on, whole. The arrows scroll it.",
+    (),
+    ("maths", "zoom", "pager", "copy_text", "why", "next_pane"),
+)
+"""The document of a ranking that is read."""

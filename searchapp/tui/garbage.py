@@ -1,4 +1,7 @@
-"""Python's search for garbage among all objects, which takes as long as three answers: put off while somebody types."""
+"""Python's search for garbage: what it leaves out, and that it is put off while somebody types.
+
+Among all objects it takes as long as three answers.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,21 @@ WORTH_IT = 5
 
 LATEST = 200
 """Such searches after which it is not put off any more, for the sake of the memory."""
+
+
+def leave_out(*, after_others: bool) -> None:
+    """Leave out what is there by now, which stays: to look for garbage in it would keep keys waiting.
+
+    Where other screens have stood before, `after_others`, what is left of them goes first.
+    """
+    if after_others:
+        gc.collect()
+    gc.freeze()
+
+
+def take_in() -> None:
+    """Search everything again."""
+    gc.unfreeze()
 
 
 class Garbage:

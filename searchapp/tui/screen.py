@@ -7,7 +7,6 @@ A screen says what it shows and what its keys do. What it is made of is in parts
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -25,11 +24,11 @@ from textual.worker import Worker, WorkerState
 from searchapp.console import HarmlessConsole
 from searchapp.errors import SearchappError
 from searchapp.settings import SPACINGS
+from searchapp.tui import garbage
 from searchapp.tui.about import About
 from searchapp.tui.bars import Entry, KeyLine
 from searchapp.tui.clipboard import copy_with_program
 from searchapp.tui.dialogs import Choose, Help
-from searchapp.tui.garbage import LOOK_SECONDS, Garbage
 from searchapp.tui.head import Banner
 from searchapp.tui.jumping import Jumping, targets
 from searchapp.tui.keys import KeyMap, shown_key, types_nothing
@@ -81,12 +80,10 @@ class KeyScreen(Screen[None]):
         self.begin()
         self.head.draw()
         self.begun()
-        if not self._is_lowest:
-            gc.collect()  # screens that stood here before
-        gc.freeze()  # what is there by now stays: to look for garbage in it would keep keys waiting
+        garbage.leave_out(after_others=not self._is_lowest)
 
     def on_unmount(self) -> None:
-        gc.unfreeze()
+        garbage.take_in()
 
     def on_resize(self) -> None:
         self.panes.forget_widths()
@@ -347,7 +344,7 @@ class KeyApp(OrderedApp):
         )  # prints last words, and errors with the texts around them
         dress(self, theme, spacing)
         self.main = main
-        self._garbage = Garbage()
+        self._garbage = garbage.Garbage()
 
     def get_default_screen(self) -> Screen[None]:
         return self.main
@@ -359,7 +356,7 @@ class KeyApp(OrderedApp):
                 number = getattr(signal, name)
                 asyncio.get_running_loop().add_signal_handler(number, self._leave, number)
         self._garbage.begin()
-        self.set_interval(LOOK_SECONDS, self._garbage.look)
+        self.set_interval(garbage.LOOK_SECONDS, self._garbage.look)
 
     def on_unmount(self) -> None:
         self._garbage.end()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from searchapp.tui.about import TOPICS_FILTER, About
+from searchapp.tui.about import DOCUMENT_READ, TOPIC_SOUGHT, TOPICS_FILTER, About
 
 _RANKING = (
     "The documents of the topic in the order of this run. An arrow says by how many ranks a document stands higher (↑) "
@@ -26,12 +26,7 @@ ABOUT = {
         (),
         ("open", "order", "measure", "runs", "filter", "jump"),
     ),
-    "topic": About("The topic", "What is sought. The arrows scroll it.", (), ("maths", "zoom", "next_pane")),
-    "document": About(
-        "The document",
-        "The document that the cursor is on, whole. The arrows scroll it.",
-        (),
-        ("maths", "zoom", "pager", "copy_text", "why", "next_pane"),
-    ),
+    "topic": TOPIC_SOUGHT,
+    "document": DOCUMENT_READ,
     "filter": TOPICS_FILTER,
 }
