@@ -39,6 +39,7 @@ def signal_inputs(
         collection, _ = split_of()
         return collection.documents.read(Problems(lenient=True))
 
+    @cache  # several signals ask the same index
     def examples() -> Solved:
         solved, found = index_examples(task, engine, *split_of(), progress, judged, problems)
         return Solved(solved, gold_of(found))

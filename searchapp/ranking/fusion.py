@@ -1,10 +1,18 @@
-"""How the answers of several signals become one score for each document."""
+"""How the answers of several signals become one score for each document.
+
+    sum      the weighted sum of the scores
+    mnz      that, times the number of signals that speak for the document
+    ranks    the sum of weights over ranks
+
+Every score can be taken apart again into what each signal gave to it, see `Fusion.given`.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from searchapp.model import Hits
 from searchapp.ranking.signals.base import Answer, Scale, Scores
@@ -29,6 +37,9 @@ class Fusion(Protocol):
     def fused(self, answers: Weighted) -> dict[str, float]:
         """A score for each document that a signal speaks for."""
 
+    def given(self, answers: Weighted, document: str) -> list[float | None]:
+        """What each signal gives to a document's score, None where it does not speak for it; together, the score."""
+
     def manifest(self) -> dict[str, Any]:
         """What a run records of it."""
 
@@ -42,7 +53,7 @@ class Sum:
     scale: Scale = Scale.shares
 
     @classmethod
-    def read(cls, table: Table) -> Sum:
+    def read(cls, table: Table) -> Self:
         """A sum on the `scale` of a table."""
         return cls(Scale(table.choice("scale", [*Scale], Scale.shares)))
 
@@ -50,9 +61,41 @@ class Sum:
         """A score for each document that a signal speaks for."""
         return added((weight, scores_of(answer, self.scale)) for weight, answer in answers)
 
+    def given(self, answers: Weighted, document: str) -> list[float | None]:
+        """The weighted score of each."""
+        found = (scores_of(answer, self.scale).get(document) for _, answer in answers)
+        return [
+            None if one is None else weight * one for (weight, _), one in zip(answers, found, strict=True)
+        ]
+
     def manifest(self) -> dict[str, Any]:
         """What a run records of it."""
         return {"by": self.by, "scale": self.scale.value}
+
+
+@dataclass(frozen=True, slots=True)
+class CombMnz(Sum):
+    """The weighted sum times the number of signals that give a document more than nothing.
+
+    Fox and Shaw, "Combination of multiple searches", TREC-2, 1994: CombMNZ. A signal of weight 0 is not counted.
+    """
+
+    by: ClassVar[str] = "mnz"
+
+    def fused(self, answers: Weighted) -> dict[str, float]:
+        """A score for each document that a signal speaks for."""
+        scores = [scores_of(answer, self.scale) for _, answer in answers]
+        weighted = [(weight, one) for (weight, _), one in zip(answers, scores, strict=True)]
+        speaking = Counter(
+            document for weight, one in weighted for document, score in one.items() if weight * score > 0
+        )
+        return {document: speaking[document] * score for document, score in added(weighted).items()}
+
+    def given(self, answers: Weighted, document: str) -> list[float | None]:
+        """The weighted score of each, times the number of them that give something."""
+        weighted = Sum.given(self, answers, document)
+        speaking = sum(1 for one in weighted if one is not None and one > 0)
+        return [None if one is None else speaking * one for one in weighted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +121,23 @@ class ReciprocalRanks:
         """A score for each document that a signal speaks for."""
         total: dict[str, float] = {}
         for weight, answer in answers:
-            previous, rank = None, 0
-            best_first = sorted(scores_of(answer, Scale.scores).items(), key=lambda entry: -entry[1])
-            for place, (document, score) in enumerate(best_first, start=1):
-                if score != previous:
-                    previous, rank = score, place
+            for document, rank in ranks_of(answer).items():
                 total[document] = total.get(document, 0.0) + weight / (self.rank_constant + rank)
         return total
+
+    def given(self, answers: Weighted, document: str) -> list[float | None]:
+        """What the rank of each comes to."""
+        ranks = [(weight, ranks_of(answer).get(document)) for weight, answer in answers]
+        return [None if rank is None else weight / (self.rank_constant + rank) for weight, rank in ranks]
 
     def manifest(self) -> dict[str, Any]:
         """What a run records of it."""
         return {"by": self.by, "rank_constant": self.rank_constant}
 
 
-KINDS: Mapping[str, type[Sum | ReciprocalRanks]] = {kind.by: kind for kind in (Sum, ReciprocalRanks)}
+KINDS: Mapping[str, type[Sum | CombMnz | ReciprocalRanks]] = {
+    kind.by: kind for kind in (Sum, CombMnz, ReciprocalRanks)
+}
 
 
 def scores_of(answer: Answer, scale: Scale) -> Scores:
@@ -99,6 +145,18 @@ def scores_of(answer: Answer, scale: Scale) -> Scores:
     if not isinstance(answer, Hits):
         return answer
     return as_shares(answer) if scale is Scale.shares else dict(answer)
+
+
+def ranks_of(answer: Answer) -> dict[str, int]:
+    """The rank of each document, from 1; those with equal scores have the rank of the first of them."""
+    ranks: dict[str, int] = {}
+    previous, rank = None, 0
+    best_first = sorted(scores_of(answer, Scale.scores).items(), key=lambda entry: -entry[1])
+    for place, (document, score) in enumerate(best_first, start=1):
+        if score != previous:
+            previous, rank = score, place
+        ranks[document] = rank
+    return ranks
 
 
 def as_shares(hits: Hits) -> dict[str, float]:

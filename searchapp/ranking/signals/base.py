@@ -45,7 +45,7 @@ class Need(StrEnum):
     """The texts of all documents, without an engine."""
 
     candidates = "candidates"
-    """What the first signal of the recipe retrieves."""
+    """What the first signal of the recipe ranks highest."""
 
     model = "model"
     """A model that was trained on solved topics, see `searchapp.ranking.signals.trained`."""
@@ -110,7 +110,7 @@ class Inputs:
 class Asked:
     """What signals are asked: `depth` documents for each topic, scores on a scale.
 
-    `candidates` are what the first signal retrieved, one for each topic; empty for a signal that does not need them.
+    `candidates` are what the first signal ranks highest, one for each topic; empty for a signal that does not need them.
     """
 
     topics: Sequence[Topic]
