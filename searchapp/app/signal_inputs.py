@@ -14,6 +14,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
 from searchapp.ranking.learning.files import Stored
+from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Inputs, Labels, Solved, gold_of
 from searchapp.ranking.signals.trained import Trained
 from searchapp.tasks.base import Collection, Task
@@ -55,7 +56,11 @@ def signal_inputs(
     def model(signal: Trained) -> Stored:
         return models().of(signal).stored
 
-    return Inputs(index, task.info.topics_are_documents, examples, labels, documents, model)
+    def fusion(recipe: Recipe) -> Stored:
+        return models().of_fusion(recipe, inputs).stored
+
+    inputs = Inputs(index, task.info.topics_are_documents, examples, labels, documents, model, fusion)
+    return inputs
 
 
 def typed_inputs(

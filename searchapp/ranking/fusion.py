@@ -9,43 +9,91 @@ Every score can be taken apart again into what each signal gave to it, see `Fusi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from searchapp.model import Hits
-from searchapp.ranking.signals.base import Answer, Scale, Scores
+from searchapp.model import Hits, Topic
+from searchapp.ranking.signals.base import Answer, Need, Scale, Scores
 
 if TYPE_CHECKING:
+    from searchapp.engines.base import Explanation
+    from searchapp.ranking.learning.files import Stored
     from searchapp.ranking.tables import Table
+
+FUSION = "fusion"
+"""What the model of a fusion goes by, where those of signals go by the signals' names."""
 
 Weighted = Sequence[tuple[float, Answer]]
 """The weight of each signal and what it says of a topic."""
 
 
-class Fusion(Protocol):
+class Given(NamedTuple):
+    """What makes up a document's score: `signals` in their order, None where one does not speak for it, and the `rest`.
+
+    Together they are the score. The rest is what no signal gave; a fusion without a model has none.
+    """
+
+    signals: Sequence[float | None]
+    rest: float = 0.0
+
+
+class Fusion(ABC):
     """One way to make one score of several."""
+
+    __slots__ = ()
 
     by: ClassVar[str]
     """What a recipe calls it."""
 
-    @property
-    def scale(self) -> Scale:
-        """On what scale it wants the signals' scores."""
+    needs: ClassVar[frozenset[Need]] = frozenset()
 
+    scale: Scale
+    """On what scale it wants the signals' scores."""
+
+    reach: ClassVar[int] = 0
+    """How many documents of each signal it wants at least, whatever depth is ranked."""
+
+    def ready(self, signals: Sequence[str], model: Callable[[], Stored]) -> Fusion:  # noqa: ARG002
+        """What fuses the signals of these names; one that is learned reads its `model`.
+
+        Raises:
+            DataError: what it needs is missing, or not what it should be.
+        """
+        return self
+
+    def require_unseen(self, topics: Sequence[Topic]) -> None:  # noqa: B027  # what has no model knows no topic
+        """Make sure that no topic is ranked by its own answers.
+
+        Raises:
+            DataError: a model knows one of them.
+        """
+
+    @abstractmethod
     def fused(self, answers: Weighted) -> dict[str, float]:
         """A score for each document that a signal speaks for."""
 
-    def given(self, answers: Weighted, document: str) -> list[float | None]:
-        """What each signal gives to a document's score, None where it does not speak for it; together, the score."""
+    @abstractmethod
+    def given(self, answers: Weighted, document: str) -> Given:
+        """What makes up a document's score."""
 
+    def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:  # noqa: ARG002
+        """How a document's score was made of those of the signals, with details of its own if it has any."""
+        return f"fused by {self.by}", ()
+
+    def model(self) -> dict[str, Any]:
+        """What a run records of the model that it fuses by; nothing without one."""
+        return {}
+
+    @abstractmethod
     def manifest(self) -> dict[str, Any]:
         """What a run records of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(Fusion):
     """The weighted sum of the signals; where one says nothing of a document it adds nothing."""
 
     by: ClassVar[str] = "sum"
@@ -61,12 +109,12 @@ class Sum:
         """A score for each document that a signal speaks for."""
         return added((weight, scores_of(answer, self.scale)) for weight, answer in answers)
 
-    def given(self, answers: Weighted, document: str) -> list[float | None]:
+    def given(self, answers: Weighted, document: str) -> Given:
         """The weighted score of each."""
         found = (scores_of(answer, self.scale).get(document) for _, answer in answers)
-        return [
-            None if one is None else weight * one for (weight, _), one in zip(answers, found, strict=True)
-        ]
+        return Given(
+            [None if one is None else weight * one for (weight, _), one in zip(answers, found, strict=True)]
+        )
 
     def manifest(self) -> dict[str, Any]:
         """What a run records of it."""
@@ -91,15 +139,15 @@ class CombMnz(Sum):
         )
         return {document: speaking[document] * score for document, score in added(weighted).items()}
 
-    def given(self, answers: Weighted, document: str) -> list[float | None]:
+    def given(self, answers: Weighted, document: str) -> Given:
         """The weighted score of each, times the number of them that give something."""
-        weighted = Sum.given(self, answers, document)
+        weighted = Sum.given(self, answers, document).signals
         speaking = sum(1 for one in weighted if one is not None and one > 0)
-        return [None if one is None else speaking * one for one in weighted]
+        return Given([None if one is None else speaking * one for one in weighted])
 
 
 @dataclass(frozen=True, slots=True)
-class ReciprocalRanks:
+class ReciprocalRanks(Fusion):
     """The sum of weight / (`rank_constant` + rank), for signals whose scores say nothing but an order.
 
     Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods",
@@ -125,10 +173,12 @@ class ReciprocalRanks:
                 total[document] = total.get(document, 0.0) + weight / (self.rank_constant + rank)
         return total
 
-    def given(self, answers: Weighted, document: str) -> list[float | None]:
+    def given(self, answers: Weighted, document: str) -> Given:
         """What the rank of each comes to."""
         ranks = [(weight, ranks_of(answer).get(document)) for weight, answer in answers]
-        return [None if rank is None else weight / (self.rank_constant + rank) for weight, rank in ranks]
+        return Given(
+            [None if rank is None else weight / (self.rank_constant + rank) for weight, rank in ranks]
+        )
 
     def manifest(self) -> dict[str, Any]:
         """What a run records of it."""

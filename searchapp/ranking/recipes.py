@@ -26,6 +26,7 @@ from searchapp.errors import DataError, UsageError
 from searchapp.names import meant, refused
 from searchapp.ranking import earlier, fusion
 from searchapp.ranking.fusion import Fusion
+from searchapp.ranking.learned import Learned
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals import KINDS
 from searchapp.ranking.signals.base import Need, Signal
@@ -44,6 +45,7 @@ _TYPES: Mapping[str, tuple[type, str]] = {
     "labelled": (Mapping, "a table"),
     "baseline": (str, "text in quotes"),
 }
+_FUSIONS: Mapping[str, Any] = {**fusion.KINDS, Learned.by: Learned}
 _SIGNAL = "signal"
 _NAME = "name"
 _BY = "by"
@@ -203,10 +205,10 @@ def _query(
 def _fusion(place: RecipeName, described: Mapping[str, Any], parameters: Mapping[str, Any]) -> Fusion:
     written = described.get("fusion", {_BY: fusion.Sum.by})
     by = written.get(_BY)
-    if by not in fusion.KINDS:
-        raise DataError(f"the recipe {place} has no fusion by {refused(str(by), fusion.KINDS)}")
+    if by not in _FUSIONS:
+        raise DataError(f"the recipe {place} has no fusion by {refused(str(by), _FUSIONS)}")
     table = Table(place, "fusion", written, parameters)
-    read = fusion.KINDS[by].read(table)
+    read: Fusion = _FUSIONS[by].read(table)
     table.finish(_BY)
     return read
 

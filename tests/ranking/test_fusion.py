@@ -55,7 +55,8 @@ def test_what_each_signal_gives_comes_to_the_score(fusion: Fusion) -> None:
     hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0), Hit("d", 2.0))
     answers = [(2.0, hits), (0.5, {"b": 1.0, "c": 0.25}), (1.0, {"a": 0.0, "b": 0.125})]
     for document, score in fusion.fused(answers).items():
-        given = fusion.given(answers, document)
+        given, rest = fusion.given(answers, document)
+        assert rest == 0
         assert sum(one or 0.0 for one in given) == pytest.approx(score)
         assert [one is None for one in given] == [document not in dict(answer) for _, answer in answers]
-    assert fusion.given(answers, "nowhere") == [None, None, None]
+    assert fusion.given(answers, "nowhere").signals == [None, None, None]

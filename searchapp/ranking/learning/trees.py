@@ -68,6 +68,14 @@ class Trees:
         """What the trees say of a row before they look at it."""
         return float(self.value[self.roots].sum())
 
+    @property
+    def least(self) -> float:
+        """Less than which the trees say of no row: the sum of the least leaf of each."""
+        import numpy as np
+
+        leaves = np.where(self.left == np.arange(len(self.left)), self.value, np.inf)
+        return float(np.minimum.reduceat(leaves, self.roots).sum())
+
     def _start(self, rows: Floats) -> Whole:
         import numpy as np
 
@@ -103,17 +111,20 @@ class Trees:
         held = arrays.get("value")
         nodes = -1 if held is None else held.size
         roots = arrays.get("roots")
-        followers = [numbers(arrays, name, nodes, below=nodes).astype(np.int64) for name in ("left", "right")]
+        left, right = (
+            numbers(arrays, name, nodes, below=nodes).astype(np.int64) for name in ("left", "right")
+        )
         places = np.arange(nodes)
-        is_leaf = followers[0] == places
+        is_leaf = left == places
         # Who follows lies behind, so that every walk ends.
-        if any(((one < places) | ((one == places) != is_leaf)).any() for one in followers):
+        if any(((one < places) | ((one == places) != is_leaf)).any() for one in (left, right)):
             raise broken("trees")
         return cls(
             names,
             numbers(arrays, "feature", nodes, below=len(names)).astype(np.int64),
             numbers(arrays, "threshold", nodes),
-            *followers,
+            left,
+            right,
             numbers(arrays, "value", nodes),
             numbers(arrays, "roots", -1 if roots is None else roots.size, below=nodes).astype(np.int64),
         )
@@ -140,4 +151,12 @@ def joined(features: Sequence[str], grown: Sequence[Mapping[str, Any]]) -> Trees
     whole = {name: np.concatenate(found) for name, found in held.items()}
     for name in ("feature", "left", "right"):
         whole[name] = whole[name].astype(np.int64)
-    return Trees(tuple(features), **whole, roots=roots)
+    return Trees(
+        tuple(features),
+        whole["feature"],
+        whole["threshold"],
+        whole["left"],
+        whole["right"],
+        whole["value"],
+        roots,
+    )
