@@ -91,10 +91,13 @@ def register(app: typer.Typer) -> None:
         for one in made:
             header = one.stored.header
             done = "trained on" if one.is_new else "was there already, of"
+            made_of = f"{len(header['labels']):,} labels"
+            if "trees" in header:
+                made_of = f"{header['trees']:,} trees of {header['candidates']:,} candidates"
             say(
                 settings,
                 f"{loaded.name} {ranked}, {one.signal}: {done} {header['solved']:,} solved topics, "
-                f"{len(header['labels']):,} labels, {len(header['features']):,} features; kept in {one.path}",
+                f"{made_of}, {len(header['features']):,} features; kept in {one.path}",
             )
         if as_json:
             described = [dict(models.described(one)) for one in made]

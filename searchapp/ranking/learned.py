@@ -19,6 +19,7 @@ dealt into `parts`, and the votes for the topics of one part come from the other
 
 from __future__ import annotations
 
+import heapq
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from searchapp.ranking.fusion import Fusion, Given, Sum, Weighted
 from searchapp.ranking.learning import boosting
 from searchapp.ranking.learning.boosting import Growth
 from searchapp.ranking.learning.trees import Trees
-from searchapp.ranking.signals.base import Answer, Need, Scale, ranked
+from searchapp.ranking.signals.base import Answer, Need, Scale, Scores
 from searchapp.ranking.signals.trained import SEED, SHOWN, recorded, require_unseen
 
 if TYPE_CHECKING:
@@ -47,8 +48,14 @@ if TYPE_CHECKING:
 REACH = 500
 """How many documents of each signal are looked at, so that candidates are the same whatever depth is ranked."""
 
+EQUALS = 0.001
+"""What the weighted sum counts beside the log-odds: it orders candidates between which the trees see no difference."""
+
 _SHARE, _SCORE, _BEST = "share", "score", "best"
 _OF_ALL = ("sum", "signals")
+
+Shares = Sequence[tuple[float, Mapping[str, float]]]
+"""The weight of each signal and the shares that it gives to documents."""
 
 Asking = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, Sequence[Answer]]]]
 """What each signal says of some solved topics, if those of these ids had no votes."""
@@ -159,29 +166,36 @@ class Learned(Fusion):
 
     def rows(self, answers: Weighted, without: str | None = None) -> tuple[list[str], Floats]:
         """The candidates, `without` one document, and what the trees look at: (candidates, features) float64."""
-        import numpy as np
-
         reached = [(weight, _reached(answer)) for weight, answer in answers]
         shares = as_shares(reached)
-        total = self.first.fused(shares)
-        documents = list(ranked(total, self.candidates, without).document_ids)
+        return self.rows_of(reached, shares, self.first.fused(shares), without)
+
+    def rows_of(
+        self, answers: Weighted, shares: Shares, total: Scores, without: str | None = None
+    ) -> tuple[list[str], Floats]:
+        """The same, of answers that reach no deeper than they should, their shares and the weighted sum of these."""
+        import numpy as np
+
+        best = heapq.nsmallest(self.candidates + 1, total.items(), key=lambda one: (-one[1], one[0]))
+        documents = [document for document, _ in best if document != without][: self.candidates]
         columns: list[list[float]] = []
         speaking = [0.0] * len(documents)
-        for (_, answer), (_, of_signal) in zip(reached, shares, strict=True):
-            scores, shared = dict(answer), dict(of_signal)
-            columns.append([shared.get(document, 0.0) for document in documents])
+        for (_, answer), (_, shared) in zip(answers, shares, strict=True):
+            scores = dict(answer) if isinstance(answer, Hits) else answer
+            of_signal = [shared.get(document, 0.0) for document in documents]
+            columns.append(of_signal)
             columns.append([scores.get(document, 0.0) for document in documents])
             columns.append([max(scores.values(), default=0.0)] * len(documents))
-            speaking = [count + (share > 0) for count, share in zip(speaking, columns[-3], strict=True)]
+            speaking = [count + (share > 0) for count, share in zip(speaking, of_signal, strict=True)]
         columns += [[total[document] for document in documents], speaking]
-        return documents, np.array(columns, dtype=np.float64).T
+        return documents, np.array(columns, dtype=np.float64).T.copy()
 
 
 class _Ranking(Fusion):
     """The fusion with its model.
 
-    A candidate's score is the log-odds, and as much more for all as it takes to be above whatever the weighted sum
-    gives to others: what the weights come to, less the least that the trees can say.
+    A candidate's score is the log-odds, `EQUALS` of the weighted sum, and as much for all as it takes to be above
+    whatever the weighted sum gives to others: what the weights come to, less the least that the trees can say.
     """
 
     __slots__ = ("_described", "_features_of", "_lift", "_signals", "_stored", "_trees", "scale")
@@ -212,22 +226,27 @@ class _Ranking(Fusion):
         return self._described.manifest()
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        total = self._described.fused(answers)
-        documents, rows = self._described.rows(answers)
+        shares = as_shares(answers)
+        total = self._described.first.fused(shares)
+        if all(_reached(answer) is answer for _, answer in answers):
+            documents, rows = self._described.rows_of(answers, shares, total)
+        else:
+            documents, rows = self._described.rows(answers)
         scores = self._trees.scores(rows) + self._lifted(answers)
-        return total | dict(zip(documents, scores.tolist(), strict=True))
+        found = zip(documents, scores.tolist(), strict=True)
+        return total | {document: score + EQUALS * total[document] for document, score in found}
 
     def given(self, answers: Weighted, document: str) -> Given:
         row = self._row(answers, document)
         if row is None:
             return self._described.given(answers, document)
         parts = self._trees.parts(row)[0]
-        speaks = [document in dict(answer) for _, answer in answers]
+        added = self._described.given(answers, document).signals
         of_signals: list[float | None] = []
-        for place, is_heard in enumerate(speaks):
-            value = float(parts[3 * place : 3 * place + 3].sum())
-            of_signals.append(value if is_heard or value else None)
-        rest = float(parts[3 * len(speaks) :].sum()) + self._trees.bias + self._lifted(answers)
+        for place, share in enumerate(added):
+            value = float(parts[3 * place : 3 * place + 3].sum()) + EQUALS * (share or 0.0)
+            of_signals.append(value if value or share is not None else None)
+        rest = float(parts[3 * len(added) :].sum()) + self._trees.bias + self._lifted(answers)
         return Given(of_signals, rest)
 
     def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:
@@ -245,13 +264,12 @@ class _Ranking(Fusion):
         details.append(Explanation(trees.bias, "what the trees say of any candidate"))
         learned = Explanation(
             log_odds,
-            f"log-odds of being relevant, by {len(trees.roots) - 1} trees, the sum of",
+            f"log-odds of being relevant, by {len(trees.roots)} trees, the sum of",
             tuple(details),
         )
-        lift = self._lifted(answers)
-        return f"fused by {self.by}: {lift:.4f}, which every candidate has, and log-odds {log_odds:.4f}", (
-            learned,
-        )
+        total = self._described.fused(answers)[document]
+        said = f"log-odds {log_odds:.4f}, {EQUALS:g} * the weighted sum {total:.4f}, and {self._lifted(answers):.4f}"
+        return f"fused by {self.by}: {said}, which every candidate has", (learned,)
 
     def _row(self, answers: Weighted, document: str) -> Floats | None:
         documents, rows = self._described.rows(answers)
@@ -266,16 +284,18 @@ def feature_names(signals: Sequence[str]) -> tuple[str, ...]:
     return (*(f"{name} {what}" for name in signals for what in (_SHARE, _SCORE, _BEST)), *_OF_ALL)
 
 
-def as_shares(answers: Weighted) -> list[tuple[float, Mapping[str, float]]]:
+def as_shares(answers: Weighted) -> Shares:
     """Answers on the scale of scores as shares of the greatest of each."""
-    found: list[tuple[float, Mapping[str, float]]] = []
+    found: list[tuple[float, dict[str, float]]] = []
     for weight, answer in answers:
-        scores = dict(answer)
+        scores = dict(answer) if isinstance(answer, Hits) else answer
         greatest = max(scores.values(), default=0.0)
-        shares = {document: score / greatest if greatest > 0 else 0.0 for document, score in scores.items()}
-        found.append((weight, shares))
+        if greatest > 0:
+            found.append((weight, {document: score / greatest for document, score in scores.items()}))
+        else:
+            found.append((weight, dict.fromkeys(scores, 0.0)))
     return found
 
 
 def _reached(answer: Answer) -> Answer:
-    return answer[:REACH] if isinstance(answer, Hits) else answer
+    return answer[:REACH] if isinstance(answer, Hits) and len(answer) > REACH else answer

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from searchapp.model import Hit, Hits
-from searchapp.ranking.fusion import CombMnz, Fusion, ReciprocalRanks, Sum, added, as_shares
+from searchapp.ranking.fusion import CombMnz, Fusion, ReciprocalRanks, Sum, Weighted, added, as_shares
 from searchapp.ranking.signals.base import Scale, ranked
 
 
@@ -53,7 +53,7 @@ def test_a_document_that_more_signals_speak_for_counts_more_often() -> None:
 @pytest.mark.parametrize("fusion", [Sum(), Sum(Scale.scores), CombMnz(), ReciprocalRanks(60.0)])
 def test_what_each_signal_gives_comes_to_the_score(fusion: Fusion) -> None:
     hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0), Hit("d", 2.0))
-    answers = [(2.0, hits), (0.5, {"b": 1.0, "c": 0.25}), (1.0, {"a": 0.0, "b": 0.125})]
+    answers: Weighted = [(2.0, hits), (0.5, {"b": 1.0, "c": 0.25}), (1.0, {"a": 0.0, "b": 0.125})]
     for document, score in fusion.fused(answers).items():
         given, rest = fusion.given(answers, document)
         assert rest == 0

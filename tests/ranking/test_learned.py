@@ -155,3 +155,8 @@ def test_a_recipe_says_how_it_learns() -> None:
         recipe(leaves=1)
     with pytest.raises(UsageError, match="trees must be a whole number"):
         recipe(trees=0)
+
+
+def test_candidates_that_the_trees_cannot_tell_apart_are_ordered_by_the_sum() -> None:
+    blind = replace(LEARNED, growth=replace(LEARNED.growth, fewest=1000))
+    assert best_first(ready(blind).fused(weighted())) == best_first(blind.fused(weighted()))

@@ -8,7 +8,7 @@ docs/nlps-analysis.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,18 +51,12 @@ def grown(names: Sequence[str], rows: Any, relevant: NDArray[np.bool_], growth: 
     with threadpool_limits(limits=1):
         learner.fit(rows, relevant)
     # What scikit-learn has no public name for; the test that the scores are its own guards it.
-    start = float(learner._baseline_prediction.item())
     found = [_tree(of_round[0].nodes) for of_round in learner._predictors]
-    return joined(names, [_stump(start), *found])
+    found[0]["value"] += learner._baseline_prediction.item()
+    return joined(names, found)
 
 
-def _stump(value: float) -> Mapping[str, Any]:
-    """A tree that says the same of every row."""
-    alone = {"feature": [0], "threshold": [0.0], "left": [_NO_FOLLOWER], "right": [_NO_FOLLOWER]}
-    return {**alone, "value": [value]}
-
-
-def _tree(nodes: Any) -> Mapping[str, Any]:
+def _tree(nodes: Any) -> dict[str, Any]:
     """A tree of scikit-learn's, with the mean of the leaves below as the value of a node, by training rows."""
     import numpy as np
 

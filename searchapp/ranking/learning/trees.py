@@ -87,7 +87,7 @@ class Trees:
 
         if not len(rows) or bool((self.left[at] == at).all()):
             return None
-        asked = np.take_along_axis(rows, self.feature[at], axis=1)
+        asked = rows[np.arange(len(rows))[:, None], self.feature[at]]
         return np.where(asked <= self.threshold[at], self.left[at], self.right[at])
 
     def header(self) -> dict[str, Any]:

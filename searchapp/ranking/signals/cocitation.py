@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from searchapp.engines.base import Explanation
 from searchapp.model import Hits
@@ -62,8 +62,7 @@ class Cocitation(Signal):
         return _Companions(self, inputs.examples().gold)
 
 
-@dataclass(frozen=True, slots=True)
-class _Companion:
+class _Companion(NamedTuple):
     """What a solved topic gives to the documents that it has beside a leading candidate."""
 
     candidate: str
@@ -76,11 +75,14 @@ class _Companions(Scorer):
     def __init__(self, signal: Cocitation, gold: Gold) -> None:
         self._signal = signal
         self._gold = gold
+        self._answers = {
+            solved: [document for document, grade in answers.items() if grade > 0]
+            for solved, answers in gold.items()
+        }
         self._citing: defaultdict[str, list[str]] = defaultdict(list)
-        for solved, answers in gold.items():
-            for document, grade in answers.items():
-                if grade > 0:
-                    self._citing[document].append(solved)
+        for solved, documents in self._answers.items():
+            for document in documents:
+                self._citing[document].append(solved)
 
     def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
         for topic, candidates in zip(asked.topics, asked.candidates, strict=True):
@@ -90,8 +92,8 @@ class _Companions(Scorer):
     def _scores(self, topic: Topic, candidates: Hits, scale: Scale) -> dict[str, float]:
         total: dict[str, float] = {}
         for one in self._companions(topic, candidates):
-            for document, grade in self._gold[one.solved].items():
-                if grade > 0 and document != one.candidate:
+            for document in self._answers[one.solved]:
+                if document != one.candidate:
                     total[document] = total.get(document, 0.0) + one.value
         greatest = max(total.values(), default=0.0)
         if scale is Scale.scores or greatest <= 0:
@@ -105,9 +107,10 @@ class _Companions(Scorer):
             return
         for candidate, score in candidates[: self._signal.top]:
             citing = [one for one in self._citing.get(candidate, ()) if one != topic.id]
+            share = score / best
+            value = share / (len(citing) + self._signal.damping) if citing else 0.0
             for solved in citing:
-                share = score / best
-                yield _Companion(candidate, solved, share, share / (len(citing) + self._signal.damping))
+                yield _Companion(candidate, solved, share, value)
 
     def _beside(self, asked: Asked, document_id: str) -> list[_Companion]:
         """Who has a document beside a candidate, for the only topic that is asked."""

@@ -24,7 +24,7 @@ SEED = 2021
 SHOWN = 8
 """How many features an explanation names: those that weigh most."""
 
-RECORDED = ("key", "solved", "labels", "features", "learner", "data_digests")
+RECORDED = ("key", "solved", "labels", "features", "candidates", "trees", "learner", "data_digests")
 """What a run records of the header of a model; of lists how long they are."""
 
 
