@@ -43,7 +43,8 @@ from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Inputs, Need
 from searchapp.settings import Settings
-from searchapp.tasks import folds
+from searchapp.tasks.folds import COUNT, SEED
+from searchapp.tasks.folds import number_of as fold_number
 from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
 from searchapp.tasks.documents import DocumentSource
 
@@ -72,7 +73,7 @@ class CrossValidationRequest:
     splits: tuple[str, ...]
     measure: str | None = None
     folds: int | None = None
-    seed: int = folds.SEED
+    seed: int = SEED
     depth: int | None = None
     lenient: bool = False
     options: ScorerOptions = field(default_factory=ScorerOptions)
@@ -241,7 +242,7 @@ class CrossValidation:
     def _divided(self) -> list[_Fold]:
         topics = [topic for of_split in self._topics.values() for topic in of_split]
         solved = self._solved({topic.id for topic in topics})
-        count = self.request.folds or (folds.COUNT if len(topics) >= FEW else len(topics))
+        count = self.request.folds or (COUNT if len(topics) >= FEW else len(topics))
         if count < 2:
             raise UsageError(f"{count} fold leaves nothing to learn from: there must be two at least")
         if not any(topic.id in solved for topic in topics):
@@ -249,7 +250,7 @@ class CrossValidation:
         elif count >= len(topics):
             number_of = {topic.id: place for place, topic in enumerate(topics)}
         else:
-            number_of = {topic.id: folds.number_of(topic.id, self.request.seed, count) for topic in topics}
+            number_of = {topic.id: fold_number(topic.id, self.request.seed, count) for topic in topics}
         try:
             folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="searchapp-folds-"))
         except OSError as error:

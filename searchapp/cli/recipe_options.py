@@ -10,7 +10,12 @@ from searchapp.errors import UsageError
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the recipe.", show_default=False),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set a parameter of the recipe: `searchapp tasks show TASK --recipe R` lists what can be set.",
+        show_default=False,
+    ),
 ]
 
 
@@ -22,7 +27,9 @@ def parameters_of(settings: list[str]) -> dict[str, object]:
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name:
-            raise UsageError(f"--set {setting}: use the form NAME=VALUE")
+            raise UsageError(
+                f"--set {setting}: use the form NAME=VALUE; `searchapp tasks show TASK --recipe R` lists what can be set"
+            )
         try:
             values[name] = parse_json(text)
         except ValueError:
