@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.errors import UsageError
 
 SetOption = Annotated[
@@ -15,6 +16,18 @@ SetOption = Annotated[
         metavar="NAME=VALUE",
         help="Set a parameter of the recipe: `searchapp tasks show TASK --recipe R` lists what can be set.",
         show_default=False,
+    ),
+]
+
+
+ExamplesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SPLIT",
+        help="Learn from the solved topics of this split alone; can be given several times. By default from all that "
+        "the split may be ranked by: of nlps and explanation-* those of train, and for test those of dev too.",
+        show_default=False,
+        autocompletion=complete.splits,
     ),
 ]
 
