@@ -43,10 +43,10 @@ from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Inputs, Need
 from searchapp.settings import Settings
-from searchapp.tasks.folds import COUNT, SEED
-from searchapp.tasks.folds import number_of as fold_number
 from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
 from searchapp.tasks.documents import DocumentSource
+from searchapp.tasks.folds import COUNT, SEED
+from searchapp.tasks.folds import number_of as fold_number
 
 FEW = 50
 """Topics under which, if nobody says how many folds there shall be, each topic is a fold of its own."""
@@ -355,6 +355,9 @@ class _WithoutFold:
 
     def index_of(self, split: str) -> str:
         return self._whole.index_of(split)
+
+    def with_indexes(self, names: Mapping[str, str]) -> Collection:
+        return _WithoutFold(self._whole.with_indexes(names), self._topics, self._solved)
 
     def split_files(self, split: str) -> list[Path]:
         return self._whole.split_files(split)
