@@ -72,6 +72,16 @@ class Learned(Fusion):
     kind: ClassVar[str] = "fusion"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
     reach: ClassVar[int] = REACH
+    meanings: ClassVar[Mapping[str, str]] = {
+        "candidates": "how many documents the trees rank: the first ones of the weighted sum",
+        "topics": "how many solved topics the trees are grown on at most",
+        "parts": "into how many parts solved topics are dealt, each ranked by the votes of the others",
+        "trees": "how many trees are grown",
+        "leaves": "how many leaves a tree has at most",
+        "fewest": "how many candidates a leaf must have",
+        "rate": "how much of what a tree says counts",
+        "seed": "the seed by which solved topics are dealt",
+    }
 
     candidates: int
     topics: int

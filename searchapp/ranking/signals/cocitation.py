@@ -40,6 +40,11 @@ class Cocitation(Signal):
     kind: ClassVar[str] = "cocitation"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.examples, Need.candidates})
 
+    meanings: ClassVar[Mapping[str, str]] = {
+        "top": "beside how many of the first candidates documents count",
+        "damping": "how much less candidates count that few solved topics have",
+    }
+
     top: int
     damping: float
 
