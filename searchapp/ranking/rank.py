@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from searchapp.ranking.signals.base import (
     Inputs,
     Need,
     Retriever,
+    Scorer,
     Vote,
     ranked,
     retrieved_together,
@@ -46,6 +48,7 @@ class Ranker:
         self.recipe = recipe
         self._scorers = [signal.prepare(inputs) for signal in recipe.signals]
         self._retrievers = [scorer for scorer in self._scorers if isinstance(scorer, Retriever)]
+        self._askers = [_asker(self._scorers, place) for place in range(len(self._scorers))]
         self._topics_are_documents = inputs.topics_are_documents
         names = [signal.name for signal in recipe.signals]
         self._fusion = recipe.fusion
@@ -161,16 +164,22 @@ class Ranker:
             found = retrieved_together(self._retrievers, asked)
             advance(1)
             return [iter([answer]) for answer in found]
-        if self.recipe.needs(Need.candidates):
-            first = list(self._scorers[0].answers(asked, no_progress))
-            asked = Asked(topics, depth, asked.scale, [as_hits(answer, depth) for answer in first])
-            answers: list[Iterator[Answer]] = [iter(first)]
-        else:
-            answers = [self._scorers[0].answers(asked, self._advance_of(0, advance))]
-        return answers + [
-            scorer.answers(asked, self._advance_of(place, advance))
-            for place, scorer in enumerate(self._scorers[1:], start=1)
-        ]
+        answers: list[Iterator[Answer]] = []
+        shared: dict[int, Iterator[Hits]] = {}
+        for place, (scorer, asker) in enumerate(zip(self._scorers, self._askers, strict=True)):
+            if self._askers.count(asker) == 1 or not isinstance(scorer, Retriever):
+                answers.append(scorer.answers(asked, self._advance_of(place, advance)))
+            else:  # signals that ask an index for the same share the hits
+                if asker == place:
+                    shared[place] = scorer.retrieved(asked, no_progress)
+                hits, shared[asker] = itertools.tee(shared[asker])
+                answers.append(map(scorer.answer, topics, hits, itertools.repeat(asked)))
+            if place == 0 and self.recipe.needs(Need.candidates):
+                first = list(answers[0])
+                answers[0] = iter(first)
+                candidates = [as_hits(answer, depth) for answer in first]
+                asked = Asked(topics, depth, asked.scale, candidates)
+        return answers
 
     def _is_one_request(self, topics: Sequence[Topic]) -> bool:
         """Whether a server far away is asked for one topic, by signals that do not wait for each other's answers.
@@ -193,6 +202,19 @@ class Ranker:
                 f"{self.recipe.query.template.name} retrieves topic {ranking.topic_id} for itself: "
                 "exclude it in the template with must_not"
             )
+
+
+def _asker(scorers: Sequence[Scorer], place: int) -> int:
+    """The place of the first scorer that asks the same as the one at a place."""
+    scorer = scorers[place]
+    if not isinstance(scorer, Retriever):
+        return place
+    before = (
+        other
+        for other in range(place)
+        if isinstance(one := scorers[other], Retriever) and one.asks_as(scorer)
+    )
+    return next(before, place)
 
 
 def as_hits(answer: Answer, depth: int, without: str | None = None) -> Hits:

@@ -4,6 +4,8 @@
     neighbours   a query template over solved topics, whose gold votes
     labelled     a query template by which candidates find graded documents like them
     cocitation   documents that solved topics have beside those that lead, in their gold
+    popular      in how many solved topics a document is an answer
+    prior        a query over the documents that is the same for all topics
     tfidf        cosine of tf-idf vectors of the texts, without an engine
     multiclass   a linear model of the one answer that a topic has, trained on solved topics
     multilabel   a linear model of each document, whether it is among a topic's answers
@@ -23,8 +25,11 @@ from searchapp.ranking.signals.labelled import Labelled
 from searchapp.ranking.signals.multiclass import MultiClass
 from searchapp.ranking.signals.multilabel import MultiLabel
 from searchapp.ranking.signals.neighbours import Neighbours
+from searchapp.ranking.signals.popular import Popular
+from searchapp.ranking.signals.prior import Prior
 from searchapp.ranking.signals.tfidf import TfIdf
 
 KINDS: Mapping[str, type[Signal]] = {
-    kind.kind: kind for kind in (Direct, Neighbours, Labelled, Cocitation, TfIdf, MultiClass, MultiLabel)
+    kind.kind: kind
+    for kind in (Direct, Neighbours, Labelled, Cocitation, Popular, Prior, TfIdf, MultiClass, MultiLabel)
 }

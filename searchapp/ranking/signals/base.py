@@ -193,6 +193,10 @@ class Retriever(Scorer):
     def answer(self, topic: Topic, hits: Hits, asked: Asked) -> Answer:
         """What the signal says of a topic by the hits of its body."""
 
+    def asks_as(self, other: Retriever) -> bool:  # noqa: ARG002  # most have a query of their own
+        """Whether another one asks the same, so that it is enough to ask once."""
+        return False
+
     def retrieved(self, asked: Asked, advance: Advance) -> Iterator[Hits]:
         """The hits of each topic's body.
 
