@@ -206,7 +206,7 @@ class _Ranking(Fusion):
     whatever the weighted sum gives to others: what the weights come to, less the least that the trees can say.
     """
 
-    __slots__ = ("_described", "_features_of", "_lift", "_signals", "_stored", "_trees", "scale")
+    __slots__ = ("_described", "_stored", "_trees", "scale")
 
     by = Learned.by
     needs = Learned.needs
@@ -214,7 +214,6 @@ class _Ranking(Fusion):
 
     def __init__(self, described: Learned, signals: Sequence[str], stored: Stored) -> None:
         self._described = described
-        self._signals = signals
         self._stored = stored
         self._trees = Trees.read(stored.header, stored.arrays)
         self.scale = described.scale
