@@ -44,6 +44,7 @@ _TYPES: Mapping[str, tuple[type, str]] = {
     "neighbours": (Mapping, "a table"),
     "labelled": (Mapping, "a table"),
     "baseline": (str, "text in quotes"),
+    "tuned": (Mapping, "a table"),
 }
 _SIGNAL = "signal"
 _NAME = "name"
@@ -192,7 +193,14 @@ class _Reading:
         of_fusion = Table(place, "fusion", written, parameters)
         fused = _fusion(place, written, of_fusion)
         self.recipe = Recipe(
-            place.recipe, described.get("about", ""), query, signals, fused, parameters, deepcopy(described)
+            place.recipe,
+            described.get("about", ""),
+            query,
+            signals,
+            fused,
+            parameters,
+            deepcopy(described),
+            described.get("tuned", {}),
         )
         self.places = dict(self._found(read, of_fusion, list(queries.values())))
 
