@@ -16,6 +16,7 @@ from searchapp.errors import UsageError
 from searchapp.files import require_place, whole_file
 from searchapp.tasks.base import TaskInfo
 from searchapp.tasks.toml_text import assignments, inline
+from searchapp.visible import visible_line
 
 NAME = "tuned"
 """What the recipe is called."""
@@ -61,35 +62,9 @@ def text(result: TuneResult, out: Path, mappings: Mapping[str, str]) -> str:
 
 
 def _lines(result: TuneResult, out: Path, mappings: Mapping[str, str]) -> Iterator[str]:
-    request, first, shipped = result.request, result.trials[0], result.shipped
-    validation = request.validation
+    request, validation = result.request, result.request.validation
     info = validation.task.info
-    yield f"# The recipe {info.name}/{request.recipe}, tuned by `searchapp tune`: rank with"
-    yield "#"
-    if mappings:
-        yield f"#     searchapp index {out.name}"
-    yield f"#     searchapp rank {out.name} --split SPLIT --recipe {NAME} --out DIR"
-    yield "#"
-    yield (
-        f"# {len(result.trials) - 1} trials, {request.search.value}, seed {validation.seed}; "
-        f"{result.folds} folds of {result.topics:,} topics of {', '.join(validation.splits)}."
-    )
-    if result.reported:
-        named = ", ".join(result.reported)
-        yield f"# {named} is what figures are reported for: those of this recipe there are too good."
-    yield f"# {result.measure} {first.value:.6f}{_interval(first.interval)}, trial {first.number}."
-    if first.number == shipped.number:
-        yield "# No trial was better than the recipe as it was."
-    else:
-        yield f"# The recipe as it was: {shipped.value:.6f}{_interval(shipped.interval)}."
-        if first.tests is not None:
-            tests = first.tests
-            yield (
-                f"# Difference {tests.mean:+.6f}{_interval(tests.interval)}; randomisation test p = "
-                f"{tests.randomisation.p:.4g}, t-test p = {tests.t_test.p:.4g}."
-            )
-    if result.chosen is not None:
-        yield f"# Each topic by the trial that is best on the other folds: {result.chosen:.6f}."
+    yield from (f"# {visible_line(line)}".rstrip() for line in _comments(result, out, mappings))
     yield ""
     yield f"extends = {inline(_extended(info, out))}"
     yield f"recipe = {inline(NAME)}"
@@ -110,6 +85,38 @@ def _lines(result: TuneResult, out: Path, mappings: Mapping[str, str]) -> Iterat
     yield ""
     yield f"[recipes.{NAME}.tuned]"
     yield from assignments(result.provenance())
+
+
+def _comments(result: TuneResult, out: Path, mappings: Mapping[str, str]) -> Iterator[str]:
+    """How the recipe was found, and what to do with it."""
+    request, first, shipped = result.request, result.trials[0], result.shipped
+    validation = request.validation
+    yield f"The recipe {validation.task.name}/{request.recipe}, tuned by `searchapp tune`: rank with"
+    yield ""
+    if mappings:
+        yield f"    searchapp index {out.name}"
+    yield f"    searchapp rank {out.name} --split SPLIT --recipe {NAME} --out DIR"
+    yield ""
+    yield (
+        f"{len(result.trials) - 1} trials, {request.search.value}, seed {validation.seed}; "
+        f"{result.folds} folds of {result.topics:,} topics of {', '.join(validation.splits)}."
+    )
+    if result.reported:
+        named = ", ".join(result.reported)
+        yield f"{named} is what figures are reported for: those of this recipe there are too good."
+    yield f"{result.measure} {first.value:.6f}{_interval(first.interval)}, trial {first.number}."
+    if first.number == shipped.number:
+        yield "No trial was better than the recipe as it was."
+    else:
+        yield f"The recipe as it was: {shipped.value:.6f}{_interval(shipped.interval)}."
+        if first.tests is not None:
+            tests = first.tests
+            yield (
+                f"Difference {tests.mean:+.6f}{_interval(tests.interval)}; randomisation test p = "
+                f"{tests.randomisation.p:.4g}, t-test p = {tests.t_test.p:.4g}."
+            )
+    if result.chosen is not None:
+        yield f"Each topic by the trial that is best on the other folds: {result.chosen:.6f}."
 
 
 def _in_order(signal: Mapping[str, Any]) -> dict[str, Any]:
