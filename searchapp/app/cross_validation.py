@@ -43,9 +43,10 @@ from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Inputs, Need
 from searchapp.settings import Settings
-from searchapp.tasks import folds
 from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
 from searchapp.tasks.documents import DocumentSource
+from searchapp.tasks.folds import COUNT, SEED
+from searchapp.tasks.folds import number_of as fold_number
 
 FEW = 50
 """Topics under which, if nobody says how many folds there shall be, each topic is a fold of its own."""
@@ -64,7 +65,7 @@ class CrossValidationRequest:
     `options` go to the official scorer.
     `folds` are five by default, or as many as there are topics where these are fewer than `FEW`; as many as there are
     topics, or more, leave one out at a time. `depth` is the task's own by default. With `lenient` invalid topics and
-    solved topics are left out.
+    solved topics are left out. `models` is the home folder where trained models are kept; without, they are not.
     """
 
     task: Task
@@ -72,10 +73,11 @@ class CrossValidationRequest:
     splits: tuple[str, ...]
     measure: str | None = None
     folds: int | None = None
-    seed: int = folds.SEED
+    seed: int = SEED
     depth: int | None = None
     lenient: bool = False
     options: ScorerOptions = field(default_factory=ScorerOptions)
+    models: Path | None = None
 
 
 def training_splits(task: Task, collection: Collection) -> tuple[str, ...]:
@@ -155,6 +157,15 @@ class CrossValidation:
     def sizes(self) -> tuple[int, ...]:
         """How many topics each fold has."""
         return tuple(len(fold.topics) for fold in self._folds)
+
+    @property
+    def folds(self) -> Sequence[Fold]:
+        """The folds, in the order of their numbers."""
+        return self._folds
+
+    def ranked_by(self, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
+        """Some of the topics as one more fold, which these solved topics alone rank."""
+        return self._fold(Path(self._temporary()), topics, solved)
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -238,10 +249,10 @@ class CrossValidation:
         require_documents(task, index, collection)
         return index
 
-    def _divided(self) -> list[_Fold]:
+    def _divided(self) -> list[Fold]:
         topics = [topic for of_split in self._topics.values() for topic in of_split]
         solved = self._solved({topic.id for topic in topics})
-        count = self.request.folds or (folds.COUNT if len(topics) >= FEW else len(topics))
+        count = self.request.folds or (COUNT if len(topics) >= FEW else len(topics))
         if count < 2:
             raise UsageError(f"{count} fold leaves nothing to learn from: there must be two at least")
         if not any(topic.id in solved for topic in topics):
@@ -249,11 +260,8 @@ class CrossValidation:
         elif count >= len(topics):
             number_of = {topic.id: place for place, topic in enumerate(topics)}
         else:
-            number_of = {topic.id: folds.number_of(topic.id, self.request.seed, count) for topic in topics}
-        try:
-            folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="searchapp-folds-"))
-        except OSError as error:
-            raise SearchappError(f"there is no room for temporary files: {reason(error)}") from error
+            number_of = {topic.id: fold_number(topic.id, self.request.seed, count) for topic in topics}
+        folder = self._temporary()
         return [
             self._fold(
                 Path(folder) / str(number),
@@ -278,7 +286,13 @@ class CrossValidation:
         self._problems.raise_if_any(lenient_advice(self._problems))
         return solved
 
-    def _fold(self, home: Path, topics: Sequence[Topic], solved: Sequence[Example]) -> _Fold:
+    def _temporary(self) -> str:
+        try:
+            return self._open.enter_context(tempfile.TemporaryDirectory(prefix="searchapp-folds-"))
+        except OSError as error:
+            raise SearchappError(f"there is no room for temporary files: {reason(error)}") from error
+
+    def _fold(self, home: Path, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
         request = self.request
         engine = self._open.enter_context(closing(open_on_disk(replace(self._settings, home=home))))
         view = _WithoutFold(request.collection, topics, solved)
@@ -289,10 +303,11 @@ class CrossValidation:
             lambda: (view, request.splits[0]),
             Silent(),
             Problems(lenient=request.lenient),
+            home=request.models,
         )
         # Signals of many recipes ask for the same.
         kept = replace(inputs, examples=cache(inputs.examples), labels=cache(inputs.labels))
-        return _Fold(topics, kept)
+        return Fold(topics, kept)
 
     def _values(self, split: str, rankings: Mapping[str, Ranking]) -> dict[str, float]:
         """The values of a split's topics; those of topics without a ranking mean nothing."""
@@ -325,7 +340,7 @@ class CrossValidation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fold:
+class Fold:
     """The topics of a fold, and what they are ranked by."""
 
     topics: Sequence[Topic]
