@@ -376,6 +376,12 @@ class _WithoutFold:
     def gold_files(self, split: str) -> list[Path]:
         return self._whole.gold_files(split)
 
+    def solved_splits(self, split: str) -> tuple[str, ...]:
+        return self._whole.solved_splits(split)
+
+    def solved_by(self, splits: Sequence[str]) -> Collection:
+        return _WithoutFold(self._whole.solved_by(splits), self._topics, self._solved)
+
     def example_files(self, split: str) -> list[Path]:
         return self._whole.example_files(split)
 

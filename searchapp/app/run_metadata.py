@@ -62,6 +62,7 @@ def command(manifest: Manifest, *, portable: bool = False) -> str:
     words += ["--depth", str(manifest.depth), "--tag", manifest.tag]
     for parameter, value in parameters.items():
         words += ["--set", f"{parameter}={value}"]
+    words += [word for split in learned.chosen_splits(manifest) for word in ("--examples", split)]
     words += ["--with-judgments"] if learned.digest(manifest) else []
     return shlex.join([*words, "--out", "DIR"])
 

@@ -28,6 +28,8 @@ TAGS = "tags.json"
 """What people call the run, see `runs.tags`: beside the run, and no part of it."""
 MODELS = "models"
 """The key of a manifest's recipe with the models of trained signals."""
+EXAMPLES = "examples"
+"""The key of a manifest's recipe with the splits whose solved topics the run has learned from."""
 FORMAT = 1
 
 
@@ -182,6 +184,8 @@ def kept(path: Path, planned: Manifest) -> Manifest | None:
     alike = replace(planned, **{name: getattr(manifest, name) for name in _OF_RANKINGS})
     if MODELS in manifest.recipe:  # they follow from the rest, and are known once they are trained
         alike = replace(alike, recipe={**alike.recipe, MODELS: manifest.recipe[MODELS]})
+    if EXAMPLES not in manifest.recipe:  # runs from before it was recorded; their files are compared all the same
+        alike = replace(alike, recipe={key: value for key, value in alike.recipe.items() if key != EXAMPLES})
     return manifest if whole and manifest.digest == manifest.own_digest() == alike.own_digest() else None
 
 

@@ -133,6 +133,16 @@ class Collection(Protocol):
     def gold_files(self, split: str) -> list[Path]:
         """The files that the official scorer takes as a split's gold."""
 
+    def solved_splits(self, split: str) -> tuple[str, ...]:
+        """The splits whose solved topics are the examples, as far as their files are there."""
+
+    def solved_by(self, splits: Sequence[str]) -> Collection:
+        """The same collection, in which the examples are of these splits alone.
+
+        Raises:
+            UsageError: one of them has no solved topics.
+        """
+
     def example_files(self, split: str) -> list[Path]:
         """The files that the examples are read from."""
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from searchapp import resources
 from searchapp.analysis import AnalysisRegistry
@@ -29,6 +30,7 @@ from searchapp.tasks.base import Grades, NoOfficialFile, OfficialFile, Part, Sub
 from searchapp.tasks.characteristic import TermCounts
 from searchapp.tasks.documents import DocumentSource, Once
 from searchapp.tasks.shipped import relevant_alike, shipped
+from searchapp.tasks.solved_splits import WithSolvedSplits
 
 TRAINING = "training"
 """The folder whose debates are the labelled examples."""
@@ -61,7 +63,7 @@ INFO = TaskInfo(
 )
 
 
-class CheckThatCollection:
+class CheckThatCollection(WithSolvedSplits):
     """A folder of debates a split, a file of lines each. The name of a single debate is a split too."""
 
     def __init__(self, folder: Path) -> None:
@@ -99,9 +101,15 @@ class CheckThatCollection:
     def gold_files(self, split: str) -> list[Path]:
         return self.split_files(split)
 
-    def example_files(self, split: str) -> list[Path]:
+    def all_solved_splits(self, split: str) -> tuple[str, ...]:
         self.split_files(split)  # for its error
-        return self._training()
+        return (TRAINING,)
+
+    def solved_by(self, splits: Sequence[str]) -> Self:
+        return self._solved_by(INFO, splits)
+
+    def example_files(self, split: str) -> list[Path]:
+        return self._training() if self.solved_splits(split) else []
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         registry = AnalysisRegistry(resources.index_mapping(INFO.mapping)["settings"]["analysis"])

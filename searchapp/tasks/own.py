@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from searchapp import resources
 from searchapp.engines.index_settings import NOT_INDEXED, canonical
@@ -27,6 +27,7 @@ from searchapp.tasks.base import Grades, OfficialFile, Part, Submission, Task, T
 from searchapp.tasks.catalogue import OWN
 from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.own_file import OwnFile, Topics
+from searchapp.tasks.solved_splits import WithSolvedSplits
 
 OFFICIAL_FILE = "run.trec"
 
@@ -126,7 +127,7 @@ def _template(info: TaskInfo, described: OwnFile, name: str) -> dict[str, Any]:
     return templates.general(info, name)
 
 
-class OwnCollection:
+class OwnCollection(WithSolvedSplits):
     """The files that the task file names, in its folder or in another."""
 
     def __init__(self, info: TaskInfo, described: OwnFile, folder: Path) -> None:
@@ -154,10 +155,16 @@ class OwnCollection:
             )
         return [self.folder / gold.file]
 
-    def example_files(self, split: str) -> list[Path]:
+    def all_solved_splits(self, split: str) -> tuple[str, ...]:
         self._info.require_split(split)
         solved = self._described.examples
-        return [] if solved is None else self.split_files(solved)
+        return () if solved is None else (solved,)
+
+    def solved_by(self, splits: Sequence[str]) -> Self:
+        return self._solved_by(self._info, splits)
+
+    def example_files(self, split: str) -> list[Path]:
+        return [file for solved in self.solved_splits(split) for file in self.split_files(solved)]
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         topics = self._split(split)
@@ -182,16 +189,13 @@ class OwnCollection:
         return len(found)
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        self._info.require_split(split)
-        solved = self._described.examples
-        if solved is None:
-            return
-        (path,) = self.gold_files(solved)
-        qrels = _read_gold(self._info, self._described, path, solved, problems)
-        for topic in self.topics(solved, problems):
-            example = self.judged_example(topic, qrels.get(topic.id, {}))
-            if example.gold:
-                yield example
+        for solved in self.solved_splits(split):
+            (path,) = self.gold_files(solved)
+            qrels = _read_gold(self._info, self._described, path, solved, problems)
+            for topic in self.topics(solved, problems):
+                example = self.judged_example(topic, qrels.get(topic.id, {}))
+                if example.gold:
+                    yield example
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         return Example(topic, {document: float(grade) for document, grade in grades.items() if grade > 0})

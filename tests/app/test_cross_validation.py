@@ -79,7 +79,7 @@ def test_every_task_has_a_value_for_each_solved_topic(
     recipe = recipes.load(name, "neighbours")
     values = found.scores(recipe)
     assert list(values) == [topic for topic in found.topics if topic in values]
-    assert len(values) > 3 and all(0 <= value <= 1 for value in values.values())
+    assert len(values) >= 3 and all(0 <= value <= 1 for value in values.values())
     assert sum(found.sizes) == len(found.topics) == len(set(found.topics))
     assert values == next(found.each([recipe], workers=2)), "the same again"
 
@@ -106,7 +106,7 @@ def test_no_topic_is_ranked_by_its_own_answers(validate: Validate, monkeypatch: 
 def test_trained_signals_learn_from_the_other_folds_only(validate: Validate) -> None:
     found = validate("smart-types-dbpedia", *folds.NAMES)
     # A model refuses a topic that it was trained on: that it ranks them all shows that it has seen none of them.
-    assert len(found.scores(recipes.load("smart-types-dbpedia", "best", {"fewest": 1}))) == len(found.topics)
+    assert len(found.scores(recipes.load("smart-types-dbpedia", "best", {"fewest": 2}))) == len(found.topics)
 
 
 def test_the_usual_folds_are_those_that_figures_are_reported_for(validate: Validate) -> None:
@@ -160,7 +160,7 @@ def test_what_cannot_be_validated_is_said(validate: Validate, tmp_path: Path) ->
     with said(UsageError, "two at least"):
         validate("nlps", folds=1)
     with said(DataError, "masked"):
-        validate("smart-types-dbpedia", "test")
+        validate("smart-relations-dbpedia", "test")
     damaged = Path(shutil.copytree(SAMPLES / "nlps", tmp_path / "nlps"))
     (damaged / "train_set.json").write_text("{}")
     with said(DataError, "no topic of train has gold"):
