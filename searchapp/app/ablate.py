@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from searchapp.app.ablation import Ablation, Kind, SignalCost, Variant
-from searchapp.app.comparison import Measured
+from searchapp.app.comparison import Measured, Pair
 from searchapp.app.cross_validation import CrossValidation, CrossValidationRequest
 from searchapp.app.evaluate import GoldSource
 from searchapp.app.scored_runs import (
@@ -34,7 +34,8 @@ from searchapp.progress import Progress
 from searchapp.ranking.apart import Apart, Seconds
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Need
+from searchapp.ranking.signals.base import Need, Signal
+from searchapp.ranking.signals.trained import Trained
 from searchapp.settings import Settings
 from searchapp.tasks.base import Collection, Task
 
@@ -72,7 +73,12 @@ def ablate(request: AblationRequest, settings: Settings, progress: Progress) -> 
         NotScorable: the organisers' scorer would not score a ranking.
         EngineError: the engine failed.
     """
-    if len(request.recipe.signals) == 1 and not (request.features and request.recipe.trained):
+    named = [name for signal in request.recipe.signals for name in features_of(signal)]
+    if request.features and not named:
+        raise UsageError(
+            f"the recipe {request.recipe.name} has no model whose features could be left out: leave out --features"
+        )
+    if len(request.recipe.signals) == 1 and not request.features:
         raise UsageError(
             f"the recipe {request.recipe.name} is the signal {request.recipe.signals[0].name} alone, so that nothing "
             "can be left out: choose a recipe of several signals"
@@ -147,7 +153,10 @@ class _Ablating:
         if not request.measures:
             names = names[:1]
         testing = Testing(request.permutations, request.seed, jointly=False)
-        signals = zip(request.recipe.signals, self._taken(), strict=True)
+        signals = [
+            (signal, sum((apart.seconds[place] for apart in self._apart), Seconds()))
+            for place, signal in enumerate(request.recipe.signals)
+        ]
         return Ablation(
             task=request.task.name,
             splits=request.splits,
@@ -169,9 +178,13 @@ class _Ablating:
     def _parts(self) -> Iterator[_Part]:
         signals = self._request.recipe.signals
         yield _Part(Kind.whole)
+        places = range(len(signals))
+        if self._request.features:
+            for place in places:
+                for feature in features_of(signals[place]):
+                    yield _Part(Kind.unseen, signals[place].name, feature)
         if len(signals) == 1:
             return
-        places = range(len(signals))
         for place in places:
             yield _Part(Kind.without, signals[place].name, only=tuple(one for one in places if one != place))
         for place in places:
@@ -190,9 +203,10 @@ class _Ablating:
             return self._made(part, whole=True)
 
     def _made(self, part: _Part, *, whole: bool = False) -> _Made:
-        taken = self._signals_taken(part.only)
+        every = self._without_feature(part) if part.feature else self._apart
+        taken = self._taken(every, part.only)
         rankings: dict[str, Ranking] = {}
-        for apart in self._apart:
+        for apart in every:
             run, fusing = apart.run(TAG, part.only, whole=whole)
             taken += fusing
             rankings |= {one.topic_id: one for one in run}
@@ -204,20 +218,32 @@ class _Ablating:
             found.append(scored_rankings(variant.name, of_split, scoring, self._request.task, grades))
         return variant, _together(found)
 
-    def _taken(self) -> list[Seconds]:
-        """What each signal took, in all folds."""
+    def _without_feature(self, part: _Part) -> list[Apart]:
+        """The same answers but for those of a signal whose model is trained without a kind of features."""
+        recipe = self._request.recipe
+        place = [signal.name for signal in recipe.signals].index(part.signal)
+        signals = list(recipe.signals)
+        signal = signals[place]
+        assert isinstance(signal, Trained)
+        signals[place] = replace(signal, without=(*signal.without, part.feature))
+        changed = replace(recipe, signals=tuple(signals))
         return [
-            sum(of_folds, Seconds()) for of_folds in zip(*(one.seconds for one in self._apart), strict=True)
+            Apart(Ranker(changed, fold.inputs), fold.topics, self._request.depth, before=apart, again=[place])
+            for fold, apart in zip(self._validation.folds, self._apart, strict=True)
         ]
 
-    def _signals_taken(self, only: Sequence[int]) -> Seconds:
+    def _taken(self, every: Sequence[Apart], only: Sequence[int] = ()) -> Seconds:
         """What the signals of a variant take; the first one is asked for candidates where another needs them."""
         signals = self._request.recipe.signals
         counted = set(only or range(len(signals)))
         if any(Need.candidates in signals[place].needs for place in counted):
             counted.add(0)
-        taken = self._taken()
-        return sum((taken[place] for place in sorted(counted)), Seconds())
+        return sum((apart.seconds[place] for apart in every for place in sorted(counted)), Seconds())
+
+
+def features_of(signal: Signal) -> Sequence[str]:
+    """The kinds of features that the model of a signal can be trained without; none of a signal that has no model."""
+    return signal.features if isinstance(signal, Trained) else ()
 
 
 def _tested(
@@ -225,7 +251,7 @@ def _tested(
 ) -> Measured:
     """All variants under a measure; p-values are corrected among those of one kind."""
     found = measured(name, scored, [], testing)
-    pairs = []
+    pairs: list[Pair] = []
     for kind in Kind:
         places = [place for place, one in enumerate(variants) if one.kind is kind and place]
         if places:

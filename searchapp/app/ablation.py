@@ -108,6 +108,7 @@ class Ablation:
             "depth": self.depth,
             "topics": self.topics,
             "folds": self.folds,
+            "takes_candidates": self.takes_candidates,
             "signals": [asdict(one) for one in self.signals],
             "variants": [
                 {"name": one.name, **asdict(one), "cpu_saved": self.saved(one)} for one in self.variants

@@ -44,9 +44,14 @@ class Ranker:
 
     def __init__(self, recipe: Recipe, inputs: Inputs) -> None:
         self.recipe = recipe
-        self.scorers: Sequence[Scorer] = [signal.prepare(inputs) for signal in recipe.signals]
-        self._retrievers = [scorer for scorer in self.scorers if isinstance(scorer, Retriever)]
+        self._scorers = [signal.prepare(inputs) for signal in recipe.signals]
+        self._retrievers = [scorer for scorer in self._scorers if isinstance(scorer, Retriever)]
         self._topics_are_documents = inputs.topics_are_documents
+
+    @property
+    def scorers(self) -> Sequence[Scorer]:
+        """The signals, ready to answer, in the order of the recipe."""
+        return self._scorers
 
     def rank(self, topics: Sequence[Topic], depth: int, tag: str, advance: Advance = no_progress) -> Run:
         """The first `depth` documents for every topic, in the order of the topics.
@@ -69,7 +74,7 @@ class Ranker:
 
         The details are those of the signals, each with its value before it is weighed.
         """
-        scorers = self.scorers
+        scorers = self._scorers
         asked = Asked([topic], depth, self.recipe.fusion.scale)
         parts = [scorer.explain(asked, document_id) for scorer in scorers]
         if len(parts) == 1:
@@ -94,11 +99,11 @@ class Ranker:
         asked = Asked([topic], depth, self.recipe.fusion.scale)
         shares = []
         every = zip(
-            self.recipe.signals, self.scorers, self._answers([topic], depth, no_progress), strict=True
+            self.recipe.signals, self._scorers, self._answers([topic], depth, no_progress), strict=True
         )
         for signal, scorer, answers in every:
             (answer,) = answers
-            is_alone = len(self.scorers) == 1
+            is_alone = len(self._scorers) == 1
             given = dict(answer) if is_alone else self.recipe.fusion.fused([(signal.weight, answer)])
             votes = tuple(scorer.votes(asked, document_id))
             shares.append(Share(signal.name, signal.weight, given.get(document_id), votes))
@@ -106,7 +111,7 @@ class Ranker:
 
     def models(self) -> dict[str, dict[str, Any]]:
         """What a run records of the models that its signals rank by, by the names of the signals."""
-        found = zip(self.recipe.signals, (scorer.model() for scorer in self.scorers), strict=True)
+        found = zip(self.recipe.signals, (scorer.model() for scorer in self._scorers), strict=True)
         return {signal.name: model for signal, model in found if model}
 
     def hits(self, topic: Topic, answers: Sequence[Answer], depth: int, only: Sequence[int] = ()) -> Hits:
@@ -142,14 +147,14 @@ class Ranker:
             advance(1)
             return [iter([answer]) for answer in found]
         if self.recipe.needs(Need.candidates):
-            first = list(self.scorers[0].answers(asked, no_progress))
+            first = list(self._scorers[0].answers(asked, no_progress))
             asked = Asked(topics, depth, asked.scale, [as_hits(answer, depth) for answer in first])
             answers: list[Iterator[Answer]] = [iter(first)]
         else:
-            answers = [self.scorers[0].answers(asked, self._advance_of(0, advance))]
+            answers = [self._scorers[0].answers(asked, self._advance_of(0, advance))]
         return answers + [
             scorer.answers(asked, self._advance_of(place, advance))
-            for place, scorer in enumerate(self.scorers[1:], start=1)
+            for place, scorer in enumerate(self._scorers[1:], start=1)
         ]
 
     def _is_one_request(self, topics: Sequence[Topic]) -> bool:
@@ -160,12 +165,12 @@ class Ranker:
         retrievers = self._retrievers
         return (
             len(topics) == 1
-            and 1 < len(retrievers) == len(self.scorers)
+            and 1 < len(retrievers) == len(self._scorers)
             and not any(one.searched.is_at_hand for one in retrievers)
         )
 
     def _advance_of(self, place: int, advance: Advance) -> Advance:
-        return advance if place == len(self.scorers) - 1 else no_progress
+        return advance if place == len(self._scorers) - 1 else no_progress
 
     def _require_other(self, ranking: Ranking) -> None:
         if ranking.topic_id in ranking.document_ids():

@@ -119,7 +119,7 @@ def curve(series: Sequence[Line], about: str, titles: tuple[str, str]) -> str:
     places = sorted({x for one in series for x, _ in one.points})
     values = [mark.value for one in series for _, mark in one.points if mark.value is not None]
     spread = max(values) - min(values) or 0.01
-    keys = {"x": titles[0], "y": titles[1]}
+    keys = {"x": visible_line(titles[0]), "y": visible_line(titles[1])}
     chart = _chart(
         pygal.XY,
         width=CURVE_WIDTH,
@@ -138,7 +138,7 @@ def curve(series: Sequence[Line], about: str, titles: tuple[str, str]) -> str:
             marked[key] = mark
             points.append({"value": (x, mark.value), "label": key})
         chart.add(str(number), points, stroke=not one.dots_only, dots_size=2 if one.dots_only else 4)
-    return _alone(_inline(chart.render(is_unicode=True), marked, keys, about), about)
+    return _alone(_element(chart.render(is_unicode=True), marked, keys, about), about)
 
 
 _STYLE = """
@@ -156,9 +156,8 @@ svg { --paper: #ffffff; --ink: #1a1d21; --soft: #4d555e; --line: #c9d0d8; --c: #
 """Of a drawing that is a file of its own: the page's colours."""
 
 
-def _alone(drawing: Markup, heading: str) -> str:
+def _alone(root: ElementTree.Element, heading: str) -> str:
     """A drawing as a file: with its style, a ground, and a heading above."""
-    root = ElementTree.fromstring(drawing)
     width, height = CURVE_WIDTH, CURVE_HEIGHT + HEADING
     root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 -{HEADING} {width} {height}"}
     style = ElementTree.Element("style")
@@ -168,7 +167,8 @@ def _alone(drawing: Markup, heading: str) -> str:
     said.text = visible_line(heading)
     for place, one in enumerate((style, ElementTree.Element("rect", ground), said)):
         root.insert(place, one)
-    return ElementTree.tostring(root, encoding="unicode") + "\n"
+    text = ElementTree.tostring(root, encoding="unicode") + "\n"
+    return text.translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})  # which XML can't hold
 
 
 def _chart(kind: Callable[..., Graph], **options: Any) -> Graph:
@@ -227,6 +227,13 @@ def _drawn(
 
 def _inline(svg: str, marked: Mapping[str, Mark], labels: Mapping[str, str], about: str) -> Markup:
     """A drawing of pygal's as an element of a page, its marks and labels under their names."""
+    # ElementTree writes every < & > and quote of texts and attributes as references.
+    return Markup(ElementTree.tostring(_element(svg, marked, labels, about), encoding="unicode"))
+
+
+def _element(
+    svg: str, marked: Mapping[str, Mark], labels: Mapping[str, str], about: str
+) -> ElementTree.Element:
     root = ElementTree.fromstring(svg)
     _clean(root, marked)
     for text in root.iter("text"):
@@ -234,8 +241,7 @@ def _inline(svg: str, marked: Mapping[str, Mark], labels: Mapping[str, str], abo
     box = root.get("viewBox", f"0 0 {WIDTH} {HEIGHT}")
     root.attrib.clear()
     root.attrib.update({"class": "chart", "viewBox": box, "role": "img", "aria-label": visible_line(about)})
-    # ElementTree writes every < & > and quote of texts and attributes as references.
-    return Markup(ElementTree.tostring(root, encoding="unicode"))
+    return root
 
 
 def _clean(node: ElementTree.Element, marked: Mapping[str, Mark]) -> None:
