@@ -370,6 +370,9 @@ class _WithoutFold:
     def index_of(self, split: str) -> str:
         return self._whole.index_of(split)
 
+    def with_indexes(self, names: Mapping[str, str]) -> Collection:
+        return _WithoutFold(self._whole.with_indexes(names), self._topics, self._solved)
+
     def split_files(self, split: str) -> list[Path]:
         return self._whole.split_files(split)
 

@@ -41,7 +41,7 @@ def parameters_of(settings: list[str]) -> dict[str, object]:
         name, equals, text = setting.partition("=")
         if not equals or not name:
             raise UsageError(
-                f"--set {setting}: use the form NAME=VALUE; `searchapp tasks show TASK --recipe R` lists what can be set"
+                f"--set {setting}: use the form NAME=VALUE; `searchapp tasks show TASK --recipe R` lists what there is"
             )
         try:
             values[name] = parse_json(text)

@@ -177,6 +177,7 @@ def _described(settings: Settings, task: Task, indexed: Mapping[str, int]) -> di
     return {
         "task": task.name,
         "file": None if task.info.file is None else str(task.info.file),
+        "variant": None if task.info.variant is None else str(task.info.variant),
         "title": task.info.title,
         "about": task.info.about,
         "splits": list(task.info.splits),
@@ -238,7 +239,7 @@ def _rows(settings: Settings, task: Task, indexed: Mapping[str, int]) -> list[tu
         ("splits", " ".join(task.info.splits)),
         ("recipes", " ".join(recipes.names(task.recipe_book()))),
         ("official", f"{task.info.official_measure}, {task.info.official_file}"),
-        *([] if task.info.file is None else [("file", str(task.info.file))]),
+        *(("file", str(file)) for file in (task.info.file, task.info.variant) if file is not None),
         ("data", _data(settings, task)),
         ("indexed", state),
     ]

@@ -49,6 +49,7 @@ _SIGNAL = "signal"
 _NAME = "name"
 _BY = "by"
 _RECIPE = "recipe."
+_COUNTS = "what the signal counts in the fusion"
 
 
 def names(task: str | RecipeBook) -> list[str]:
@@ -139,13 +140,14 @@ def _tables(place: RecipeName, described: Mapping[str, Any]) -> dict[str, Mutabl
 
 @dataclass(frozen=True, slots=True)
 class Settable:
-    """Something of a recipe that can be set by its `name`: what it is `of`, its value now, which ones it can have.
+    """Something of a recipe that can be set by its `name`: its value now, which ones it can have, what it means.
 
-    `about` says what it means. A value that is left out is None.
+    It is the `key` of the signal `of` this name, or of the templates or the fusion. A value that is left out is None.
     """
 
     name: str
     of: str
+    key: str
     value: object
     kind: str
     about: str
@@ -179,9 +181,13 @@ class _Reading:
         queries = {one.template.name: one for one in (query, *(one for it in signals for one in it.queries))}
         used = frozenset().union(*(one.template.variables for one in queries.values()))
         for key in sorted({f"{_RECIPE}{key}" for key in parameters} - used):
-            raise DataError(f"{query.template.name}: the variable {key} is set, but the template does not use it")
+            raise DataError(
+                f"{query.template.name}: the variable {key} is set, but the template does not use it"
+            )
         if any(Need.candidates in signal.needs for signal in signals[:1]):
-            raise place.wrong(f"begins with {signals[0].name}, which needs candidates: put a signal before it")
+            raise place.wrong(
+                f"begins with {signals[0].name}, which needs candidates: put a signal before it"
+            )
         written = described.setdefault("fusion", {_BY: fusion.Sum.by})
         of_fusion = Table(place, "fusion", written, parameters)
         fused = _fusion(place, written, of_fusion)
@@ -226,26 +232,29 @@ class _Reading:
         for key, value in described.items():
             kind = NUMBER if isinstance(value, int | float) and not isinstance(value, bool) else TEXT
             about = "; ".join(one.template.where(f"{_RECIPE}{key}") for one in queries if one.uses(key))
-            add(key, _Place(Settable(f"parameters.{key}", "templates", value, kind, about), described, key))
+            add(
+                key,
+                _Place(Settable(f"parameters.{key}", "templates", key, value, kind, about), described, key),
+            )
         for signal, (name, table) in zip(self.recipe.signals, read.items(), strict=True):
             for key, (value, kind) in table.settable.items():
                 about = signal.meanings.get(key, f"{key} of the signal {signal.kind}")
                 if key != WEIGHT:
-                    one = Settable(f"{name}.{key}", name, value, kind, about)
+                    one = Settable(f"{name}.{key}", name, key, value, kind, about)
                     add(key, _Place(one, self._tables[name], key))
                 elif len(read) > 1:
-                    one = Settable(f"{name}.{key}", name, value, kind, "what the signal counts in the fusion")
+                    one = Settable(f"{name}.{key}", name, key, value, kind, _COUNTS)
                     add(name, _Place(one, self._tables[name], key))
         if len(read) > 1:
             for key, (value, kind) in of_fusion.settable.items():
                 about = self.recipe.fusion.meanings.get(key, f"{key} of the fusion")
-                one = Settable(f"fusion.{key}", "fusion", value, kind, about)
+                one = Settable(f"fusion.{key}", "fusion", key, value, kind, about)
                 add(key, _Place(one, self._described["fusion"], key))
         for short, places in found.items():
             written = [one for one in places if one.is_written] or places
-            for one in places:
-                name = short if [one] == written else one.settable.name
-                yield name, replace(one, settable=replace(one.settable, name=name))
+            for place in places:
+                name = short if [place] == written else place.settable.name
+                yield name, replace(place, settable=replace(place.settable, name=name))
 
 
 def _signal(table: Table, described: Mapping[str, Any]) -> Signal:
@@ -269,9 +278,9 @@ def _query(
 
 
 def _fusion(place: RecipeName, written: Mapping[str, Any], table: Table) -> Fusion:
-    by = written.get(_BY)
+    by = str(written.get(_BY))
     if by not in fusion.KINDS:
-        raise DataError(f"the recipe {place} has no fusion by {refused(str(by), fusion.KINDS)}")
+        raise DataError(f"the recipe {place} has no fusion by {refused(by, fusion.KINDS)}")
     read = fusion.KINDS[by].read(table)
     table.finish(_BY)
     return read

@@ -81,9 +81,7 @@ class Table:
         value = self._value(key)
         self.settable[key] = value, WHOLE
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise UsageError(
-                f"the recipe {self.place}: {key} must be {WHOLE}, not {value!r}"
-            )
+            raise UsageError(f"the recipe {self.place}: {key} must be {WHOLE}, not {value!r}")
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
@@ -98,9 +96,7 @@ class Table:
         self.settable[key] = value, NUMBER
         right = isinstance(value, int | float) and not isinstance(value, bool)
         if not right or not isfinite(value) or value < 0:
-            raise UsageError(
-                f"the recipe {self.place}: {key} must be {NUMBER}, not {value!r}"
-            )
+            raise UsageError(f"the recipe {self.place}: {key} must be {NUMBER}, not {value!r}")
         return float(value)
 
     def choice(self, key: str, known: Collection[str], default: str) -> str:

@@ -28,9 +28,9 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Ranking, Topic
 from searchapp.tasks.base import Grades, NoOfficialFile, OfficialFile, Part, Submission, TaskInfo, Writer
 from searchapp.tasks.characteristic import TermCounts
+from searchapp.tasks.collection import CollectionBase
 from searchapp.tasks.documents import DocumentSource, Once
 from searchapp.tasks.shipped import relevant_alike, shipped
-from searchapp.tasks.solved_splits import WithSolvedSplits
 
 TRAINING = "training"
 """The folder whose debates are the labelled examples."""
@@ -63,7 +63,7 @@ INFO = TaskInfo(
 )
 
 
-class CheckThatCollection(WithSolvedSplits):
+class CheckThatCollection(CollectionBase):
     """A folder of debates a split, a file of lines each. The name of a single debate is a split too."""
 
     def __init__(self, folder: Path) -> None:
@@ -87,7 +87,8 @@ class CheckThatCollection(WithSolvedSplits):
 
     def index_of(self, split: str) -> str:
         (part,) = {path.parent.name for path in self.split_files(split)[:1]}
-        return INFO.index_name if part == TRAINING else WITH_TEST
+        name = INFO.index_name if part == TRAINING else WITH_TEST
+        return self.renamed.get(name, name)
 
     def split_files(self, split: str) -> list[Path]:
         if split in INFO.splits:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from searchapp import resources
-from searchapp.engines.index_settings import NOT_INDEXED, canonical
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.evaluation.graded import GradedScorer, Rankings
@@ -25,9 +24,10 @@ from searchapp.resources import RecipeBook
 from searchapp.tasks import own_file, templates
 from searchapp.tasks.base import Grades, OfficialFile, Part, Submission, Task, TaskInfo, Writer
 from searchapp.tasks.catalogue import OWN
+from searchapp.tasks.collection import CollectionBase
 from searchapp.tasks.documents import DocumentSource
+from searchapp.tasks.mappings import own_mapping
 from searchapp.tasks.own_file import OwnFile, Topics
-from searchapp.tasks.solved_splits import WithSolvedSplits
 
 OFFICIAL_FILE = "run.trec"
 
@@ -88,22 +88,7 @@ def _mapping(described: OwnFile, fields: Mapping[str, str]) -> dict[str, Any]:
                 f"{path}: there is no mapping {refused(described.mapping, known)}, or name a .json file"
             )
         mapping = resources.index_mapping(described.mapping)
-    try:
-        mapping = canonical(mapping)
-    except DataError as error:
-        raise DataError(f"{path}: the mapping {described.mapping}: {error}") from error
-    found = mapping.get("mappings")
-    properties = found.get("properties") if isinstance(found, dict) else None
-    for name, kind in (("id", "keyword"), ("text", "text")):
-        field = properties.get(name) if isinstance(properties, dict) else None
-        if not isinstance(field, dict) or field.get("type") != kind:
-            raise DataError(
-                f"{path}: the mapping {described.mapping} must have a property {name} of type {kind}"
-            )
-    assert isinstance(found, dict) and isinstance(properties, dict)
-    kept = {name: NOT_INDEXED for name in fields if name not in properties}
-    found = {"dynamic": "strict", **found, "properties": {**properties, **kept}}
-    return {**mapping, "mappings": found}
+    return own_mapping(mapping, fields, path, described.mapping)
 
 
 def _recipe_book(info: TaskInfo, described: OwnFile) -> RecipeBook:
@@ -127,7 +112,7 @@ def _template(info: TaskInfo, described: OwnFile, name: str) -> dict[str, Any]:
     return templates.general(info, name)
 
 
-class OwnCollection(WithSolvedSplits):
+class OwnCollection(CollectionBase):
     """The files that the task file names, in its folder or in another."""
 
     def __init__(self, info: TaskInfo, described: OwnFile, folder: Path) -> None:
@@ -140,7 +125,7 @@ class OwnCollection(WithSolvedSplits):
 
     def index_of(self, split: str) -> str:
         self._info.require_split(split)
-        return self._info.index_name
+        return self.renamed.get(self._info.index_name, self._info.index_name)
 
     def split_files(self, split: str) -> list[Path]:
         topics = self._split(split)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Self
@@ -10,16 +10,16 @@ from typing import Self
 from searchapp.formats.problems import Problems
 from searchapp.model import Example, Topic
 from searchapp.tasks.base import TaskInfo
+from searchapp.tasks.collection import CollectionBase
 from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.shipped import relevant_alike
-from searchapp.tasks.solved_splits import WithSolvedSplits
 
 TRAIN, DEV, TEST = "train", "dev", "test"
 """The split whose topics are the solved examples, the one that is reported meanwhile, and the one whose gold the
 organisers may have left out: it is ranked by the other two."""
 
 
-class SplitFiles(WithSolvedSplits, ABC):
+class SplitFiles(CollectionBase):
     """A collection with a file for each split; a task adds how its files are read.
 
     `documents` are those of its only index, `file` gives the place of a split's file in the folder, for the splits
@@ -56,7 +56,7 @@ class SplitFiles(WithSolvedSplits, ABC):
 
     def index_of(self, split: str) -> str:
         self.info.require_split(split)
-        return self.info.index_name
+        return self.renamed.get(self.info.index_name, self.info.index_name)
 
     def split_files(self, split: str) -> list[Path]:
         return [self.file(split)]

@@ -15,6 +15,7 @@ from searchapp.app.index import index_task
 from searchapp.engines import open_on_disk
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.evaluation.base import ScorerOptions
+from searchapp.formats.problems import Problems
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
 from searchapp.settings import Settings
@@ -113,18 +114,12 @@ def test_the_usual_folds_are_those_that_figures_are_reported_for(validate: Valid
     name = "smart-relations-dbpedia"
     recipe = recipes.load(name, "neighbours")
     together = validate(name, *folds.NAMES, folds=5).scores(recipe)
-    alone = {}
+    alone: dict[str, str] = {}
     for split in folds.NAMES:
-        examples = tasks.load(name).collection(SAMPLES / name).topics(split, problems())
+        examples = tasks.load(name).collection(SAMPLES / name).topics(split, Problems())
         alone |= {topic.id: split for topic in examples}
     by_number = {topic: folds.fold_of(topic) for topic in together}
     assert by_number == {topic: alone[topic] for topic in together}
-
-
-def problems() -> object:
-    from searchapp.formats.problems import Problems
-
-    return Problems()
 
 
 def test_some_topics_have_the_values_that_they_have_among_all(validate: Validate) -> None:
@@ -151,7 +146,9 @@ def test_topics_of_dev_are_ranked_with_all_solved_ones_and_are_told_from_train(v
     assert len(found.sizes) == 1, "nothing is left out for them"
     collection = found.request.collection
     assert is_training(collection, "train") and not is_training(collection, "dev")
-    assert all(is_training(tasks.load("checkthat").collection(SAMPLES / "checkthat"), s) for s in ("training",))
+    assert all(
+        is_training(tasks.load("checkthat").collection(SAMPLES / "checkthat"), s) for s in ("training",)
+    )
 
 
 def test_what_cannot_be_validated_is_said(validate: Validate, tmp_path: Path) -> None:

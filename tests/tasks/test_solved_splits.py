@@ -62,7 +62,9 @@ def test_folds_are_solved_by_the_others_and_debates_by_training() -> None:
 
 def test_a_split_without_solved_topics_is_refused() -> None:
     collection = tasks.load("nlps").collection(SAMPLES / "nlps")
-    with pytest.raises(UsageError, match=r"nlps has no solved topics in the split 'tran' .did you mean train"):
+    with pytest.raises(
+        UsageError, match=r"nlps has no solved topics in the split 'tran' .did you mean train"
+    ):
         collection.solved_by(["tran"])
 
 
@@ -85,5 +87,7 @@ def test_the_manifest_says_which_and_the_command_makes_the_same_run(offline: Cli
     assert ["dev_set.json" in one["data_digests"] for one in manifests] == [True, False]
     assert (tmp_path / "both/run.trec").read_text() != (tmp_path / "one/run.trec").read_text()
     assert offline("runs", "verify", tmp_path / "one").code == 0
-    refused = offline("rank", "nlps", *given[:4], "--out", tmp_path / "no", "--recipe", "bm25", "--examples", "dev")
+    refused = offline(
+        "rank", "nlps", *given[:4], "--out", tmp_path / "no", "--recipe", "bm25", "--examples", "dev"
+    )
     assert refused.code == 2 and "learns from no solved topics" in refused.stderr

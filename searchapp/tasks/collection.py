@@ -1,21 +1,35 @@
-"""Which splits have the solved topics that a split may be ranked by, and the choice of some of them."""
+"""What all collections have in common: the choice of solved topics by their splits, and names of indexes."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
+from types import MappingProxyType
 from typing import Self
 
 from searchapp.errors import UsageError
 from searchapp.names import refused
 from searchapp.tasks.base import TaskInfo
+from searchapp.tasks.documents import DocumentSource
 
 
-class WithSolvedSplits(ABC):
-    """A collection that knows them; `chosen` are those that somebody has chosen, None where nobody has."""
+class CollectionBase(ABC):
+    """A collection that is made another one by a choice.
+
+    `chosen` are the splits whose solved topics somebody has chosen, None where nobody has. `indexes` are the documents
+    by the names of the indexes, `renamed` those of these names that a variant has other ones for.
+    """
 
     chosen: frozenset[str] | None = None
+    indexes: Mapping[str, DocumentSource]
+    renamed: Mapping[str, str] = MappingProxyType({})
+
+    def with_indexes(self, names: Mapping[str, str]) -> Self:
+        other = copy(self)
+        other.indexes = {names.get(name, name): documents for name, documents in self.indexes.items()}
+        other.renamed = names
+        return other
 
     @abstractmethod
     def all_solved_splits(self, split: str) -> tuple[str, ...]:
