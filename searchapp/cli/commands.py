@@ -47,6 +47,11 @@ NAMES = (
 _REQUIRED = re.compile(r"\{(.*)\}(?=(?:\.\.\.)?$)")
 
 
+def module_of(name: str) -> str:
+    """The module that stands for a command."""
+    return f"searchapp.cli.{name.replace('-', '_')}"
+
+
 def _plain(params: list[Any]) -> list[Any]:
     """Parameters with capital names of arguments, and without a type behind an option that takes no value."""
     for one in params:
@@ -104,7 +109,7 @@ class _Commands(MutableMapping[str, Any]):
             raise KeyError(name)
         if name not in self._made:
             holder = typer.Typer()
-            import_module(f"searchapp.cli.{name.replace('-', '_')}").register(holder)
+            import_module(module_of(name)).register(holder)
             self._made |= typer.main.get_group(holder).commands
         return self._made[name]
 

@@ -28,5 +28,8 @@ def picture(found: LearningCurve) -> bytes:
         ),
         dots_only=True,
     )
-    about = heading(found)
-    return curve([scores, samples], about, ("judged topics", f"{found.measure} of unjudged topics")).encode()
+    beside = (
+        f"besides {found.solved:,} that were solved before" if found.solved else "none were solved before"
+    )
+    titles = (f"judged topics, {beside}", f"{found.measure} of unjudged topics")
+    return curve([scores, samples], heading(found), titles).encode()

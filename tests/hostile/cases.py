@@ -74,9 +74,7 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("bench", [worlds.bench(world)])
     yield Case("ablate", [task, "--split", "dev", "--recipe", "fused", "--lenient"])
     curve = world.folder / (world.hostile.name("curve file") + ".svg")
-    yield Case(
-        "learning-curve", [task, "--split", "dev", "--recipe", world.recipe, "--out", curve], code=2
-    )
+    yield Case("learning-curve", [task, "--split", "dev", "--recipe", world.recipe, "--out", curve], code=2)
     yield Case("runs show", [run])
     yield Case("runs list", [])
     yield Case("runs tag", [run, world.hostile.id("tag of a run")], code=2)
