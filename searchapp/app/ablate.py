@@ -31,10 +31,9 @@ from searchapp.evaluation.measures import Measures, require_measures
 from searchapp.evaluation.significance import PERMUTATIONS, SEED
 from searchapp.model import Ranking, Run
 from searchapp.progress import Progress
-from searchapp.ranking.apart import Apart, Seconds
-from searchapp.ranking.rank import Ranker
+from searchapp.ranking.apart import Apart, Seconds, told_by
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Need, Signal
+from searchapp.ranking.signals.base import Signal
 from searchapp.ranking.signals.trained import Trained
 from searchapp.settings import Settings
 from searchapp.tasks.base import Collection, Task
@@ -120,10 +119,9 @@ class _Ablating:
         recipe = request.recipe
         topics = sum(validation.sizes)
         self._apart: list[Apart] = []
-        with progress.stage("ranking", topics * len(recipe.signals)) as advance:
+        with progress.stage("ranking", topics) as advance:
             for fold in validation.folds:
-                ranker = Ranker(recipe, fold.inputs)
-                self._apart.append(Apart(ranker, fold.topics, request.depth, advance))
+                self._apart.append(Apart(recipe, fold.inputs, fold.topics, request.depth, advance))
         self._scoring = {
             split: Scoring(
                 GoldSource(
@@ -171,7 +169,11 @@ class _Ablating:
             measures=tuple(_tested(name, scored, variants, testing) for name in names),
             permutations=request.permutations,
             seed=request.seed,
-            takes_candidates=request.recipe.needs(Need.candidates),
+            told=tuple(
+                signal.name
+                for place, signal in enumerate(request.recipe.signals)
+                if told_by(request.recipe.signals, place)
+            ),
             warnings=scored[0].evaluation.warnings,
         )
 
@@ -228,16 +230,16 @@ class _Ablating:
         signals[place] = replace(signal, without=(*signal.without, part.feature))
         changed = replace(recipe, signals=tuple(signals))
         return [
-            Apart(Ranker(changed, fold.inputs), fold.topics, self._request.depth, before=apart, again=[place])
+            Apart(changed, fold.inputs, fold.topics, self._request.depth, before=apart, again=[place])
             for fold, apart in zip(self._validation.folds, self._apart, strict=True)
         ]
 
     def _taken(self, every: Sequence[Apart], only: Sequence[int] = ()) -> Seconds:
-        """What the signals of a variant take; the first one is asked for candidates where another needs them."""
+        """What the signals of a variant take, with those that they are told of."""
         signals = self._request.recipe.signals
         counted = set(only or range(len(signals)))
-        if any(Need.candidates in signals[place].needs for place in counted):
-            counted.add(0)
+        for place in sorted(counted, reverse=True):
+            counted.update(told_by(signals, place))
         return sum((apart.seconds[place] for apart in every for place in sorted(counted)), Seconds())
 
 

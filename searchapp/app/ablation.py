@@ -72,7 +72,7 @@ class Ablation:
     variants in their order, and the pairs are of each other variant with the recipe as it is: a difference is what the
     recipe as it is has more, so that it is what the missing part gains. p-values are corrected among the variants of
     one kind. `folds` is in how many parts the topics were ranked, each by what is solved in the others; 1 where solved
-    topics are others anyway. With `takes_candidates` a signal ranks what the first one retrieves.
+    topics are others anyway. Signals that are `told` what others rank highest are told the same in every variant.
     """
 
     task: str
@@ -86,7 +86,7 @@ class Ablation:
     measures: tuple[Measured, ...]
     permutations: int
     seed: int
-    takes_candidates: bool = False
+    told: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def rows(self, measured: Measured) -> Iterator[tuple[Variant, float, Pair | None]]:
@@ -108,7 +108,7 @@ class Ablation:
             "depth": self.depth,
             "topics": self.topics,
             "folds": self.folds,
-            "takes_candidates": self.takes_candidates,
+            "told": list(self.told),
             "signals": [asdict(one) for one in self.signals],
             "variants": [
                 {"name": one.name, **asdict(one), "cpu_saved": self.saved(one)} for one in self.variants

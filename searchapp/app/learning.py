@@ -249,12 +249,10 @@ class _Learning:
             return Ranker(replace(recipe, signals=tuple(fixed)), fold.inputs).rank(
                 self._scored, request.depth, TAG
             )
+        again = learning(recipe.signals)
         try:
-            ranker = Ranker(recipe, fold.inputs)
+            apart = Apart(recipe, fold.inputs, self._scored, request.depth, before=self._before, again=again)
         except DataError as error:
             raise DataError(f"with {len(sample):,} judged topics, {error}") from error
-        apart = Apart(
-            ranker, self._scored, request.depth, before=self._before, again=learning(recipe.signals)
-        )
         self._before = apart
         return apart.run(TAG)[0]

@@ -164,9 +164,11 @@ def _legend(found: Ablation) -> Iterator[str]:
     if found.folds > 1:
         yield f"topics are ranked in {found.folds:,} folds, each by the solved topics of the others"
     yield "weights and parameters are those of the recipe in every row; none is chosen anew for what is left"
-    candidates = found.recipe["signals"][0]["name"]
-    if found.takes_candidates:
-        yield f"signals that rank candidates have those of {candidates} in every row, whether it counts or not"
+    if found.told:
+        yield (
+            f"{', '.join(found.told)}: told what signals before it rank highest, in every row as in the recipe as it "
+            "is, whether these count or not"
+        )
     completed = [variant.name for variant in found.variants if variant.completed]
     if completed:
         yield (

@@ -17,7 +17,6 @@ from searchapp.ranking.signals.base import (
     Inputs,
     Need,
     Retriever,
-    Scorer,
     Vote,
     ranked,
     retrieved_together,
@@ -47,11 +46,6 @@ class Ranker:
         self._scorers = [signal.prepare(inputs) for signal in recipe.signals]
         self._retrievers = [scorer for scorer in self._scorers if isinstance(scorer, Retriever)]
         self._topics_are_documents = inputs.topics_are_documents
-
-    @property
-    def scorers(self) -> Sequence[Scorer]:
-        """The signals, ready to answer, in the order of the recipe."""
-        return self._scorers
 
     def rank(self, topics: Sequence[Topic], depth: int, tag: str, advance: Advance = no_progress) -> Run:
         """The first `depth` documents for every topic, in the order of the topics.
@@ -114,21 +108,14 @@ class Ranker:
         found = zip(self.recipe.signals, (scorer.model() for scorer in self._scorers), strict=True)
         return {signal.name: model for signal, model in found if model}
 
-    def hits(self, topic: Topic, answers: Sequence[Answer], depth: int, only: Sequence[int] = ()) -> Hits:
-        """The ranking of a topic by what each signal says of it; `only` the signals at these places count, if given.
-
-        What one signal says alone is ranked as it is, whatever its weight.
-        """
-        counted = only or range(len(answers))
-        if len(counted) == 1:
-            return as_hits(answers[counted[0]], depth, self._itself(topic))
-        weighted = [(self.recipe.signals[place].weight, answers[place]) for place in counted]
-        return ranked(self.recipe.fusion.fused(weighted), depth, self._itself(topic))
-
     def _hits(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[Hits]:
-        every = zip(*self._answers(topics, depth, advance), strict=True)
-        for topic, answers in zip(topics, every, strict=True):
-            yield self.hits(topic, answers, depth)
+        if len(self._scorers) == 1:
+            (answers,) = self._answers(topics, depth, advance)
+            for topic, answer in zip(topics, answers, strict=True):
+                yield as_hits(answer, depth, self._itself(topic))
+            return
+        for topic, scores in zip(topics, self._fused(topics, depth, advance), strict=True):
+            yield ranked(scores, depth, self._itself(topic))
 
     def _itself(self, topic: Topic) -> str | None:
         """The document that a topic is, which it is not ranked for."""
@@ -147,15 +134,19 @@ class Ranker:
             advance(1)
             return [iter([answer]) for answer in found]
         if self.recipe.needs(Need.candidates):
-            first = list(self._scorers[0].answers(asked, no_progress))
+            first = list(self._said(0, asked, no_progress))
             asked = Asked(topics, depth, asked.scale, [as_hits(answer, depth) for answer in first])
             answers: list[Iterator[Answer]] = [iter(first)]
         else:
-            answers = [self._scorers[0].answers(asked, self._advance_of(0, advance))]
+            answers = [self._said(0, asked, self._advance_of(0, advance))]
         return answers + [
-            scorer.answers(asked, self._advance_of(place, advance))
-            for place, scorer in enumerate(self._scorers[1:], start=1)
+            self._said(place, asked, self._advance_of(place, advance))
+            for place in range(1, len(self._scorers))
         ]
+
+    def _said(self, place: int, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        """What the signal at a place says of each topic."""
+        return self._scorers[place].answers(asked, advance)
 
     def _is_one_request(self, topics: Sequence[Topic]) -> bool:
         """Whether a server far away is asked for one topic, by signals that do not wait for each other's answers.

@@ -93,7 +93,7 @@ def test_every_task_is_taken_apart(offline: Cli, task: str) -> None:
     variants = by_name(found)
     assert len(variants) == 5
     assert variants["as it is"]["figure"] > 0
-    assert found["takes_candidates"] == (task == "checkthat")
+    assert found["told"] == (["labelled"] if task == "checkthat" else [])
 
 
 def test_trained_signals_are_parts_too_and_their_models_are_kept(offline: Cli, tmp_path: Path) -> None:

@@ -18,14 +18,13 @@ def three() -> Recipe:
 
 
 def test_all_signals_make_the_run_that_the_recipe_makes() -> None:
-    ranker = Ranker(three(), inputs())
-    run, _seconds = Apart(ranker, TOPICS, 2).run("tag")
-    assert run == ranker.rank(TOPICS, 2, "tag")
+    run, _seconds = Apart(three(), inputs(), TOPICS, 2).run("tag")
+    assert run == Ranker(three(), inputs()).rank(TOPICS, 2, "tag")
 
 
 def test_some_signals_make_the_run_of_a_recipe_of_these() -> None:
     index = Index(Hit("a", 8.0), Hit("b", 4.0))
-    apart = Apart(Ranker(three(), inputs(index)), TOPICS, 10)
+    apart = Apart(three(), inputs(index), TOPICS, 10)
     asked = index.asked
     for only, signals in (((0,), [DIRECT]), ((0, 1), [DIRECT, VOTES])):
         expected = Ranker(recipe(signals=signals), inputs(Index(*index.hits))).rank(TOPICS, 10, "tag")
@@ -34,7 +33,7 @@ def test_some_signals_make_the_run_of_a_recipe_of_these() -> None:
 
 
 def test_a_ranking_that_is_too_short_is_completed_by_what_others_retrieve() -> None:
-    apart = Apart(Ranker(recipe(signals=[DIRECT, VOTES]), inputs()), TOPICS, 3)
+    apart = Apart(recipe(signals=[DIRECT, VOTES]), inputs(), TOPICS, 3)
     (votes, _other), _seconds = apart.run("tag", (1,))
     assert set(votes.document_ids()) == {"b", "c"}
     (whole, _other), _seconds = apart.run("tag", (1,), whole=True)
@@ -43,13 +42,13 @@ def test_a_ranking_that_is_too_short_is_completed_by_what_others_retrieve() -> N
 
 
 def test_signals_that_are_not_asked_again_say_what_they_said_before() -> None:
-    first = Apart(Ranker(three(), inputs()), TOPICS, 10)
+    first = Apart(three(), inputs(), TOPICS, 10)
     changed = Index(Hit("z", 8.0))
-    ranker = Ranker(three(), inputs(changed))
-    same = Apart(ranker, TOPICS, 10, before=first, again=[1, 2])
+    given = inputs(changed)
+    same = Apart(three(), given, TOPICS, 10, before=first, again=[1, 2])
     assert changed.asked == 0 and same.run("tag")[0] == first.run("tag")[0]
     assert same.seconds[0] is first.seconds[0]
-    other = Apart(ranker, TOPICS, 10, before=first, again=[0])
+    other = Apart(three(), given, TOPICS, 10, before=first, again=[0])
     assert changed.asked == len(TOPICS) and other.run("tag", (0,))[0].rankings[0].hits == Hits.of(
         Hit("z", 8.0)
     )
@@ -61,9 +60,9 @@ def test_what_ranks_candidates_is_asked_again_with_the_first_signal() -> None:
     asking = recipe(signals=[DIRECT, LABELLED])
     assert learning(asking.signals) == [1]
     index = Index(Hit("a", 8.0), Hit("b", 4.0))
-    first = Apart(Ranker(asking, inputs(index)), TOPICS[:1], 10)
+    first = Apart(asking, inputs(index), TOPICS[:1], 10)
     changed = Index(Hit("b", 8.0))
-    second = Apart(Ranker(asking, inputs(changed)), TOPICS[:1], 10, before=first, again=[0])
+    second = Apart(asking, inputs(changed), TOPICS[:1], 10, before=first, again=[0])
     assert second.run("tag", (1,))[0].rankings[0].document_ids() == ("b",)
     assert set(first.run("tag", (1,))[0].rankings[0].document_ids()) == {"a", "b"}
 
