@@ -153,12 +153,12 @@ class Apart:
             new = depending(recipe.signals, again)
             known = [None if place in new else kept for place, kept in enumerate(before._kept)]
         ranker = _Watched(recipe, inputs, known)
-        self._kept = [_Kept(self._numbers) if kept is None else kept for kept in known]
+        self._kept: list[_Kept] = [_Kept(self._numbers) if kept is None else kept for kept in known]
         asked = [place for place, kept in enumerate(known) if kept is None]
         for answers in ranker.every(topics, depth, advance):
             for place in asked:
                 self._kept[place].add(answers[place])
-        self.seconds = [
+        self.seconds: list[Seconds] = [
             ranker.seconds[place] if before is None or known[place] is None else before.seconds[place]
             for place in range(len(recipe.signals))
         ]
