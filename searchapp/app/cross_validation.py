@@ -89,7 +89,7 @@ class CrossValidationRequest:
     `options` go to the official scorer.
     `folds` are five by default, or as many as there are topics where these are fewer than `FEW`; as many as there are
     topics, or more, leave one out at a time. `depth` is the task's own by default. With `lenient` invalid topics and
-    solved topics are left out.
+    solved topics are left out. `models` is the home folder where trained models are kept; without, they are not.
     """
 
     task: Task
@@ -101,6 +101,7 @@ class CrossValidationRequest:
     depth: int | None = None
     lenient: bool = False
     options: ScorerOptions = field(default_factory=ScorerOptions)
+    models: Path | None = None
 
 
 def training_splits(task: Task, collection: Collection) -> tuple[str, ...]:
@@ -186,6 +187,15 @@ class CrossValidation:
         return tuple(len(fold.topics) for fold in self._folds)
 
     @property
+    def folds(self) -> Sequence[Fold]:
+        """The folds, in the order of their numbers."""
+        return self._folds
+
+    def ranked_by(self, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
+        """Some of the topics as one more fold, which these solved topics alone rank."""
+        return self._fold(Path(self._temporary()), topics, solved)
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The files of documents, topics, gold and solved topics that the values depend on."""
         collection = self.request.collection
@@ -235,7 +245,7 @@ class CrossValidation:
         """The place of the fold that a topic is in."""
         return self._fold_of[topic]
 
-    def _inputs(self, fold: _Fold, scoring: Scoring) -> Inputs:
+    def _inputs(self, fold: Fold, scoring: Scoring) -> Inputs:
         """What the topics of a fold are ranked by."""
         if scoring == AS_INDEXED:
             return fold.inputs
@@ -295,7 +305,7 @@ class CrossValidation:
         require_documents(task, index, collection)
         return index
 
-    def _divided(self) -> list[_Fold]:
+    def _divided(self) -> list[Fold]:
         topics = [topic for of_split in self._topics.values() for topic in of_split]
         solved = self._solved({topic.id for topic in topics})
         count = self.request.folds or (COUNT if len(topics) >= FEW else len(topics))
@@ -307,10 +317,7 @@ class CrossValidation:
             number_of = {topic.id: place for place, topic in enumerate(topics)}
         else:
             number_of = {topic.id: fold_number(topic.id, self.request.seed, count) for topic in topics}
-        try:
-            folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="searchapp-folds-"))
-        except OSError as error:
-            raise SearchappError(f"there is no room for temporary files: {reason(error)}") from error
+        folder = self._temporary()
         return [
             self._fold(
                 Path(folder) / str(number),
@@ -335,7 +342,13 @@ class CrossValidation:
         self._problems.raise_if_any(lenient_advice(self._problems))
         return solved
 
-    def _fold(self, home: Path, topics: Sequence[Topic], solved: Sequence[Example]) -> _Fold:
+    def _temporary(self) -> str:
+        try:
+            return self._open.enter_context(tempfile.TemporaryDirectory(prefix="searchapp-folds-"))
+        except OSError as error:
+            raise SearchappError(f"there is no room for temporary files: {reason(error)}") from error
+
+    def _fold(self, home: Path, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
         request = self.request
         settings = replace(self._settings, home=home)
         engine = self._open.enter_context(closing(open_on_disk(settings, REMEMBERED)))
@@ -347,10 +360,11 @@ class CrossValidation:
             lambda: (view, request.splits[0]),
             Silent(),
             Problems(lenient=request.lenient),
+            home=request.models,
         )
         # Signals of many recipes ask for the same.
         kept = replace(inputs, examples=cache(inputs.examples), labels=cache(inputs.labels))
-        return _Fold(topics, kept, engine)
+        return Fold(topics, kept, engine)
 
     def _values(self, split: str, rankings: Mapping[str, Ranking]) -> dict[str, float]:
         """The values of a split's topics; those of topics without a ranking mean nothing."""
@@ -383,7 +397,7 @@ class CrossValidation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fold:
+class Fold:
     """The topics of a fold, and what they are ranked by: `others` have other similarities."""
 
     topics: Sequence[Topic]
@@ -395,7 +409,7 @@ class _Fold:
 class _Other:
     """The solved topics of a fold in an index with other similarities, which is opened when somebody asks for it."""
 
-    def __init__(self, fold: _Fold, like: Callable[[Index], Index]) -> None:
+    def __init__(self, fold: Fold, like: Callable[[Index], Index]) -> None:
         self._fold = fold
         self._like = like
         self._solved: Solved | None = None
