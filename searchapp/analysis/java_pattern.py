@@ -88,8 +88,9 @@ class JavaRegex:
             return self._substituted(between, template, text, count)
         out: list[str] = []
         at = 0
+        is_text = "\\" not in template
         for match in islice(self.find(text), count or None):
-            out += text[at : match.start()], match.expand(template)
+            out += text[at : match.start()], template if is_text else match.expand(template)
             at = match.end()
         return "".join([*out, text[at:]])
 
