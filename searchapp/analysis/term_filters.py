@@ -106,8 +106,16 @@ class TermChain:
         """The same where no mark comes in and none goes out, as at the end of most analyzers."""
         becomes = self._terms
         terms = [becomes[term] for term in tokens.terms]
-        if not all(terms) and None in terms:  # a term may also become empty
+        if all(terms) or None not in terms:  # a term may also become empty
+            tokens.terms = terms  # type: ignore[assignment]
+            return tokens
+        if tokens.spans is not None or tokens.lengths is not None:
             tokens = tokens.keep([i for i, term in enumerate(terms) if term is not None])
+        else:
+            last = tokens.positions[-1]
+            kept = [at for at, term in zip(tokens.positions, terms, strict=True) if term is not None]
+            tokens.positions = kept
+            tokens.trailing += last - (kept[-1] if kept else -1)
         tokens.terms = [term for term in terms if term is not None]
         return tokens
 

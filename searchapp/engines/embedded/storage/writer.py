@@ -33,7 +33,10 @@ from searchapp.model import Document
 from searchapp.progress import Advance
 
 SCRATCH = "scratch"
-BATCH_DOCUMENTS = 128
+BATCH_DOCUMENTS = 256
+
+Indexed = tuple[str, dict[str, Any]]
+"""The id of a document and its source."""
 
 Entry = Any
 """What a field keeps of a document, see `entry` of its writer; None when the document has no value."""
@@ -76,10 +79,10 @@ class IndexWriter:
         Raises:
             EngineRefused: one has a field that the mapping does not name, or a value of another type.
         """
-        drawn: deque[list[Document]] = deque()
+        drawn: deque[list[Indexed]] = deque()
 
-        def batches() -> Iterator[list[Document]]:
-            waiting = iter(documents)
+        def batches() -> Iterator[list[Indexed]]:
+            waiting = ((document.id, document.source()) for document in documents)
             while batch := list(islice(waiting, BATCH_DOCUMENTS)):
                 drawn.append(batch)
                 yield batch
@@ -87,50 +90,49 @@ class IndexWriter:
         for packed in processes.spread(self._packed, batches()):
             batch = drawn.popleft()
             first = len(self._ids)
-            for document in batch:
-                self._add(document)
+            for document_id, source in batch:
+                self._add(document_id, source)
             for field, some in zip(self._fields, packed, strict=True):
                 field.add(first, some)
             advance(len(batch))
 
-    def _packed(self, batch: list[Document]) -> list[Packed]:
+    def _packed(self, batch: list[Indexed]) -> list[Packed]:
         """What each field keeps of the documents: the part of the work that needs nothing but them."""
         of_field: list[list[tuple[int, Entry]]] = [[] for _ in self._fields]
-        for place, document in enumerate(batch):
+        for place, (document_id, source) in enumerate(batch):
             try:
-                entries = self._entries(document)
+                entries = self._entries(document_id, source)
             except (TypeError, OverflowError) as error:
-                raise _refused(document, str(error)) from error
+                raise _refused(document_id, str(error)) from error
             for kept, entry in zip(of_field, entries, strict=True):
                 if entry is not None:
                     kept.append((place, entry))
         return [field.packed(kept) for field, kept in zip(self._fields, of_field, strict=True)]
 
-    def _entries(self, document: Document) -> list[Entry]:
-        source = document.source()
+    def _entries(self, document_id: str, source: dict[str, Any]) -> list[Entry]:
         for name in source:
             if name not in self._sources:
-                raise self._unknown(document, name)
+                raise self._unknown(document_id, name)
         values = ((field, list(flat(source.get(field.field.source)))) for field in self._fields)
         return [field.entry(some) if some else None for field, some in values]
 
-    def _unknown(self, document: Document, name: str) -> Exception:
+    def _unknown(self, document_id: str, name: str) -> Exception:
         """What a property that the mapping does not name is: an object for one with a dot, or nothing."""
         if any(known.startswith(f"{name}.") or name.startswith(f"{known}.") for known in self._sources):
             return unsupported(
-                f"{name} of the document {document.id}, which the mapping names in another way,"
+                f"{name} of the document {document_id}, which the mapping names in another way,"
             )
-        return _refused(document, f"the mapping has no field {name}")
+        return _refused(document_id, f"the mapping has no field {name}")
 
-    def _add(self, document: Document) -> None:
+    def _add(self, document_id: str, source: dict[str, Any]) -> None:
         try:
-            self._documents.add(document.id, document.source())
-            document_id = document.id.encode()
+            self._documents.add(document_id, source)
+            encoded = document_id.encode()
         except UnicodeEncodeError as error:
-            raise _refused(document, "it has half of a surrogate pair, which is no text") from error
-        if not 0 < len(document_id) <= LONGEST_ID:
-            raise _refused(document, f"its id has {len(document_id)} bytes, not 1 to {LONGEST_ID}")
-        self._ids.append(document_id)
+            raise _refused(document_id, "it has half of a surrogate pair, which is no text") from error
+        if not 0 < len(encoded) <= LONGEST_ID:
+            raise _refused(document_id, f"its id has {len(encoded)} bytes, not 1 to {LONGEST_ID}")
+        self._ids.append(encoded)
 
     def finish(self, info: IndexInfo) -> None:
         """Write everything that is not written yet; the manifest last."""
@@ -178,8 +180,8 @@ def _stored(file: Path) -> StoredFile:
     return StoredFile(file.stat().st_size, digest_file(file), dtype, length)
 
 
-def _refused(document: Document, problem: str) -> Exception:
-    return invalid(f"the document {document.id}: {problem}; nothing was changed")
+def _refused(document_id: str, problem: str) -> Exception:
+    return invalid(f"the document {document_id}: {problem}; nothing was changed")
 
 
 class _FieldWriter:
