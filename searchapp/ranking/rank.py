@@ -49,6 +49,7 @@ class Ranker:
         self._scorers = [signal.prepare(inputs) for signal in recipe.signals]
         self._retrievers = [scorer for scorer in self._scorers if isinstance(scorer, Retriever)]
         self._askers = [_asker(self._scorers, place) for place in range(len(self._scorers))]
+        self._shared: dict[int, Iterator[Hits]] = {}
         self._topics_are_documents = inputs.topics_are_documents
         names = [signal.name for signal in recipe.signals]
         self._fusion = recipe.fusion
@@ -164,22 +165,28 @@ class Ranker:
             found = retrieved_together(self._retrievers, asked)
             advance(1)
             return [iter([answer]) for answer in found]
-        answers: list[Iterator[Answer]] = []
-        shared: dict[int, Iterator[Hits]] = {}
-        for place, (scorer, asker) in enumerate(zip(self._scorers, self._askers, strict=True)):
-            if self._askers.count(asker) == 1 or not isinstance(scorer, Retriever):
-                answers.append(scorer.answers(asked, self._advance_of(place, advance)))
-            else:  # signals that ask an index for the same share the hits
-                if asker == place:
-                    shared[place] = scorer.retrieved(asked, no_progress)
-                hits, shared[asker] = itertools.tee(shared[asker])
-                answers.append(map(scorer.answer, topics, hits, itertools.repeat(asked)))
-            if place == 0 and self.recipe.needs(Need.candidates):
-                first = list(answers[0])
-                answers[0] = iter(first)
-                candidates = [as_hits(answer, depth) for answer in first]
-                asked = Asked(topics, depth, asked.scale, candidates)
+        if self.recipe.needs(Need.candidates):
+            first = list(self._said(0, asked, no_progress))
+            asked = Asked(topics, depth, asked.scale, [as_hits(answer, depth) for answer in first])
+            answers: list[Iterator[Answer]] = [iter(first)]
+        else:
+            answers = [self._said(0, asked, self._advance_of(0, advance))]
+        answers += [
+            self._said(place, asked, self._advance_of(place, advance))
+            for place in range(1, len(self._scorers))
+        ]
+        self._shared.clear()  # who shares hits has them
         return answers
+
+    def _said(self, place: int, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        """What the signal at a place says of each topic; signals that ask an index for the same share the hits."""
+        scorer, asker = self._scorers[place], self._askers[place]
+        if self._askers.count(asker) == 1 or not isinstance(scorer, Retriever):
+            return scorer.answers(asked, advance)
+        if asker not in self._shared:
+            self._shared[asker] = scorer.retrieved(asked, no_progress)
+        hits, self._shared[asker] = itertools.tee(self._shared[asker])
+        return map(scorer.answer, asked.topics, hits, itertools.repeat(asked))
 
     def _is_one_request(self, topics: Sequence[Topic]) -> bool:
         """Whether a server far away is asked for one topic, by signals that do not wait for each other's answers.
