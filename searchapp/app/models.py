@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,10 @@ KEPT = 16
 """How many models of a task are kept: those that were trained last."""
 
 
+HELD = 2
+"""How many are kept in memory by who does not keep them on disk: those that were asked for first last."""
+
+
 @dataclass(frozen=True, slots=True)
 class MadeModel:
     """The model of a signal; `path` is where it is kept, None without a home; `is_new` says that it was trained now."""
@@ -44,7 +48,7 @@ class MadeModel:
 class Models:
     """The models that a task's signals rank the topics of a split by.
 
-    `home` is where they are kept; without, they are trained each time. `judged` topics are solved ones too, see
+    `home` is where they are kept; without, the last `HELD` are kept in memory. `judged` topics are solved ones too, see
     `read_examples`.
     """
 
@@ -65,6 +69,7 @@ class Models:
         self._folder = None if home is None else home / FOLDER
         self._judged = judged
         self._problems = problems
+        self._held: dict[str, MadeModel] = {}
         self._read: tuple[Sequence[Example], Sequence[Document]] | None = None
 
     def of(self, signal: Trained, *, rebuild: bool = False, workers: int = 1) -> MadeModel:
@@ -76,6 +81,16 @@ class Models:
             UsageError: there is no model yet, and scikit-learn is not installed.
             SearchappError: it can't be kept.
         """
+        if self._folder is not None:
+            return self._of(signal, rebuild, workers)
+        training = digest_json(signal.training())
+        if rebuild or training not in self._held:
+            self._held[training] = self._of(signal, rebuild, workers)
+            for old in list(self._held)[:-HELD]:
+                del self._held[old]
+        return replace(self._held[training], signal=signal.name)
+
+    def _of(self, signal: Trained, rebuild: bool, workers: int) -> MadeModel:
         examples, documents = self._inputs()
         key = self._key(signal, examples, documents)
         path = self._path(signal, key)

@@ -183,14 +183,15 @@ def tune(request: TuneRequest, settings: Settings, progress: Progress) -> TuneRe
     validation, task = request.validation, request.validation.task
     reported = tuple(one for one in validation.splits if not is_training(validation.collection, one))
     if reported and not request.reported:
-        usual = training_splits(task, validation.collection)
-        choice = f"tune on {', '.join(usual)}" if usual else "tune on solved topics that are not"
+        training = training_splits(task, validation.collection)
+        choice = f"tune on {', '.join(training)}" if training else "tune on solved topics that are not"
         raise UsageError(
             f"{', '.join(reported)} is what figures are reported for, which would be too good afterwards: {choice}, or "
             "take that into account with --on-reported, which runs and tables will say"
         )
     names = Names(task, request.recipe, request.set)
-    over = of_kinds(request.over, {one.name: names.whole(one.name) for one in request.over})
+    usual = [replace(one, name=names.usual(one.name)) for one in request.over]
+    over = of_kinds(usual, {one.name: names.whole(one.name) for one in usual})
     for dimension in over:
         for value in dimension.bounds:
             names.trial({dimension.name: value})
@@ -346,7 +347,7 @@ class _Tuning:
         request = self._request
         best = self._names.trial(self._plan[tested[0].number])
         return TuneResult(
-            request=request,
+            request=replace(request, over=self._over),
             measure=self._validation.measure,
             folds=len(self._validation.sizes),
             topics=len(shipped),

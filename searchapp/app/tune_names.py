@@ -50,6 +50,12 @@ class Names:
         )
         self._similarities = {part: similarities(mapping) for part, mapping in self.mappings.items()}
 
+    def usual(self, name: str) -> str:
+        """The name under which a parameter is listed, of which it has several."""
+        full = {one.full: one.name for one in self._settable.values()}
+        similarity = f"{MAPPING}.{name}" if name in NUMBERS and name not in self._settable else name
+        return full.get(similarity, similarity)
+
     def whole(self, name: str) -> bool:
         """Whether a parameter takes whole numbers."""
         return name in self._settable and self._settable[name].kind == WHOLE
