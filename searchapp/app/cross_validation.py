@@ -55,10 +55,10 @@ FEW = 50
 
 TAG = "cross-validation"
 
-REMEMBERED = 1 << 28
+REMEMBERED = 1 << 27
 """Bytes of hits that each index keeps, so that what many recipes ask alike is searched once."""
 
-OPEN = 8
+OPEN = 4
 """How many indexes with other similarities are open at a time."""
 
 Values = Mapping[str, float]
@@ -299,10 +299,10 @@ class CrossValidation:
         topics = [topic for of_split in self._topics.values() for topic in of_split]
         solved = self._solved({topic.id for topic in topics})
         count = self.request.folds or (COUNT if len(topics) >= FEW else len(topics))
-        if count < 2:
-            raise UsageError(f"{count} fold leaves nothing to learn from: there must be two at least")
         if not any(topic.id in solved for topic in topics):
             number_of = dict.fromkeys((topic.id for topic in topics), 0)
+        elif count < 2:
+            raise UsageError(f"{count} fold leaves nothing to learn from: there must be two at least")
         elif count >= len(topics):
             number_of = {topic.id: place for place, topic in enumerate(topics)}
         else:
