@@ -27,6 +27,7 @@ from functools import cache
 from pathlib import Path
 
 from searchapp.app.index import lenient_advice, open_index, require_documents
+from searchapp.app.models import Models
 from searchapp.app.scoring import field_figures, official_figures
 from searchapp.app.signal_inputs import signal_inputs
 from searchapp.app.topic_figures import topic_ids
@@ -89,7 +90,7 @@ class CrossValidationRequest:
     `options` go to the official scorer.
     `folds` are five by default, or as many as there are topics where these are fewer than `FEW`; as many as there are
     topics, or more, leave one out at a time. `depth` is the task's own by default. With `lenient` invalid topics and
-    solved topics are left out.
+    solved topics are left out. `models` is the home folder where trained models are kept; without, they are not.
     """
 
     task: Task
@@ -101,6 +102,7 @@ class CrossValidationRequest:
     depth: int | None = None
     lenient: bool = False
     options: ScorerOptions = field(default_factory=ScorerOptions)
+    models: Path | None = None
 
 
 def training_splits(task: Task, collection: Collection) -> tuple[str, ...]:
@@ -186,6 +188,15 @@ class CrossValidation:
         return tuple(len(fold.topics) for fold in self._folds)
 
     @property
+    def folds(self) -> Sequence[Fold]:
+        """The folds, in the order of their numbers."""
+        return self._folds
+
+    def ranked_by(self, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
+        """Some of the topics as one more fold, which these solved topics alone rank."""
+        return self._fold(Path(self._temporary()), topics, solved)
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The files of documents, topics, gold and solved topics that the values depend on."""
         collection = self.request.collection
@@ -235,7 +246,7 @@ class CrossValidation:
         """The place of the fold that a topic is in."""
         return self._fold_of[topic]
 
-    def _inputs(self, fold: _Fold, scoring: Scoring) -> Inputs:
+    def _inputs(self, fold: Fold, scoring: Scoring) -> Inputs:
         """What the topics of a fold are ranked by."""
         if scoring == AS_INDEXED:
             return fold.inputs
@@ -249,8 +260,20 @@ class CrossValidation:
         if key not in fold.others:
             if len(fold.others) == OPEN:
                 fold.others.pop(next(iter(fold.others))).close()
-            fold.others[key] = _Other(fold, lambda solved: self._like(fold.engine, solved, scoring.examples))
-        return replace(fold.inputs, index=self._other_indexes[key], examples=fold.others[key].solved)
+            models = Models(
+                self.request.task,
+                fold.view,
+                self.request.splits[0],
+                Silent(),
+                problems=Problems(lenient=self.request.lenient),
+            )
+            fold.others[key] = _Other(
+                fold, models, lambda solved: self._like(fold.engine, solved, scoring.examples)
+            )
+        other = fold.others[key]
+        inputs = replace(fold.inputs, index=self._other_indexes[key], examples=other.solved)
+        # A fusion that is learned learns from what its signals say under these similarities.
+        return replace(inputs, fusion=lambda recipe: other.models.of_fusion(recipe, inputs).stored)
 
     def _like(self, engine: OnDisk, index: Index, numbers: Similarities, *, examples: bool = True) -> Index:
         task = self.request.task
@@ -295,7 +318,7 @@ class CrossValidation:
         require_documents(task, index, collection)
         return index
 
-    def _divided(self) -> list[_Fold]:
+    def _divided(self) -> list[Fold]:
         topics = [topic for of_split in self._topics.values() for topic in of_split]
         solved = self._solved({topic.id for topic in topics})
         count = self.request.folds or (COUNT if len(topics) >= FEW else len(topics))
@@ -307,10 +330,7 @@ class CrossValidation:
             number_of = {topic.id: place for place, topic in enumerate(topics)}
         else:
             number_of = {topic.id: fold_number(topic.id, self.request.seed, count) for topic in topics}
-        try:
-            folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="searchapp-folds-"))
-        except OSError as error:
-            raise SearchappError(f"there is no room for temporary files: {reason(error)}") from error
+        folder = self._temporary()
         return [
             self._fold(
                 Path(folder) / str(number),
@@ -335,7 +355,13 @@ class CrossValidation:
         self._problems.raise_if_any(lenient_advice(self._problems))
         return solved
 
-    def _fold(self, home: Path, topics: Sequence[Topic], solved: Sequence[Example]) -> _Fold:
+    def _temporary(self) -> str:
+        try:
+            return self._open.enter_context(tempfile.TemporaryDirectory(prefix="searchapp-folds-"))
+        except OSError as error:
+            raise SearchappError(f"there is no room for temporary files: {reason(error)}") from error
+
+    def _fold(self, home: Path, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
         request = self.request
         settings = replace(self._settings, home=home)
         engine = self._open.enter_context(closing(open_on_disk(settings, REMEMBERED)))
@@ -347,10 +373,11 @@ class CrossValidation:
             lambda: (view, request.splits[0]),
             Silent(),
             Problems(lenient=request.lenient),
+            home=request.models,
         )
         # Signals of many recipes ask for the same.
         kept = replace(inputs, examples=cache(inputs.examples), labels=cache(inputs.labels))
-        return _Fold(topics, kept, engine)
+        return Fold(topics, kept, engine, view)
 
     def _values(self, split: str, rankings: Mapping[str, Ranking]) -> dict[str, float]:
         """The values of a split's topics; those of topics without a ranking mean nothing."""
@@ -383,19 +410,24 @@ class CrossValidation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fold:
+class Fold:
     """The topics of a fold, and what they are ranked by: `others` have other similarities."""
 
     topics: Sequence[Topic]
     inputs: Inputs
     engine: OnDisk
+    view: Collection
     others: dict[str, _Other] = field(default_factory=dict)
 
 
 class _Other:
-    """The solved topics of a fold in an index with other similarities, which is opened when somebody asks for it."""
+    """The solved topics of a fold in an index with other similarities, which is opened when somebody asks for it.
 
-    def __init__(self, fold: _Fold, like: Callable[[Index], Index]) -> None:
+    `models` are those that depend on similarities.
+    """
+
+    def __init__(self, fold: Fold, models: Models, like: Callable[[Index], Index]) -> None:
+        self.models = models
         self._fold = fold
         self._like = like
         self._solved: Solved | None = None

@@ -74,6 +74,8 @@ def cases(world: World) -> Iterator[Case]:
     report = world.folder / (world.hostile.name("report file") + ".html")
     yield Case("report", [run, f"{run}2", "--anyway", "--out", report, "--overwrite"])
     yield Case("bench", [worlds.bench(world)])
+    yield Case("ablate", [task, "--split", "dev", "--recipe", "fused", "--lenient"])
+    yield Case("learning-curve", [task, "--split", "dev", "--recipe", world.recipe], code=2)
     yield Case("runs show", [run])
     yield Case("runs list", [])
     yield Case("runs tag", [run, world.hostile.id("tag of a run")], code=2)
