@@ -19,8 +19,8 @@ are no solved topics themselves, such as those of dev, are ranked with all that 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Some
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -31,6 +31,7 @@ from searchapp.app.models import Models
 from searchapp.app.scoring import field_figures, official_figures
 from searchapp.app.signal_inputs import signal_inputs
 from searchapp.app.topic_figures import topic_ids
+from searchapp.app.validation_fold import Fold, OtherSimilarities, WithoutFold
 from searchapp.digests import digest_json
 from searchapp.engines import open_on_disk
 from searchapp.engines.base import Index, OnDisk
@@ -44,10 +45,9 @@ from searchapp.processes import spread
 from searchapp.progress import Progress, Silent
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Inputs, Need, Solved
+from searchapp.ranking.signals.base import Inputs, Need
 from searchapp.settings import Settings
 from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
-from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.folds import COUNT, SEED
 from searchapp.tasks.folds import number_of as fold_number
 
@@ -267,7 +267,7 @@ class CrossValidation:
                 Silent(),
                 problems=Problems(lenient=self.request.lenient),
             )
-            fold.others[key] = _Other(
+            fold.others[key] = OtherSimilarities(
                 fold, models, lambda solved: self._like(fold.engine, solved, scoring.examples)
             )
         other = fold.others[key]
@@ -365,7 +365,7 @@ class CrossValidation:
         request = self.request
         settings = replace(self._settings, home=home)
         engine = self._open.enter_context(closing(open_on_disk(settings, REMEMBERED)))
-        view = _WithoutFold(request.collection, topics, solved)
+        view = WithoutFold(request.collection, topics, solved)
         inputs = signal_inputs(
             request.task,
             engine,
@@ -407,94 +407,3 @@ class CrossValidation:
             values = next(iter(measured.per_topic.values()), {})
         ids = topic_ids(list(values), grades)
         return {ids.get(name, name): value for name, value in values.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """The topics of a fold, and what they are ranked by: `others` have other similarities."""
-
-    topics: Sequence[Topic]
-    inputs: Inputs
-    engine: OnDisk
-    view: Collection
-    others: dict[str, _Other] = field(default_factory=dict)
-
-
-class _Other:
-    """The solved topics of a fold in an index with other similarities, which is opened when somebody asks for it.
-
-    `models` are those that depend on similarities.
-    """
-
-    def __init__(self, fold: Fold, models: Models, like: Callable[[Index], Index]) -> None:
-        self.models = models
-        self._fold = fold
-        self._like = like
-        self._solved: Solved | None = None
-
-    def solved(self) -> Solved:
-        if self._solved is None:
-            known = self._fold.inputs.examples()
-            self._solved = Solved(self._like(known.index), known.gold)
-        return self._solved
-
-    def close(self) -> None:
-        if self._solved is not None:
-            self._solved.index.close()
-
-
-class _WithoutFold:
-    """A collection whose solved topics are those of the other folds, and whose topics are those of one."""
-
-    def __init__(self, whole: Collection, topics: Sequence[Topic], solved: Sequence[Example]) -> None:
-        self._whole = whole
-        self._topics = topics
-        self._solved = solved
-
-    @property
-    def folder(self) -> Path:
-        return self._whole.folder
-
-    @property
-    def documents(self) -> DocumentSource:
-        return self._whole.documents
-
-    @property
-    def indexes(self) -> Mapping[str, DocumentSource]:
-        return self._whole.indexes
-
-    def index_of(self, split: str) -> str:
-        return self._whole.index_of(split)
-
-    def with_indexes(self, names: Mapping[str, str]) -> Collection:
-        return _WithoutFold(self._whole.with_indexes(names), self._topics, self._solved)
-
-    def split_files(self, split: str) -> list[Path]:
-        return self._whole.split_files(split)
-
-    def gold_files(self, split: str) -> list[Path]:
-        return self._whole.gold_files(split)
-
-    def solved_splits(self, split: str) -> tuple[str, ...]:
-        return self._whole.solved_splits(split)
-
-    def solved_by(self, splits: Sequence[str]) -> Collection:
-        return _WithoutFold(self._whole.solved_by(splits), self._topics, self._solved)
-
-    def example_files(self, split: str) -> list[Path]:
-        return self._whole.example_files(split)
-
-    def topics(self, split: str, problems: Problems) -> list[Topic]:  # noqa: ARG002  # they have been checked
-        return list(self._topics)
-
-    def examples(self, split: str, problems: Problems) -> Iterator[Example]:  # noqa: ARG002  # as the topics
-        return iter(self._solved)
-
-    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
-        return self._whole.judged_example(topic, grades)
-
-    def check_split(self, split: str, problems: Problems) -> int:
-        return self._whole.check_split(split, problems)
-
-    def is_masked(self, split: str) -> bool:
-        return self._whole.is_masked(split)
