@@ -405,5 +405,5 @@ class CrossValidation:
                 )
             measured = field_figures(scored.rankings, scored.qrels, [measure])
             values = next(iter(measured.per_topic.values()), {})
-        ids = topic_ids(list(values), grades)
+        ids = topic_ids(list(scored.qrels), grades)  # some topics may have no value
         return {ids.get(name, name): value for name, value in values.items() if value is not None}
