@@ -23,7 +23,7 @@ from tests.server import distribution
 from tests.server.choice import given_server
 from tests.server.errors import ServerFailed, ServerUnavailable
 from tests.server.faults import FaultProxy
-from tests.server.node import BRIEF_LIFE, Node
+from tests.server.node import BRIEF_LIFE, Node, in_memory
 from tests.server.rest import Server
 from tests.server.shared import SharedServer
 
@@ -39,6 +39,9 @@ DATA_FIXTURES = {"nlps_data", "real_runs"}
 
 JAVA = () if FULL else BRIEF_LIFE
 """Options of the servers' Java."""
+
+NODES = None if FULL else in_memory()
+"""Where the servers have their folders."""
 
 SHARED: pytest.StashKey[SharedServer] = pytest.StashKey()
 
@@ -126,7 +129,7 @@ def _elasticsearch(pytestconfig: pytest.Config, _common: Path) -> Server:
             return server
         # From the heap follows how many clauses a query may have; for the same number 8.19 needs half of it.
         heap = "1g" if distribution.wanted_version() == distribution.VERSION else "512m"
-        shared = SharedServer(_common / "elasticsearch", lambda: Node(heap=heap, java=JAVA))
+        shared = SharedServer(_common / "elasticsearch", lambda: Node(heap=heap, java=JAVA, within=NODES))
         pytestconfig.stash[SHARED] = shared
         return shared.open()
     except ServerUnavailable as error:
@@ -160,7 +163,7 @@ def compared_url(request: pytest.FixtureRequest) -> Iterator[str]:
     if "SEARCHAPP_TEST_URL" not in os.environ and distribution.wanted_version() == distribution.OLDER:
         pytest.skip("the session's server is of this version")
     try:
-        node = Node(version=distribution.OLDER, java=JAVA)
+        node = Node(version=distribution.OLDER, java=JAVA, within=NODES)
     except ServerUnavailable as error:
         no_server(error)
     with node:
@@ -190,7 +193,7 @@ def secured_node() -> Iterator[Node]:
     It belongs to one process, so that a test may stop it: see `tests.scheduling`.
     """
     try:
-        node = Node(security=True, java=JAVA)
+        node = Node(security=True, java=JAVA, within=NODES)
     except ServerUnavailable as error:
         no_server(error)
     with node:
