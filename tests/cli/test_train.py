@@ -21,6 +21,12 @@ from tests.cli.conftest import SAMPLES, Cli, Result
 TASK = "smart-types-dbpedia"
 TASKS = (TASK, "smart-types-wikidata", "smart-relations-dbpedia", "smart-relations-wikidata")
 
+ONE_AFTER_THE_OTHER = """
+import json, sys
+from searchapp.cli import run
+sys.exit(max(map(run, json.loads(sys.argv[1]))))
+"""
+
 
 @pytest.fixture(params=TASKS)
 def task(request: pytest.FixtureRequest) -> str:
@@ -114,14 +120,14 @@ def test_other_processes_with_other_numbers_of_threads_make_the_same_bytes(tmp_p
         environ = {key: value for key, value in os.environ.items() if not key.startswith("SEARCHAPP_")}
         environ |= settings | {"SEARCHAPP_HOME": str(home), "PYTHONHASHSEED": str(threads)}
         data = ["--data", str(SAMPLES / TASK)]
-        for arguments in (
+        commands = [
             ["index", TASK, *data],
             ["train", TASK, *data, "--split", "fold0", "--workers", str(workers)],
             ["rank", TASK, *data, "--split", "fold0", "--recipe", "best", "--out", str(out)],
-        ):
-            command = [sys.executable, "-m", "searchapp", *arguments]
-            done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
+        ]
+        command = [sys.executable, "-c", ONE_AFTER_THE_OTHER, json.dumps(commands)]
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
     first, second = ((tmp_path / f"home{threads}" / "models").glob("*") for threads in (1, 2))
     assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second] != []
     assert bytes_of(tmp_path / "run1") == bytes_of(tmp_path / "run2")
