@@ -41,9 +41,6 @@ BRIEF_LIFE = (
     "-XX:-AlwaysPreTouch",
 )
 
-MEMORY = Path("/dev/shm")
-ROOM_BYTES = 2 << 30
-
 Setting = str | bool | list[str]
 
 
@@ -434,16 +431,6 @@ def write_certificates(plan: Plan) -> None:
     issued.private_key_pem.write_to_path(str(plan.key))
     for number, pem in enumerate(issued.cert_chain_pems):
         pem.write_to_path(str(plan.certificate), append=number > 0)
-
-
-def in_memory() -> Path | None:
-    """A file system in memory with room for several nodes; None where there is none.
-
-    There a node takes three quarters of the processor time for an index: a disk is written to with each change of the
-    cluster's state, and only a loss of power would show that it was not.
-    """
-    is_roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM_BYTES
-    return MEMORY if is_roomy else None
 
 
 def free_port() -> int:
