@@ -76,7 +76,8 @@ class Server:
         Each by its name, because a node does not delete by a pattern unless it is told to; all in one request, because
         each is a change of the cluster's state. Aliases go with their indices, but for those on others.
         """
-        if indices := [entry["index"] for entry in self._listed("indices", prefix)]:
+        listed = [entry["index"] for entry in self._listed("indices", prefix)]
+        if indices := [name for name in listed if name.startswith(prefix)]:  # not one that an alias leads to
             self.request("DELETE", f"/{','.join(indices)}", timeout=60)
         for entry in self._listed("aliases", prefix):
             self.request("DELETE", f"/{entry['index']}/_alias/{entry['alias']}", timeout=60)
