@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -20,12 +18,6 @@ from tests.cli.conftest import SAMPLES, Cli, Result
 
 TASK = "smart-types-dbpedia"
 TASKS = (TASK, "smart-types-wikidata", "smart-relations-dbpedia", "smart-relations-wikidata")
-
-ONE_AFTER_THE_OTHER = """
-import json, sys
-from searchapp.cli import run
-sys.exit(max(map(run, json.loads(sys.argv[1]))))
-"""
 
 
 @pytest.fixture(params=TASKS)
@@ -111,26 +103,6 @@ def test_train_makes_the_model_that_rank_makes(offline: Cli, tmp_path: Path) -> 
         "trained"
     ]
     assert len(models(tmp_path)) == 3
-
-
-def test_other_processes_with_other_numbers_of_threads_make_the_same_bytes(tmp_path: Path) -> None:
-    for threads, workers in ((1, 1), (2, 2)):
-        home, out = tmp_path / f"home{threads}", tmp_path / f"run{threads}"
-        settings = {f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "OPENBLAS", "MKL")}
-        environ = {key: value for key, value in os.environ.items() if not key.startswith("SEARCHAPP_")}
-        environ |= settings | {"SEARCHAPP_HOME": str(home), "PYTHONHASHSEED": str(threads)}
-        data = ["--data", str(SAMPLES / TASK)]
-        commands = [
-            ["index", TASK, *data],
-            ["train", TASK, *data, "--split", "fold0", "--workers", str(workers)],
-            ["rank", TASK, *data, "--split", "fold0", "--recipe", "best", "--out", str(out)],
-        ]
-        command = [sys.executable, "-c", ONE_AFTER_THE_OTHER, json.dumps(commands)]
-        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-    first, second = ((tmp_path / f"home{threads}" / "models").glob("*") for threads in (1, 2))
-    assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second] != []
-    assert bytes_of(tmp_path / "run1") == bytes_of(tmp_path / "run2")
 
 
 def test_a_damaged_model_is_refused_until_it_is_trained_again(offline: Cli, tmp_path: Path) -> None:
