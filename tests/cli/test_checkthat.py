@@ -14,6 +14,8 @@ from searchapp.tasks.base import Part
 from searchapp.visible import visible
 from tests.cli.conftest import Cli, official_figures
 
+pytestmark = pytest.mark.shared_indexes
+
 SAMPLE = Path(searchapp.__file__).parent / "samples" / "checkthat"
 TRAINING = ["farm_speech", "harbour_mayor", "valley_governors"]
 RECORDED = Path(__file__).parents[1] / "fixtures" / "conformance" / "checkthat"
@@ -136,6 +138,7 @@ def test_one_debate_and_the_test_debates_are_splits(debates: Cli, tmp_path: Path
 # Which lines count.
 
 
+@pytest.mark.own_indexes
 def test_training_debates_are_ranked_the_same_whether_there_are_test_debates_or_not(
     cli: Cli, data: Path, tmp_path: Path
 ) -> None:
@@ -157,6 +160,7 @@ def test_training_debates_are_ranked_the_same_whether_there_are_test_debates_or_
         assert manifests[0]["index_digest"] == manifests[1]["index_digest"]
 
 
+@pytest.mark.own_indexes
 def test_there_is_an_index_of_the_training_debates_and_one_of_all(cli: Cli, data: Path) -> None:
     made = cli("index", "checkthat", "--data", data, "--json").json
     lines = {
@@ -170,6 +174,7 @@ def test_there_is_an_index_of_the_training_debates_and_one_of_all(cli: Cli, data
     assert not again["built"] and again["indexes"] == made["indexes"]
 
 
+@pytest.mark.own_indexes
 def test_an_index_of_debates_that_the_folder_has_no_more_is_removed(
     cli: Cli, data: Path, tmp_path: Path
 ) -> None:
@@ -308,6 +313,7 @@ def test_a_shallow_run_has_no_official_file(debates: Cli, tmp_path: Path) -> Non
 # What is wrong is told.
 
 
+@pytest.mark.own_indexes
 def test_everything_wrong_with_the_debates_is_told(cli: Cli, data: Path) -> None:
     path = data / "training" / "harbour_mayor.tsv"
     rows = path.read_text().splitlines()
@@ -327,6 +333,7 @@ def test_everything_wrong_with_the_debates_is_told(cli: Cli, data: Path) -> None
         assert part in result.stderr
 
 
+@pytest.mark.own_indexes
 def test_a_folder_without_debates_is_told(cli: Cli, tmp_path: Path) -> None:
     result = cli("index", "checkthat", "--data", tmp_path)
     assert result.code == 4 and "missing file" in result.stderr and "training" in result.stderr
@@ -339,6 +346,7 @@ def test_an_unknown_debate_is_no_split(debates: Cli, tmp_path: Path) -> None:
     assert "no split 'nowhere': choose training or test_annotated or the name of a debate" in result.stderr
 
 
+@pytest.mark.own_indexes
 def test_a_debate_without_others_can_not_be_ranked(cli: Cli, data: Path, tmp_path: Path) -> None:
     for name in TRAINING[1:]:
         (data / "training" / f"{name}.tsv").unlink()
