@@ -59,6 +59,11 @@ class Row(NamedTuple):
         return dense + self.documents.nbytes + self.scores.nbytes
 
 
+def is_common(frequency: int, count: int) -> bool:
+    """Whether a term in so many documents of an index is common. Its scores are added up after those of others."""
+    return frequency * DENSE_SHARE > count
+
+
 NO_ROW = Row(np.empty(0, np.int32), np.empty(0, np.float32), None, True)
 """The row of a term that does not occur."""
 
@@ -74,6 +79,11 @@ class Rows:
         self._others: dict[tuple[ScoredLeaf, float], Row] = {}
         self._whole: dict[tuple[str, float], Row] = {}
         self._lock = threading.Lock()
+
+    @property
+    def count(self) -> int:
+        """The number of documents that the rows are of."""
+        return self._reader.count
 
     def row(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
         """The row of a leaf whose boost is given."""
@@ -184,7 +194,7 @@ class Rows:
 
     def _row(self, documents: Numbers, scores: Float32s, positive: bool) -> Row:
         dense = None
-        if len(scores) * DENSE_SHARE > self._reader.count:
+        if is_common(len(scores), self._reader.count):
             dense = np.zeros(self._reader.count)
             dense[documents] = scores
         return Row(documents, scores, dense, positive)

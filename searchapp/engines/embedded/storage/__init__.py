@@ -7,6 +7,7 @@ terms       a sorted dictionary of byte strings that is searched without being l
 term_blocks which absent terms Lucene takes for absent before it looks
 inverter    the tokens of a field turned into sorted runs of postings, in bounded memory
 merger      the runs of a field merged into its postings
+impacts     how much each posting can give to a score, in one byte
 documents   ids and sources in SQLite
 writer      documents in, a complete version out
 reader      a version opened for searching

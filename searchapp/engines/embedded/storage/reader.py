@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from searchapp.engines.embedded.schema import Field, Schema
 from searchapp.engines.embedded.similarity import BM25, FieldStatistics, Float32s
-from searchapp.engines.embedded.storage import verified
+from searchapp.engines.embedded.storage import impacts, verified
 from searchapp.engines.embedded.storage.columns import Column, Columns
 from searchapp.engines.embedded.storage.documents import Documents
+from searchapp.engines.embedded.storage.impacts import Impacts
 from searchapp.engines.embedded.storage.layout import FieldSummary, Manifest
 from searchapp.engines.embedded.storage.term_blocks import TermBlocks
 from searchapp.engines.embedded.storage.terms import Terms
@@ -35,6 +36,16 @@ class Postings:
 
     documents: Numbers
     frequencies: Float32s
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedPostings:
+    """Where a term occurs, how often, the impact of each posting, and the greatest impact: see `impacts`."""
+
+    documents: Numbers
+    frequencies: NDArray[np.unsignedinteger]
+    impacts: Impacts
+    greatest: int
 
 
 class FieldReader:
@@ -65,6 +76,10 @@ class FieldReader:
             self._frequencies = load("frequencies")
             self._position_starts = load("position-starts")
             self._positions = load("positions")
+            self._impact_table: Impacts | None = None
+            self._impacts = self._greatest = None
+            if columns.has(f"{summary.prefix}.{impacts.IMPACTS}"):
+                self._impacts, self._greatest = load(impacts.IMPACTS), load(impacts.GREATEST)
 
     @property
     def present(self) -> Numbers:
@@ -127,6 +142,23 @@ class FieldReader:
         if not self.field.is_text:
             return Postings(documents, np.ones(len(documents), np.float32))
         return Postings(documents, self._frequencies[part].astype(np.float32))
+
+    @property
+    def has_impacts(self) -> bool:
+        """Whether the impacts are in files; those of an older index are computed each time that they are asked for."""
+        return self._impacts is not None
+
+    def bounded(self, rank: int) -> BoundedPostings:
+        """The postings of the term of a rank, in a text field, with what bounds their scores."""
+        part = self._part(rank)
+        documents, frequencies = self._documents[part], self._frequencies[part]
+        if self._impacts is not None and self._greatest is not None:
+            greatest = int(self._greatest[rank : rank + 1][0])
+            return BoundedPostings(documents, frequencies, self._impacts[part], greatest)
+        if self._impact_table is None:
+            self._impact_table = impacts.table(self.norm_inverses)
+        found = impacts.of_postings(self._impact_table, frequencies, self._norms.all()[documents])
+        return BoundedPostings(documents, frequencies, found, int(found.max()))
 
     @property
     def postings_count(self) -> int:
