@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from searchapp.engines.embedded import similarity
 from searchapp.engines.embedded.queries.leaves.term import Term
@@ -64,12 +62,12 @@ class CandidateRows:
             field.inverses(self._candidates)[np.concatenate(places)],
         )
         pieces = iter(zip(places, np.split(scores, np.cumsum(counts)[:-1]), strict=True))
-        return [NO_ROW if postings is None else self._row(postings, *next(pieces)) for postings in found]
-
-    def _row(self, postings: BoundedPostings, places: NDArray[Any], scores: similarity.Float32s) -> Row:
-        # A common term's is added up after the others, here as among all documents.
-        dense = None
-        if is_common(len(postings.documents), self._reader.count):
-            dense = np.zeros(self.count)
-            dense[places] = scores
-        return Row(places, scores, dense, bool(scores.all()))
+        rows = []
+        for postings in found:
+            if postings is None:
+                rows.append(NO_ROW)
+                continue
+            there, of_term = next(pieces)
+            common = is_common(len(postings.documents), self._reader.count)
+            rows.append(Row(there.astype(np.int32), of_term, bool(of_term.all()), common))
+        return rows

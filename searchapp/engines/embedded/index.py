@@ -49,6 +49,9 @@ _log = logging.getLogger("searchapp.requests")
 BATCH_BODIES = 64
 """Topics whose terms are gathered together."""
 
+LARGE, BATCH_OF_LARGE = 1 << 17, 16
+"""From so many documents on a batch has so many: a topic takes so long that gathering terms gains nothing."""
+
 
 class EmbeddedIndex:
     """An `Index` whose files this process has open, from which it answers even after a newer version serves."""
@@ -74,7 +77,7 @@ class EmbeddedIndex:
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         done = 0
         try:
-            for answers, pruned in processes.spread(self._answers, _batches(bodies)):
+            for answers, pruned in processes.spread(self._answers, self._batches(bodies)):
                 self._tell(len(answers), pruned)
                 yield from (self._hits(documents, scores) for documents, scores in answers)
                 done += len(answers)
@@ -84,6 +87,12 @@ class EmbeddedIndex:
 
     def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
         return one_by_one(asked)
+
+    def _batches(self, bodies: Iterable[Body]) -> Iterator[list[Body]]:
+        waiting = iter(bodies)
+        size = BATCH_BODIES if self._reader.count < LARGE else BATCH_OF_LARGE
+        while batch := list(islice(waiting, size)):
+            yield batch
 
     def _answers(self, bodies: Sequence[Body]) -> tuple[list[Answer], int]:
         """The best documents of each body of a batch, and for how many of these not all documents were scored.
@@ -250,9 +259,3 @@ def _named_by(place: int) -> Iterator[None]:
             yield
     except EngineRefused as error:
         raise QueryRefused(str(error), place) from error
-
-
-def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
-    waiting = iter(bodies)
-    while batch := list(islice(waiting, BATCH_BODIES)):
-        yield batch

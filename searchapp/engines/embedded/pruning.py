@@ -62,7 +62,7 @@ AT_ONCE = 128
 BEAM = 256
 """Of the seeds, the best that are followed at least."""
 
-MAP_BYTES = 128 << 20
+MAP_BYTES = 192 << 20
 """Memory for the impacts of terms, one for each document of the index."""
 
 MAP_SHARE = 32

@@ -85,8 +85,10 @@ def test_words_on_one_position_are_scored_as_one_word_as_common_as_the_commonest
         {"WHOLE": 0},
         {"WHOLE": 0, "TOGETHER": 1},
         {"MANY_TERMS": 10**6},
-        {"DENSE_SHARE": 0},
-        {"DENSE_SHARE": 10**6},
+        {"COMMON_SHARE": 0},
+        {"COMMON_SHARE": 10**6},
+        {"COMMON_SHARE": 10**6, "DOUBLES": 0},
+        {"COMMON_SHARE": 10**6, "DENSE_ROWS": 10**9},
     ],
     ids=repr,
 )
