@@ -49,7 +49,7 @@ _log = logging.getLogger("searchapp.requests")
 BATCH_BODIES = 64
 """Topics whose terms are gathered together."""
 
-LARGE, BATCH_OF_LARGE = 1 << 17, 16
+LARGE, BATCH_OF_LARGE = 200_000, 16
 """From so many documents on a batch has so many: a topic takes so long that gathering terms gains nothing."""
 
 

@@ -40,11 +40,13 @@ _Part = tuple[str, Sequence[str], np.float32]
 Answer = tuple[Numbers, Float32s]
 """The best documents of a query, best first, and their scores."""
 
-FEWEST_DOCUMENTS = 1 << 15
+FEWEST_DOCUMENTS = 200_000
 """In a smaller index all documents are scored in no more time."""
 
-MOST_TERMS = 48
-MOST_SHARE = 64
+MOST_TERMS = 16
+"""With more terms, as a rule, most documents have to be looked at."""
+
+MOST_SHARE = 400
 """At most one document in this many may be asked for."""
 
 WEIGHTS = (1e-12, 1e12)
@@ -82,7 +84,7 @@ ONES = np.ones_like(EDGES)
 SPARSE = 1 << 14
 """In an array from this length on it pays to look at eight marks at a time first."""
 
-PATIENCE = 4
+PATIENCE = 2
 """Once so many times as many documents were looked up as there are, scoring all of them is cheaper."""
 
 

@@ -22,14 +22,14 @@ from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, 
 
 Doubles = NDArray[np.float64]
 
-COMMON_SHARE = 8
+COMMON_SHARE, COMMON_SHARE_OF_MANY = 8, 4
 """A term in more than one document of this many is common, and its row may be kept as a number for every document.
 
 Adding two arrays of numbers takes half a nanosecond an element, adding at given places five or more.
 """
 
-DOUBLES = 1 << 17
-"""Documents from which on these numbers are float32: they take half the memory, and adding them takes as long."""
+MANY = 1 << 17
+"""From so many documents on these numbers are float32, of half the size, and of fewer terms, so that all have room."""
 
 CACHE_BYTES = 256 << 20
 """Memory for rows."""
@@ -39,6 +39,9 @@ DENSE_ROWS = 32
 
 TOGETHER = 1 << 21
 """Postings that are scored at a time, which bounds the memory that the scoring takes."""
+
+ALONE = 1 << 14
+"""A term with so many postings is scored alone: nothing is gained by joining them to others, which copies them."""
 
 WHOLE = 1 << 19
 """A field with no more postings may be scored whole, once a batch of topics needs many of its terms.
@@ -65,13 +68,14 @@ class Row(NamedTuple):
 
     @property
     def bytes(self) -> int:
+        """The memory for it; the documents of a long one are those of the index, which are not copied."""
         dense = 0 if self.dense is None else self.dense.nbytes
-        return dense + self.documents.nbytes + self.scores.nbytes
+        return dense + self.scores.nbytes + (self.documents.nbytes if len(self.documents) < ALONE else 0)
 
 
 def is_common(frequency: int, count: int) -> bool:
     """Whether a term in so many documents of an index is common."""
-    return frequency * COMMON_SHARE > count
+    return frequency * (COMMON_SHARE if count < MANY else COMMON_SHARE_OF_MANY) > count
 
 
 NO_ROW = Row(np.empty(0, np.int32), np.empty(0, np.float32), True)
@@ -212,20 +216,24 @@ class Rows:
         dense: NDArray[Any] | None = None
         common = is_common(len(scores), self._reader.count)
         if common and self._is_dense:
-            dense = np.zeros(self._reader.count, np.float64 if self._reader.count < DOUBLES else np.float32)
+            dense = np.zeros(self._reader.count, np.float64 if self._reader.count < MANY else np.float32)
             dense[documents] = scores
         return Row(documents, scores, positive, common, dense)
 
 
 def _groups(field: FieldReader, terms: Sequence[str]) -> Iterator[list[str]]:
-    """The terms in groups that have no more than `TOGETHER` postings, a single larger one apart."""
+    """The terms in groups that have no more than `TOGETHER` postings, those of many postings apart."""
     group: list[str] = []
     postings_of_group = 0
     for term in terms:
         frequency = field.document_frequency(term)
+        if frequency >= ALONE:
+            yield [term]
+            continue
         if group and postings_of_group + frequency > TOGETHER:
             yield group
             group, postings_of_group = [], 0
         group.append(term)
         postings_of_group += frequency
-    yield group
+    if group:
+        yield group

@@ -87,8 +87,9 @@ def test_words_on_one_position_are_scored_as_one_word_as_common_as_the_commonest
         {"MANY_TERMS": 10**6},
         {"COMMON_SHARE": 0},
         {"COMMON_SHARE": 10**6},
-        {"COMMON_SHARE": 10**6, "DOUBLES": 0},
+        {"COMMON_SHARE_OF_MANY": 10**6, "MANY": 0},
         {"COMMON_SHARE": 10**6, "DENSE_ROWS": 10**9},
+        {"WHOLE": 0, "ALONE": 2},
     ],
     ids=repr,
 )
