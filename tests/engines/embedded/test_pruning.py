@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from searchapp.engines.embedded.pruning import Pruner
 from searchapp.engines.embedded.storage import impacts
 from searchapp.engines.embedded.storage.columns import Columns
 from searchapp.model import Document, Hit
-from tests.engines.embedded.conftest import body, spec_of
+from tests.engines.embedded.conftest import Both, body, spec_of
 from tests.search.drawing import Draw
 
 WORDS = [*"aaaaaaaabbbbcccdd", "e", "f", "g"]
@@ -166,19 +166,18 @@ def test_pruning_finds_what_scoring_all_documents_finds(
             assert found is None or found == expected
 
 
+PRUNED: list[Json] = [
+    match("abcdefg"),
+    match("a"),
+    match("ab", boost=0.3),
+    {"bool": {"should": [match("ab"), match("cd", "text.gaps")]}},
+    {"dis_max": {"queries": [match("ab"), match("bc", "text.gaps", 2.0)], "tie_breaker": 0.5}},
+    {"bool": {"should": [match("ab"), {"term": {"text": {"value": "c", "boost": 3}}}], "boost": 0.7}},
+]
+
+
 @pytest.mark.parametrize("name", ["random", "long", "alike", "frequent"])
-@pytest.mark.parametrize(
-    "query",
-    [
-        match("abcdefg"),
-        match("a"),
-        match("ab", boost=0.3),
-        {"bool": {"should": [match("ab"), match("cd", "text.gaps")]}},
-        {"dis_max": {"queries": [match("ab"), match("bc", "text.gaps", 2.0)], "tie_breaker": 0.5}},
-        {"bool": {"should": [match("ab"), {"term": {"text": {"value": "c", "boost": 3}}}], "boost": 0.7}},
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("query", PRUNED, ids=repr)
 def test_sums_and_maxima_of_terms_are_pruned(
     indexes: dict[str, EmbeddedIndex], name: str, query: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +255,18 @@ def test_pages_batches_and_single_searches_agree(
     assert list(*index.search([body(match("ab"), 5, search_after=after)])) == everything[7:12]
     found, total = index.page(body(match("ab"), 5))
     assert ([one.hit for one in found], total) == (everything[:5], len(everything))
+
+
+def test_elasticsearch_finds_the_same(both: Callable[..., Both], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "searchapp.requests")
+    for documents in (INDEXES["random"], INDEXES["alike"]):
+        engines = both(documents)
+        for query in PRUNED:
+            for size in (1, 10, 100):
+                engines.require_same_hits(query, size)
+    assert caplog.messages.count(f"{engines.embedded.info.version}: 1 query, 1 of them pruned") == 3 * len(
+        PRUNED
+    )
 
 
 def test_every_impact_bounds_its_posting(indexes: dict[str, EmbeddedIndex]) -> None:
