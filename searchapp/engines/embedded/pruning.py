@@ -113,10 +113,17 @@ class Pruner:
         self._clauses: dict[tuple[str, str, float], _Clause | None] = {}
         self._computed = 0
 
-    def best(self, query: Query, size: int, boost: np.float32 = ONE) -> Answer | None:
-        """The first `size` documents of a rewritten query; None where it is better to score all documents."""
+    def best(self, query: Query, size: int) -> Answer | None:
+        """The first `size` documents of a rewritten query; None where it is better to score all documents.
+
+        That is so where scores leave float32, too, which is refused when all documents are scored.
+        """
         if not size or self._reader.count < max(FEWEST_DOCUMENTS, size * MOST_SHARE):
             return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._best(query, size, ONE)
+
+    def _best(self, query: Query, size: int, boost: np.float32) -> Answer | None:
         while isinstance(query, Boost):
             boost, query = np.float32(query.boost) * boost, query.query
         parts = list(_parts(query, boost))

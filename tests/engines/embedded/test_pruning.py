@@ -18,6 +18,7 @@ from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.pruning import Pruner
 from searchapp.engines.embedded.storage import impacts
 from searchapp.engines.embedded.storage.columns import Columns
+from searchapp.errors import QueryRefused
 from searchapp.model import Document, Hit
 from tests.engines.embedded.conftest import Both, body, spec_of
 from tests.search.drawing import Draw
@@ -211,6 +212,14 @@ def test_what_is_no_sum_or_maximum_of_positive_terms_is_scored_whole(
     found, expected = answers(indexes["random"], query, 5, Pruner(indexes["random"]._reader))
     assert found is None
     assert expected[0]
+
+
+@pytest.mark.parametrize("boost", [1e38, 3e38])
+def test_scores_beyond_float32_are_refused(indexes: dict[str, EmbeddedIndex], boost: float) -> None:
+    several = [body(match("a")), body({"bool": {"should": [match("abc", boost=boost)], "boost": boost}})]
+    with pytest.raises(QueryRefused, match="infinite or not a number") as refused:
+        list(indexes["random"].search(several))
+    assert refused.value.place == 1
 
 
 def test_a_query_that_takes_too_long_is_given_up(
