@@ -1,6 +1,6 @@
 """Single searches and a batch in a large index: the embedded engine with and without pruning, and Elasticsearch.
 
-    python benchmarks/single_queries.py --data DIR [--documents 1000000] [--url URL] [--keep FOLDER]
+    python -m tests.server --heap 1g -- python benchmarks/single_queries.py --data DIR [--documents 1000000]
 
 Documents and queries are those of growth.py: synthetic texts with the words and lengths of the nlps knowledge base, and
 queries of three to eight words, in one field with the built-in analyzer `english` (k1 1.2, b 0.75). Elasticsearch gets
@@ -19,6 +19,7 @@ again.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import tempfile
 import time
@@ -160,7 +161,11 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
     parser.add_argument("--documents", type=int, default=1_000_000)
-    parser.add_argument("--url", help="an Elasticsearch; without it the server is left out")
+    parser.add_argument(
+        "--url",
+        default=os.environ.get("SEARCHAPP_URL"),
+        help="an Elasticsearch, by default that of SEARCHAPP_URL; without it the server is left out",
+    )
     parser.add_argument("--keep", type=Path, help="folder for the index, which is used again if it is there")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--queries", type=int, default=200)
