@@ -33,6 +33,7 @@ from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.readers import READERS
 from searchapp.engines.embedded.queries.settle import settled
 from searchapp.engines.embedded.refusals import invalid
+from searchapp.engines.embedded.rows import Rows
 from searchapp.engines.embedded.schema import Analyzer, Analyzers
 from searchapp.engines.embedded.scoring import Scorer, finite_scores
 from searchapp.engines.embedded.similarity import Float32s
@@ -62,8 +63,9 @@ class EmbeddedIndex:
         self._reader = reader
         self._analyzers = analyzers
         self._bodies = BodyReader(Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader)))
-        self._scorer = Scorer(reader)
-        self._pruner = Pruner(reader)
+        rows = Rows(reader)
+        self._scorer = Scorer(reader, rows)
+        self._pruner = Pruner(reader, rows)
         self._emitted = Emitted(analyzers)
         self._found: tuple[str, Scores] | None = None
         """The scores of the query that was asked last, whose next hits are often asked for."""

@@ -10,32 +10,33 @@ none of the terms before can be among the best. What may be is followed term by 
 only looked up for it, and it is dropped as soon as its bound is under the threshold. What stays is scored as all
 documents are.
 
+What a phrase adds to the scores of terms is known beforehand: its documents are scored first.
+
 The bounds are those of sums of positive numbers. They are a little greater than any rounding could make a score.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded import similarity, topk
-from searchapp.engines.embedded.candidates import CandidateRows, PostingsOfTerms
+from searchapp.engines.embedded.candidates import CandidateRows
+from searchapp.engines.embedded.prunable import Shape
 from searchapp.engines.embedded.queries.leaf import Mask
-from searchapp.engines.embedded.queries.leaves.term import Term
-from searchapp.engines.embedded.queries.nodes import Bool, Boost, DisMax, Query, TermsDisjunction
-from searchapp.engines.embedded.rows import Doubles
+from searchapp.engines.embedded.queries.nodes import Query
+from searchapp.engines.embedded.rows import Doubles, Rows
 from searchapp.engines.embedded.scoring import Scorer
-from searchapp.engines.embedded.similarity import ONE, Float32s
+from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.impacts import EDGES, Impacts
 from searchapp.engines.embedded.storage.reader import BoundedPostings, IndexReader, Numbers
-
-_Part = tuple[str, Sequence[str], np.float32]
-"""A field, terms of it, and their boost."""
+from searchapp.engines.embedded.sums import Scores
 
 Answer = tuple[Numbers, Float32s]
 """The best documents of a query, best first, and their scores."""
@@ -48,6 +49,9 @@ MOST_TERMS = 16
 
 MOST_SHARE = 400
 """At most one document in this many may be asked for."""
+
+LIFTED_SHARE = 64
+"""At most one document in this many may match a phrase that lifts the scores of terms."""
 
 WEIGHTS = (1e-12, 1e12)
 """Between these weights no score leaves the numbers that float32 has in full precision."""
@@ -107,8 +111,10 @@ class _Clause:
 class Pruner:
     """Finds the best documents of an index."""
 
-    def __init__(self, reader: IndexReader, map_bytes: int = MAP_BYTES) -> None:
+    def __init__(self, reader: IndexReader, rows: Rows, map_bytes: int = MAP_BYTES) -> None:
+        """`rows` are those of all documents, for what is no term."""
         self._reader = reader
+        self._rows = rows
         self._maps = _Maps(reader.count, map_bytes)
         self._clauses: dict[tuple[str, str, float], _Clause | None] = {}
         self._computed = 0
@@ -121,16 +127,14 @@ class Pruner:
         if not size or self._reader.count < max(FEWEST_DOCUMENTS, size * MOST_SHARE):
             return None
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._best(query, size, ONE)
+            return self._best(query, size)
 
-    def _best(self, query: Query, size: int, boost: np.float32) -> Answer | None:
-        while isinstance(query, Boost):
-            boost, query = np.float32(query.boost) * boost, query.query
-        parts = list(_parts(query, boost))
-        if not parts or None in parts or sum(len(part[1]) for part in parts if part) > MOST_TERMS:
+    def _best(self, query: Query, size: int) -> Answer | None:
+        shape = Shape.of(query)
+        if shape is None or sum(len(terms) for _field, terms, _boost in shape.parts) > MOST_TERMS:
             return None
         clauses: list[_Clause] = []
-        for field, terms, weight in filter(None, parts):
+        for field, terms, weight in shape.parts:
             if not self._reader.fields[field].field.is_text:
                 return None
             clauses += self._of_terms(field, terms, weight)
@@ -138,7 +142,27 @@ class Pruner:
             return None
         if not clauses:
             return np.empty(0, np.int32), np.empty(0, np.float32)
-        return _Search(self._reader, self, query, boost, clauses, size).answer()
+        lifted = self._lifted(shape)
+        if lifted is None:
+            return None
+        rows = partial(CandidateRows, self._reader, self._rows, {one.key: one.postings for one in clauses})
+
+        def scores(documents: Numbers) -> Scores:
+            return Scorer(self._reader, rows(documents)).scores(query)
+
+        search = _Search(self._reader, self.impacts, scores, clauses, size, is_sum=shape.is_sum)
+        return search.answer(lifted)
+
+    def _lifted(self, shape: Shape) -> Numbers | None:
+        """The documents that more than the terms give a score, ascending; None if there are many, or no bounds."""
+        found = np.empty(0, np.int32)
+        for leaf, boost in shape.lifting:
+            field = self._reader.fields[leaf.field]
+            if not WEIGHTS[0] < field.similarity.weight(boost, leaf.idf(field)) < WEIGHTS[1]:
+                return None
+            documents = self._rows.row(leaf, boost).documents
+            found = np.union1d(found, documents) if len(found) else documents
+        return found if len(found) * LIFTED_SHARE <= self._reader.count else None
 
     def _of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[_Clause]:
         """The clauses of the terms of a field, those that occur."""
@@ -232,30 +256,34 @@ class _Search:
     def __init__(
         self,
         reader: IndexReader,
-        pruner: Pruner,
-        query: Query,
-        boost: np.float32,
+        impacts: Callable[[_Clause, Numbers], Impacts],
+        scores: Callable[[Numbers], Scores],
         clauses: list[_Clause],
         size: int,
+        *,
+        is_sum: bool,
     ) -> None:
+        """`impacts` looks up those of a term in some documents, `scores` scores documents."""
         self._reader = reader
-        self._pruner = pruner
-        self._query = query
-        self._boost = boost
+        self._impacts = impacts
+        self._scores_of = scores
         self._size = size
+        self._is_sum = is_sum
         self._clauses = sorted(clauses, key=lambda clause: -clause.bound)
         bounds = [clause.bound for clause in self._clauses]
         self._rest = [*reversed(list(accumulate(reversed(bounds)))), 0.0]
         """The greatest score of each clause and those after it."""
-        self._postings: PostingsOfTerms = {clause.key: clause.postings for clause in clauses}
         self._threshold = 0.0
-        self._is_sum = not isinstance(query, DisMax)
         self._documents: Numbers = np.empty(0, np.int32)
         self._scores: Float32s = np.empty(0, np.float32)
         self._left = reader.count * PATIENCE
 
-    def answer(self) -> Answer | None:
-        """The best documents and their scores, None when it takes too long."""
+    def answer(self, lifted: Numbers) -> Answer | None:
+        """The best documents and their scores, None when it takes too long.
+
+        `lifted` are the documents that may score more than their terms give; others than those that match are left out.
+        """
+        self._score(lifted)
         if sum(len(clause.postings.documents) for clause in self._clauses) <= SEEDS:
             self._score(np.unique(np.concatenate([clause.postings.documents for clause in self._clauses])))
             return self._best()
@@ -286,7 +314,7 @@ class _Search:
             self._left -= len(documents)
             if self._left < 0:
                 break
-            bounds = bounds + clause.upper.take(self._pruner.impacts(clause, documents))
+            bounds = bounds + clause.upper.take(self._impacts(clause, documents))
             keep = np.flatnonzero(bounds >= self._threshold - self._rest[after])
             if len(keep) < len(documents):
                 documents, bounds = documents.take(keep), bounds.take(keep)
@@ -305,7 +333,7 @@ class _Search:
         beam = max(BEAM, 2 * self._size)
         least = np.zeros(len(documents))
         for place, clause in enumerate(self._clauses):
-            least += clause.lower.take(self._pruner.impacts(clause, documents))
+            least += clause.lower.take(self._impacts(clause, documents))
             if place and len(documents) > beam:
                 chosen = np.argpartition(least, -beam)[-beam:]
                 chosen.sort()
@@ -325,14 +353,15 @@ class _Search:
         self._score(documents)
 
     def _score(self, documents: Numbers) -> None:
-        """Score documents, ascending, that match, and keep the best of all that were."""
+        """Score documents, which are ascending, and keep the best of all that were."""
         if len(self._documents):
             documents = documents[~np.isin(documents, self._documents, assume_unique=True)]
         if not len(documents):
             return
-        rows = CandidateRows(self._reader, self._postings, documents)
-        scores = Scorer(self._reader, rows).scores(self._query, self._boost).values
-        documents, scores = np.append(self._documents, documents), np.append(self._scores, scores)
+        found = self._scores_of(documents)
+        matching = found.mask()
+        documents = np.append(self._documents, documents[matching])
+        scores = np.append(self._scores, found.values[matching])
         if len(documents) >= self._size:
             last = np.partition(scores, -self._size)[-self._size]
             keep = scores >= last
@@ -365,25 +394,3 @@ def _places(marked: Mask) -> NDArray[np.intp]:
         return np.flatnonzero(marked)
     which, place = marked[:whole].reshape(-1, 8)[eights].nonzero()
     return np.append(eights[which] * 8 + place, whole + np.flatnonzero(marked[whole:]))
-
-
-def _parts(query: Query, boost: np.float32) -> Iterator[_Part | None]:
-    """The terms of a query by field and boost, if its scores are sums or maxima of theirs; None for what is neither."""
-    if isinstance(query, DisMax) and 0 <= query.tie_breaker <= 1:
-        for one in query.queries:
-            yield _part(one, boost)
-    elif isinstance(query, Bool) and query.is_pure_disjunction:
-        for one in query.should:
-            # The sum of a disjunction with a boost is rounded apart, in an order of its own.
-            is_sum = isinstance(one, Boost) and not isinstance(one.query, Term)
-            yield None if is_sum else _part(one, boost)
-    else:
-        yield _part(query, boost)
-
-
-def _part(query: Query, boost: np.float32) -> _Part | None:
-    while isinstance(query, Boost):
-        boost, query = np.float32(query.boost) * boost, query.query
-    if isinstance(query, TermsDisjunction):
-        return query.field, query.terms, boost
-    return (query.field, (query.term,), boost) if isinstance(query, Term) else None

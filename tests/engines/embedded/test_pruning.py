@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from searchapp.engines.embedded import EmbeddedEngine, pruning, similarity
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.pruning import Pruner
+from searchapp.engines.embedded.rows import Rows
 from searchapp.engines.embedded.storage import impacts
 from searchapp.engines.embedded.storage.columns import Columns
 from searchapp.errors import QueryRefused
@@ -83,7 +84,12 @@ def always() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pruning, "FEWEST_DOCUMENTS", 0)
         patch.setattr(pruning, "MOST_SHARE", 0)
+        patch.setattr(pruning, "LIFTED_SHARE", 0)
         yield
+
+
+def pruner_of(index: EmbeddedIndex, maps: int = pruning.MAP_BYTES) -> Pruner:
+    return Pruner(index._reader, Rows(index._reader), maps)
 
 
 def answers(index: EmbeddedIndex, query: Json, size: int, pruner: Pruner) -> tuple[Any, Any]:
@@ -99,6 +105,12 @@ def match(words: Sequence[str], field: str = "text", boost: float = 1.0) -> Json
     return {"match": {field: {"query": " ".join(words), "boost": boost}}}
 
 
+def words(terms: Sequence[str], field: str, boost: float, more: float) -> Json:
+    """The search of a person: some words, rather as a phrase."""
+    phrase = {"match_phrase": {field: {"query": " ".join(terms), "boost": more}}}
+    return {"bool": {"must": [match(terms)], "should": [phrase], "boost": boost}}
+
+
 BOOSTS = st.sampled_from([1.0, 1.0, 0.3, 2.0, 1e-7, 33.0, 1e6])
 FIELDS = st.sampled_from(["text", "text.gaps", "text.alike"])
 MATCHES = st.builds(match, st.lists(st.sampled_from(QUERY_WORDS), min_size=1, max_size=9), FIELDS, BOOSTS)
@@ -108,8 +120,12 @@ TERMS = st.builds(
     FIELDS,
     BOOSTS,
 )
+WORDS_OF_PEOPLE = st.builds(
+    words, st.lists(st.sampled_from(QUERY_WORDS), min_size=1, max_size=4), FIELDS, BOOSTS, BOOSTS
+)
 QUERIES = st.one_of(
     MATCHES,
+    WORDS_OF_PEOPLE,
     TERMS,
     st.builds(
         lambda clauses, boost: {"bool": {"should": clauses, "boost": boost}},
@@ -161,7 +177,7 @@ def test_pruning_finds_what_scoring_all_documents_finds(
             for field in index._reader.fields.values():
                 if field.field.is_text:
                     patch.setattr(field, "_impacts", None)
-        pruner = Pruner(index._reader, maps)
+        pruner = pruner_of(index, maps)
         for _time in range(3):  # with what is kept of the time before
             found, expected = answers(index, query, size, pruner)
             assert found is None or found == expected
@@ -174,6 +190,10 @@ PRUNED: list[Json] = [
     {"bool": {"should": [match("ab"), match("cd", "text.gaps")]}},
     {"dis_max": {"queries": [match("ab"), match("bc", "text.gaps", 2.0)], "tie_breaker": 0.5}},
     {"bool": {"should": [match("ab"), {"term": {"text": {"value": "c", "boost": 3}}}], "boost": 0.7}},
+    words("cd", "text", 1.0, 0.5),
+    words("dc", "text.gaps", 0.3, 2.0),
+    words("c", "text", 1.0, 0.5),
+    words("efg", "text", 1.0, 0.5),
 ]
 
 
@@ -183,7 +203,7 @@ def test_sums_and_maxima_of_terms_are_pruned(
     indexes: dict[str, EmbeddedIndex], name: str, query: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pruning, "PATIENCE", 10**6)
-    found, expected = answers(indexes[name], query, 5, Pruner(indexes[name]._reader))
+    found, expected = answers(indexes[name], query, 5, pruner_of(indexes[name]))
     assert found == expected
 
 
@@ -196,6 +216,12 @@ def test_sums_and_maxima_of_terms_are_pruned(
         {"match_phrase": {"text": "a b"}},
         {"term": {"tag": "x"}},
         {"bool": {"must": [match("a")], "should": [match("b")]}},
+        {
+            "bool": {
+                "must": [match("ab")],
+                "should": [{"match_phrase": {"text": {"query": "a b", "boost": 1e-30}}}],
+            }
+        },
         {"bool": {"should": [match("ab")], "must_not": [match("c")]}},
         {"bool": {"should": [match("ab")], "filter": [match("c")]}},
         {"match": {"text": {"query": "a b c", "minimum_should_match": 2}}},
@@ -209,17 +235,23 @@ def test_sums_and_maxima_of_terms_are_pruned(
 def test_what_is_no_sum_or_maximum_of_positive_terms_is_scored_whole(
     indexes: dict[str, EmbeddedIndex], query: Json
 ) -> None:
-    found, expected = answers(indexes["random"], query, 5, Pruner(indexes["random"]._reader))
+    found, expected = answers(indexes["random"], query, 5, pruner_of(indexes["random"]))
     assert found is None
     assert expected[0]
 
 
 @pytest.mark.parametrize("boost", [1e38, 3e38])
 def test_scores_beyond_float32_are_refused(indexes: dict[str, EmbeddedIndex], boost: float) -> None:
-    several = [body(match("a")), body({"bool": {"should": [match("abc", boost=boost)], "boost": boost}})]
+    several = [
+        body(match("a")),
+        body(words("cd", "text", 1.0, 1e-3)),
+        body({"bool": {"should": [match("abc", boost=boost)], "boost": boost}}),
+    ]
     with pytest.raises(QueryRefused, match="infinite or not a number") as refused:
         list(indexes["random"].search(several))
-    assert refused.value.place == 1
+    assert refused.value.place == 2
+    with pytest.raises(QueryRefused):
+        list(indexes["random"].search([body(words("cd", "text", boost, boost))]))
 
 
 def test_a_query_that_takes_too_long_is_given_up(
@@ -227,23 +259,33 @@ def test_a_query_that_takes_too_long_is_given_up(
 ) -> None:
     monkeypatch.setattr(pruning, "SEEDS", 8)
     index = indexes["random"]
-    found, expected = answers(index, match("ab"), 5, Pruner(index._reader))
+    found, expected = answers(index, match("ab"), 5, pruner_of(index))
     assert found == expected
     monkeypatch.setattr(pruning, "PATIENCE", 0)
-    assert Pruner(index._reader).best(index._bodies.read(body(match("ab"), 5)).query, 5) is None
+    assert pruner_of(index).best(index._bodies.read(body(match("ab"), 5)).query, 5) is None
 
 
 def test_small_indexes_and_large_depths_are_not_pruned(
     indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = indexes["random"]
-    query, pruner = index._bodies.read(body(match("ab"))).query, Pruner(index._reader)
+    query, pruner = index._bodies.read(body(match("ab"))).query, pruner_of(index)
     assert pruner.best(query, 10) is not None
     assert pruner.best(query, 0) is None
     monkeypatch.setattr(pruning, "MOST_SHARE", 64)
     assert pruner.best(query, 10) is not None
     assert pruner.best(query, 11) is None
     monkeypatch.setattr(pruning, "FEWEST_DOCUMENTS", 701)
+    assert pruner.best(query, 10) is None
+
+
+def test_phrases_of_many_documents_are_not_pruned(
+    indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = indexes["random"]
+    query, pruner = index._bodies.read(body(words("ab", "text", 1.0, 0.5))).query, pruner_of(index)
+    assert pruner.best(query, 10) is not None
+    monkeypatch.setattr(pruning, "LIFTED_SHARE", 64)
     assert pruner.best(query, 10) is None
 
 
