@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -28,7 +28,8 @@ from searchapp.engines.embedded.body import BodyReader, Frame, Request
 from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Emitted, Highlighter
-from searchapp.engines.embedded.pruning import Answer, Pruner
+from searchapp.engines.embedded.memory import Answer, Memory
+from searchapp.engines.embedded.pruning import Pruner
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.readers import READERS
 from searchapp.engines.embedded.queries.settle import settled
@@ -59,8 +60,9 @@ class EmbeddedIndex:
 
     is_at_hand = True
 
-    def __init__(self, reader: IndexReader, analyzers: Analyzers) -> None:
+    def __init__(self, reader: IndexReader, analyzers: Analyzers, memory: Memory | None = None) -> None:
         self._reader = reader
+        self._memory = memory
         self._analyzers = analyzers
         self._bodies = BodyReader(Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader)))
         rows = Rows(reader)
@@ -77,24 +79,52 @@ class EmbeddedIndex:
         return self._reader.info
 
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
+        if self._memory is not None:
+            yield from self._remembered(list(bodies), self._memory, advance)
+            return
         done = 0
         try:
-            for answers, pruned in processes.spread(self._answers, self._batches(bodies)):
-                self._tell(len(answers), pruned)
+            for answers in self._searched(bodies):
                 yield from (self._hits(documents, scores) for documents, scores in answers)
                 done += len(answers)
                 advance(len(answers))
         except QueryRefused as error:
             raise QueryRefused(str(error), done + error.place) from error
 
+    def _remembered(self, bodies: Sequence[Body], memory: Memory, advance: Advance) -> Iterator[Hits]:
+        """The hits of bodies, of which only those are searched that have not been before."""
+        keys = memory.keys(bodies)
+        new = [place for place, key in enumerate(keys) if memory.get(key) is None]
+        searched = chain.from_iterable(self._searched(bodies[place] for place in new))
+        done = 0
+        for key in keys:
+            answer = memory.get(key)
+            if answer is None:
+                try:
+                    answer = next(searched)
+                except QueryRefused as error:  # by its place in the batch, all of which are asked together
+                    raise QueryRefused(
+                        str(error), new[done - done % self._batch_size + error.place]
+                    ) from error
+                done += 1
+                memory.put(key, answer)
+            yield self._hits(*answer)
+            advance(1)
+
     def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
         return one_by_one(asked)
 
-    def _batches(self, bodies: Iterable[Body]) -> Iterator[list[Body]]:
+    def _searched(self, bodies: Iterable[Body]) -> Iterator[list[Answer]]:
+        """The answers to the bodies, by batches."""
         waiting = iter(bodies)
-        size = BATCH_BODIES if self._reader.count < LARGE else BATCH_OF_LARGE
-        while batch := list(islice(waiting, size)):
-            yield batch
+        batches = iter(lambda: list(islice(waiting, self._batch_size)), [])
+        for answers, pruned in processes.spread(self._answers, batches):
+            self._tell(len(answers), pruned)
+            yield answers
+
+    @property
+    def _batch_size(self) -> int:
+        return BATCH_BODIES if self._reader.count < LARGE else BATCH_OF_LARGE
 
     def _answers(self, bodies: Sequence[Body]) -> tuple[list[Answer], int]:
         """The best documents of each body of a batch, and for how many of these not all documents were scored.
@@ -187,7 +217,7 @@ class EmbeddedIndex:
 
     def twin(self) -> EmbeddedIndex:
         try:
-            return EmbeddedIndex(IndexReader(self._reader.folder), self._analyzers)
+            return EmbeddedIndex(IndexReader(self._reader.folder, self._reader.mapping), self._analyzers)
         except DataError:
             if self._reader.folder.is_dir():
                 raise

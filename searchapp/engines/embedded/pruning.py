@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from searchapp.engines.embedded import similarity, topk
 from searchapp.engines.embedded.candidates import CandidateRows
+from searchapp.engines.embedded.memory import Answer
 from searchapp.engines.embedded.prunable import Shape
 from searchapp.engines.embedded.queries.leaf import Mask
 from searchapp.engines.embedded.queries.nodes import Query
@@ -37,9 +38,6 @@ from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.impacts import EDGES, Impacts
 from searchapp.engines.embedded.storage.reader import BoundedPostings, IndexReader, Numbers
 from searchapp.engines.embedded.sums import Scores
-
-Answer = tuple[Numbers, Float32s]
-"""The best documents of a query, best first, and their scores."""
 
 FEWEST_DOCUMENTS = 200_000
 """In a smaller index all documents are scored in no more time."""

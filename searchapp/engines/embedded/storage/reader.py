@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -26,6 +26,9 @@ WITHOUT_NORM = 1
 
 REMEMBERED_TERMS = 200_000
 """Terms of a field whose rank is kept once it was looked up."""
+
+FEW_AMONG = 16
+"""Documents of which there are so many times fewer than of a term are searched for among these, instead of marked."""
 
 Numbers = NDArray[np.int32]
 
@@ -201,6 +204,13 @@ class FieldReader:
         positions = self._positions[slice(*self._position_starts[rank : rank + 2].tolist())]
         if among is None:
             return np.repeat(documents, frequencies), positions
+        if len(among) * FEW_AMONG < len(documents):
+            at = documents.searchsorted(among)
+            at = at[documents.take(at, mode="clip") == among]
+            counts = frequencies.take(at).astype(np.int64)
+            firsts = np.cumsum(frequencies, dtype=np.int64).take(at) - counts
+            places = np.repeat(firsts - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+            return np.repeat(documents.take(at), counts), positions.take(places)
         wanted = np.isin(documents, among, assume_unique=True)
         return np.repeat(documents[wanted], frequencies[wanted]), positions[np.repeat(wanted, frequencies)]
 
@@ -260,8 +270,10 @@ def _joined(values: Column, parts: Sequence[slice]) -> NDArray[Any]:
 class IndexReader:
     """A version of an index, open."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, mapping: Mapping[str, Any] | None = None) -> None:
         """Open a version, which is verified whole unless it has been since its files were written or changed.
+
+        It is scored by the similarities of the `mapping`, which is in all else that which it was made with.
 
         Raises:
             EngineRefused: it is not searchapp's, or a newer searchapp's.
@@ -272,7 +284,8 @@ class IndexReader:
         self.manifest = Manifest.read(folder)
         verified_now = verified.require(folder, self.manifest)
         self.info = self.manifest.info
-        self.schema = Schema.of(self.manifest.mapping)
+        self.mapping = mapping or self.manifest.mapping
+        self.schema = Schema.of(self.mapping)
         self.count = self.info.documents
         self.sources = Documents(folder, has_checksums=self.manifest.has_checksums)
         try:
