@@ -86,8 +86,11 @@ ONES = np.ones_like(EDGES)
 SPARSE = 1 << 14
 """In an array from this length on it pays to look at eight marks at a time first."""
 
-PATIENCE = 2
-"""Once so many times as many documents were looked up as there are, scoring all of them is cheaper."""
+SEARCH = 8
+"""A search for a document among a term's takes as long as looking up so many impacts that are laid out."""
+
+PATIENCE = 1
+"""Once as many impacts were looked up as so many times the documents of the index, scoring all is cheaper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,16 +202,16 @@ class Pruner:
         lower, bound = np.append(0.0, upper[:-1]), float(upper[postings.greatest])
         return _Clause((name, term), postings, upper, lower, bound, is_bounded)
 
-    def impacts(self, clause: _Clause, documents: Numbers) -> Impacts:
-        """The impacts of a term in some documents, 0 where it does not occur."""
+    def impacts(self, clause: _Clause, documents: Numbers) -> tuple[Impacts, int]:
+        """The impacts of a term in some documents, 0 where it does not occur; and how long it took, see `PATIENCE`."""
         laid_out = self._maps.of(clause, len(documents))
         if laid_out is not None:
-            return laid_out.take(documents)
+            return laid_out.take(documents), len(documents)
         postings = clause.postings
         at = postings.documents.searchsorted(documents)
         np.minimum(at, len(postings.documents) - 1, out=at)
         found: Impacts = postings.impacts.take(at) * (postings.documents.take(at) == documents)
-        return found
+        return found, len(documents) * SEARCH
 
 
 class _Maps:
@@ -254,7 +257,7 @@ class _Search:
     def __init__(
         self,
         reader: IndexReader,
-        impacts: Callable[[_Clause, Numbers], Impacts],
+        impacts: Callable[[_Clause, Numbers], tuple[Impacts, int]],
         scores: Callable[[Numbers], Scores],
         clauses: list[_Clause],
         size: int,
@@ -309,10 +312,11 @@ class _Search:
     def _followed(self, documents: Numbers, bounds: Doubles, place: int) -> tuple[Numbers, Doubles]:
         """Those of some documents that the clauses from a place on may lift to the threshold, and their bounds."""
         for after, clause in enumerate(self._clauses[place:], place + 1):
-            self._left -= len(documents)
             if self._left < 0:
                 break
-            bounds = bounds + clause.upper.take(self._impacts(clause, documents))
+            impacts, took = self._impacts(clause, documents)
+            self._left -= took
+            bounds = bounds + clause.upper.take(impacts)
             keep = np.flatnonzero(bounds >= self._threshold - self._rest[after])
             if len(keep) < len(documents):
                 documents, bounds = documents.take(keep), bounds.take(keep)
@@ -331,7 +335,9 @@ class _Search:
         beam = max(BEAM, 2 * self._size)
         least = np.zeros(len(documents))
         for place, clause in enumerate(self._clauses):
-            least += clause.lower.take(self._impacts(clause, documents))
+            impacts, took = self._impacts(clause, documents)
+            self._left -= took
+            least += clause.lower.take(impacts)
             if place and len(documents) > beam:
                 chosen = np.argpartition(least, -beam)[-beam:]
                 chosen.sort()
