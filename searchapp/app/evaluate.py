@@ -220,7 +220,7 @@ def evaluate_run(stored: StoredRun, given: GoldSource) -> Evaluation:
     names: Mapping[str, float] = next(iter(found.measures.per_topic.values()), {})
     scored = [topic for topic in ranked if topic in names] or ranked
     told = learned.warning(path, manifest, scored, "--per-topic --json has the figures of the others")
-    notes += [told] if told else []
+    notes += filter(None, (told, learned.tuned_warning(path, manifest)))
     return replace(found, warnings=(*found.warnings, *notes))
 
 

@@ -28,6 +28,7 @@ NAMES = (
     "serve",
     "rank",
     "train",
+    "tune",
     "export",
     "validate",
     "evaluate",
