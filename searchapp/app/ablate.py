@@ -48,7 +48,7 @@ class AblationRequest:
     """Which recipe to take apart, on which splits, and by what.
 
     The topics of these splits are ranked together. `measures` are tested beside the official one. With `features`
-    models are trained without each kind of features too. `folds` and `fold_seed` are those of `cross_validation`.
+    models are trained without each kind of features too. `folds` is that of `cross_validation`.
     """
 
     task: Task

@@ -14,12 +14,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from searchapp.engines.base import Explanation
 from searchapp.model import Hits, Ranking, Run, Topic
 from searchapp.progress import Advance, no_progress
 from searchapp.ranking.fusion import Fusion
 from searchapp.ranking.rank import Ranker, as_hits
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Signal, ranked
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal, ranked
 
 LEARNS = frozenset({Need.examples, Need.labels, Need.model})
 """What a signal needs whose answers depend on solved topics."""
@@ -39,7 +40,8 @@ class Seconds:
         try:
             yield
         finally:
-            self.add(Seconds.now(), started)
+            took = Seconds.now() - started
+            self.cpu, self.clock = self.cpu + took.cpu, self.clock + took.clock
 
     @classmethod
     def now(cls) -> Seconds:
@@ -47,13 +49,11 @@ class Seconds:
         used = os.times()
         return cls(time.process_time() + used.children_user + used.children_system, time.perf_counter())
 
-    def add(self, end: Seconds, start: Seconds) -> None:
-        """Add what lies between two moments."""
-        self.cpu += end.cpu - start.cpu
-        self.clock += end.clock - start.clock
-
     def __add__(self, other: Seconds) -> Seconds:
         return Seconds(self.cpu + other.cpu, self.clock + other.clock)
+
+    def __sub__(self, other: Seconds) -> Seconds:
+        return Seconds(self.cpu - other.cpu, self.clock - other.clock)
 
 
 class _Kept:
@@ -88,41 +88,63 @@ class _Kept:
             yield Hits(documents, scores) if are_hits else dict(zip(documents, scores, strict=True))
 
 
-class _Watched(Ranker):
+class _Watched(Scorer):
+    """A signal whose `seconds` are counted without those of others that it draws answers from.
+
+    `inner` is what all signals of the recipe have taken so far.
+    """
+
+    def __init__(self, scorer: Scorer, inner: Seconds) -> None:
+        self.seconds = Seconds()
+        self._scorer = scorer
+        self._inner = inner
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        answers = self._scorer.answers(asked, advance)
+        while True:
+            started, inner = Seconds.now(), replace(self._inner)
+            answer = next(answers, None)
+            took = Seconds.now() - started
+            self.seconds += took - (self._inner - inner)
+            self._inner.cpu, self._inner.clock = inner.cpu + took.cpu, inner.clock + took.clock
+            if answer is None:
+                return
+            yield answer
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        return self._scorer.explain(asked, document_id)
+
+
+class _Known(Scorer):
+    """A signal that says what it said before."""
+
+    def __init__(self, scorer: Scorer, kept: _Kept) -> None:
+        self._scorer = scorer
+        self._kept = kept
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:  # noqa: ARG002  # they are all there
+        return self._kept.answers()
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        return self._scorer.explain(asked, document_id)
+
+
+class _WatchedRanker(Ranker):
     """A recipe whose signals are asked while it is seen what each takes; the answers of some are `known` already."""
 
     def __init__(self, recipe: Recipe, inputs: Inputs, known: Sequence[_Kept | None]) -> None:
         super().__init__(recipe, inputs)
-        self.seconds = [Seconds() for _ in recipe.signals]
-        self._known = known
-        self._inner = Seconds()
-        """What was taken by all signals, so that one that asks others does not count what these take."""
+        inner = Seconds()
+        self.watched = [_Watched(scorer, inner) for scorer in self._scorers]
+        self._scorers = [
+            watched if kept is None else _Known(watched, kept)
+            for watched, kept in zip(self.watched, known, strict=True)
+        ]
 
     @property
     def fusion(self) -> Fusion:
         """What fuses the signals, with its model if it has one."""
         return self._fusion
-
-    def _said(self, place: int, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        known = self._known[place]
-        if known is not None:
-            return known.answers()
-        return self._watched(place, super()._said(place, asked, advance))
-
-    def _watched(self, place: int, answers: Iterator[Answer]) -> Iterator[Answer]:
-        while True:
-            started, inner = Seconds.now(), self._inner
-            answer = next(answers, None)
-            ended = Seconds.now()
-            took = Seconds()
-            took.add(ended, started)
-            of_others = Seconds()
-            of_others.add(self._inner, inner)
-            self.seconds[place].add(took, of_others)
-            self._inner = inner + took
-            if answer is None:
-                return
-            yield answer
 
 
 class Apart:
@@ -154,7 +176,7 @@ class Apart:
         if before is not None:
             new = depending(recipe.signals, again)
             known = [None if place in new else kept for place, kept in enumerate(before._kept)]
-        ranker = _Watched(recipe, inputs, known)
+        ranker = _WatchedRanker(recipe, inputs, known)
         self._kept: list[_Kept] = [_Kept(self._numbers) if kept is None else kept for kept in known]
         asked = [place for place, kept in enumerate(known) if kept is None]
         for answers in ranker.answers(topics, depth, advance):
@@ -162,7 +184,7 @@ class Apart:
                 self._kept[place].add(answers[place])
         self._fusion = ranker.fusion
         self.seconds: list[Seconds] = [
-            ranker.seconds[place] if before is None or known[place] is None else before.seconds[place]
+            ranker.watched[place].seconds if before is None or known[place] is None else before.seconds[place]
             for place in range(len(recipe.signals))
         ]
 

@@ -162,19 +162,15 @@ class Ranker:
             advance(1)
             return [iter([answer]) for answer in found]
         if self.recipe.needs(Need.candidates):
-            first = list(self._said(0, asked, no_progress))
+            first = list(self._scorers[0].answers(asked, no_progress))
             asked = Asked(topics, depth, asked.scale, [as_hits(answer, depth) for answer in first])
             answers: list[Iterator[Answer]] = [iter(first)]
         else:
-            answers = [self._said(0, asked, self._advance_of(0, advance))]
+            answers = [self._scorers[0].answers(asked, self._advance_of(0, advance))]
         return answers + [
-            self._said(place, asked, self._advance_of(place, advance))
-            for place in range(1, len(self._scorers))
+            scorer.answers(asked, self._advance_of(place, advance))
+            for place, scorer in enumerate(self._scorers[1:], start=1)
         ]
-
-    def _said(self, place: int, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        """What the signal at a place says of each topic."""
-        return self._scorers[place].answers(asked, advance)
 
     def _is_one_request(self, topics: Sequence[Topic]) -> bool:
         """Whether a server far away is asked for one topic, by signals that do not wait for each other's answers.
