@@ -23,6 +23,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Example, Run, Topic
 from searchapp.progress import Advance, Progress
 from searchapp.ranking.apart import Apart, learning
+from searchapp.ranking.learned import Learned
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
 from searchapp.settings import Settings
@@ -246,9 +247,9 @@ class _Learning:
                 raise DataError(
                     f"nothing can be learned from {len(sample):,} judged topics without an answer"
                 )
-            return Ranker(replace(recipe, signals=tuple(fixed)), fold.inputs).rank(
-                self._scored, request.depth, TAG
-            )
+            fusion = recipe.fusion.first if isinstance(recipe.fusion, Learned) else recipe.fusion
+            plain = replace(recipe, signals=tuple(fixed), fusion=fusion)
+            return Ranker(plain, fold.inputs).rank(self._scored, request.depth, TAG)
         again = learning(recipe.signals)
         try:
             apart = Apart(recipe, fold.inputs, self._scored, request.depth, before=self._before, again=again)

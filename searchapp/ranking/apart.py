@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from searchapp.engines.base import Explanation
 from searchapp.model import Hits, Ranking, Run, Topic
 from searchapp.progress import Advance, no_progress
+from searchapp.ranking.fusion import Fusion
 from searchapp.ranking.rank import Ranker, as_hits
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal, ranked
@@ -140,9 +141,10 @@ class _WatchedRanker(Ranker):
             for watched, kept in zip(self.watched, known, strict=True)
         ]
 
-    def every(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[Sequence[Answer]]:
-        """What each signal says of each topic."""
-        return zip(*self._answers(topics, depth, advance), strict=True)
+    @property
+    def fusion(self) -> Fusion:
+        """What fuses the signals, with its model if it has one."""
+        return self._fusion
 
 
 class Apart:
@@ -177,55 +179,55 @@ class Apart:
         ranker = _WatchedRanker(recipe, inputs, known)
         self._kept: list[_Kept] = [_Kept(self._numbers) if kept is None else kept for kept in known]
         asked = [place for place, kept in enumerate(known) if kept is None]
-        for answers in ranker.every(topics, depth, advance):
+        for answers in ranker.answers(topics, depth, advance):
             for place in asked:
                 self._kept[place].add(answers[place])
+        self._fusion = ranker.fusion
         self.seconds: list[Seconds] = [
             ranker.watched[place].seconds if before is None or known[place] is None else before.seconds[place]
             for place in range(len(recipe.signals))
         ]
 
     def run(
-        self, tag: str, only: Sequence[int] = (), recipe: Recipe | None = None, *, whole: bool = False
+        self, tag: str, only: Sequence[int] = (), fusion: Fusion | None = None, *, whole: bool = False
     ) -> tuple[Run, Seconds]:
         """The rankings by the signals at these places, by all without any, and what it took to fuse them.
 
-        By all signals it is what `Ranker.rank` makes. `recipe` fuses them, by default that of the signals, which has no
-        others then. With `whole` documents that other signals alone speak for follow in the order of their ids, as far
-        as the depth goes.
+        By all signals it is what `Ranker.rank` makes. `fusion` fuses them in place of the recipe's own; one that is
+        learned is trained for the signals that are left. With `whole` documents that other signals alone speak for
+        follow in the order of their ids, as far as the depth goes.
         """
         places = list(only) or list(range(len(self._kept)))
-        fused_by = recipe or self.recipe
-        fuser = Fuser(replace(fused_by, signals=tuple(fused_by.signals[one] for one in places)), self._inputs)
-        of_all = Fuser(self.recipe, self._inputs) if whole else None
+        fusing = self._fusing(places, fusion)
         seconds = Seconds()
         rankings = []
         every = zip(*(kept.answers() for kept in self._kept), strict=True)
         for topic, answers in zip(self.topics, every, strict=True):
             with seconds.taken():
-                hits = fuser.hits(topic, [answers[place] for place in places], self._depth)
-            if of_all is not None and len(hits) < self._depth:
-                hits = _completed(hits, of_all.hits(topic, answers, self._depth).document_ids, self._depth)
+                hits = self._hits(topic, answers, places, fusing)
+            if whole and len(hits) < self._depth:
+                there = self._hits(topic, answers, range(len(answers)), self._fusion)
+                hits = _completed(hits, there.document_ids, self._depth)
             rankings.append(Ranking(topic.id, hits))
         return Run(tag, tuple(rankings)), seconds
 
+    def _fusing(self, places: Sequence[int], fusion: Fusion | None) -> Fusion:
+        """What fuses the signals at these places."""
+        if fusion is not None:
+            return fusion
+        if len(places) in (1, len(self._kept)):
+            return self._fusion
+        recipe = replace(self.recipe, signals=tuple(self.recipe.signals[place] for place in places))
+        names = [signal.name for signal in recipe.signals]
+        return recipe.fusion.ready(names, lambda: self._inputs.fusion(recipe))
 
-class Fuser:
-    """Makes one ranking of what the signals of a recipe have said."""
-
-    def __init__(self, recipe: Recipe, inputs: Inputs) -> None:
-        self._recipe = recipe
-        self._topics_are_documents = inputs.topics_are_documents
-        self._fusion = recipe.fusion
-
-    def hits(self, topic: Topic, answers: Sequence[Answer], depth: int) -> Hits:
-        """The ranking of a topic by what each signal says of it; what one says alone is ranked as it is."""
-        itself = topic.id if self._topics_are_documents else None
-        if len(answers) == 1:
-            return as_hits(answers[0], depth, itself)
-        signals = self._recipe.signals
-        weighted = [(signal.weight, answer) for signal, answer in zip(signals, answers, strict=True)]
-        return ranked(self._fusion.fused(weighted), depth, itself)
+    def _hits(self, topic: Topic, answers: Sequence[Answer], places: Sequence[int], fusion: Fusion) -> Hits:
+        """The ranking of a topic by the signals at these places; what one says alone is ranked as it is."""
+        itself = topic.id if self._inputs.topics_are_documents else None
+        if len(places) == 1:
+            return as_hits(answers[places[0]], self._depth, itself)[: self._depth]
+        weighted = [(self.recipe.signals[place].weight, answers[place]) for place in places]
+        return ranked(fusion.fused(weighted), self._depth, itself)
 
 
 def _completed(hits: Hits, documents: Iterable[str], depth: int) -> Hits:
@@ -241,9 +243,14 @@ def learning(signals: Sequence[Signal]) -> list[int]:
     return [place for place, signal in enumerate(signals) if signal.needs & LEARNS]
 
 
+def is_told(signal: Signal) -> bool:
+    """Whether a signal is told what others rank highest, so that it can't be the first of a recipe."""
+    return Need.candidates in signal.needs
+
+
 def told_by(signals: Sequence[Signal], place: int) -> range:
     """The places of the signals that a signal is told of, what they rank highest."""
-    return range(1 if place and Need.candidates in signals[place].needs else 0)
+    return range(1 if place and is_told(signals[place]) else 0)
 
 
 def depending(signals: Sequence[Signal], again: Collection[int]) -> set[int]:
