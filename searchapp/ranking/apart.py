@@ -22,8 +22,8 @@ from searchapp.ranking.rank import Ranker, as_hits
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal, ranked
 
-LEARNS = frozenset({Need.examples, Need.labels, Need.model})
-"""What a signal needs whose answers depend on solved topics."""
+FIXED = frozenset({Need.texts, Need.candidates})
+"""What a signal may need whose answers are the same whichever topics are solved, if those are that it is told of."""
 
 
 @dataclass(slots=True)
@@ -240,7 +240,7 @@ def _completed(hits: Hits, documents: Iterable[str], depth: int) -> Hits:
 
 def learning(signals: Sequence[Signal]) -> list[int]:
     """The places of the signals whose answers change with what is solved."""
-    return [place for place, signal in enumerate(signals) if signal.needs & LEARNS]
+    return [place for place, signal in enumerate(signals) if signal.needs - FIXED]
 
 
 def is_told(signal: Signal) -> bool:
