@@ -33,7 +33,6 @@ from searchapp.model import Ranking, Run
 from searchapp.progress import Progress
 from searchapp.ranking.apart import Apart, Seconds, told_by
 from searchapp.ranking.fusion import Fusion
-from searchapp.ranking.learned import Learned
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Signal
 from searchapp.ranking.signals.trained import Trained
@@ -226,9 +225,8 @@ class _Ablating:
         return variant, _together(found)
 
     def _fusion(self, part: _Part) -> Fusion | None:
-        """What fuses a variant, None for the fusion of the recipe."""
-        fusion = self._request.recipe.fusion
-        return fusion.first if part.kind is Kind.summed and isinstance(fusion, Learned) else None
+        """What fuses a variant, None for the fusion of the recipe; a learned one is a sum without its model."""
+        return self._request.recipe.fusion if part.kind is Kind.summed else None
 
     def _without_feature(self, part: _Part) -> list[Apart]:
         """The same answers but for those of a signal whose model is trained without a kind of features."""
