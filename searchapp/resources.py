@@ -60,7 +60,17 @@ class RecipeBook:
     template: Callable[[str], dict[str, Any]]
 
 
-LEARNING = ("neighbours", "labelled", "multiclass", "multilabel")
+LEARNING = (
+    "neighbours",
+    "labelled",
+    "multiclass",
+    "multilabel",
+    "cosine",
+    "power",
+    "expansion",
+    "profiles",
+    "latent",
+)
 """The signals of a recipe that need solved topics."""
 
 

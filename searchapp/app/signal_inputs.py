@@ -15,6 +15,7 @@ from searchapp.model import Document, Example
 from searchapp.progress import Progress
 from searchapp.ranking.learning.files import Stored
 from searchapp.ranking.signals.base import Inputs, Labels, Solved, gold_of
+from searchapp.ranking.signals.terms import TermSpace, terms_of
 from searchapp.ranking.signals.trained import Trained
 from searchapp.tasks.base import Collection, Task
 
@@ -47,6 +48,11 @@ def signal_inputs(
         found = read_examples(task, *split_of(), progress, judged, problems)
         return Labels({document.id: document for document in documents()}, gold_of(found))
 
+    @cache  # several signals ask in the same space
+    def terms() -> TermSpace:
+        found = read_examples(task, *split_of(), progress, judged, problems)
+        return TermSpace(documents(), found, terms_of(task.index_mapping()))
+
     @cache
     def models() -> Models:
         return Models(task, *split_of(), progress, home, judged, problems)
@@ -54,7 +60,7 @@ def signal_inputs(
     def model(signal: Trained) -> Stored:
         return models().of(signal).stored
 
-    return Inputs(index, task.info.topics_are_documents, examples, labels, documents, model)
+    return Inputs(index, task.info.topics_are_documents, examples, labels, documents, terms, model)
 
 
 def typed_inputs(

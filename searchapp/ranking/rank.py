@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from searchapp.engines.base import Explanation
@@ -12,6 +13,7 @@ from searchapp.model import Hits, Ranking, Run, Topic
 from searchapp.progress import Advance, no_progress
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import (
+    LEADERS,
     Answer,
     Asked,
     Inputs,
@@ -68,9 +70,10 @@ class Ranker:
 
         The details are those of the signals, each with its value before it is weighed.
         """
-        scorers = self._scorers
-        asked = Asked([topic], depth, self.recipe.fusion.scale)
-        parts = [scorer.explain(asked, document_id) for scorer in scorers]
+        parts = [
+            scorer.explain(asked, document_id)
+            for scorer, asked in zip(self._scorers, self._asked_alone(topic, depth), strict=True)
+        ]
         if len(parts) == 1:
             return parts[0]
         score = dict(next(self._fused([topic], depth, no_progress))).get(document_id)
@@ -90,13 +93,12 @@ class Ranker:
 
         Every fusion adds what the signals give, so that the shares add up to the score.
         """
-        asked = Asked([topic], depth, self.recipe.fusion.scale)
         shares = []
-        every = zip(
-            self.recipe.signals, self._scorers, self._answers([topic], depth, no_progress), strict=True
-        )
-        for signal, scorer, answers in every:
-            (answer,) = answers
+        answers = [answer for (answer,) in self._answers([topic], depth, no_progress)]
+        asking = self._asked_alone(topic, depth)
+        for signal, scorer, answer, asked in zip(
+            self.recipe.signals, self._scorers, answers, asking, strict=True
+        ):
             is_alone = len(self._scorers) == 1
             given = dict(answer) if is_alone else self.recipe.fusion.fused([(signal.weight, answer)])
             votes = tuple(scorer.votes(asked, document_id))
@@ -116,6 +118,25 @@ class Ranker:
             return
         for topic, scores in zip(topics, self._fused(topics, depth, advance), strict=True):
             yield ranked(scores, depth, self._itself(topic))
+
+    def _asked_alone(self, topic: Topic, depth: int) -> list[Asked]:
+        """What each signal is asked of one topic, with the leaders of those before it."""
+        asked = Asked([topic], depth, self.recipe.fusion.scale)
+        if not self.recipe.needs(Need.leaders):
+            return [asked] * len(self._scorers)
+        answers = [answer for (answer,) in self._answers([topic], depth, no_progress)]
+        return [
+            replace(asked, leaders=[self._leaders(topic, answers[:place])] if place else ())
+            for place in range(len(self._scorers))
+        ]
+
+    def _leaders(self, topic: Topic, answers: Sequence[Answer]) -> Hits:
+        """What the first signals of the recipe, fused, rank highest."""
+        if len(answers) == 1:
+            return as_hits(answers[0], LEADERS, self._itself(topic))[:LEADERS]
+        weights = [signal.weight for signal in self.recipe.signals]
+        fused = self.recipe.fusion.fused(list(zip(weights, answers, strict=False)))
+        return ranked(fused, LEADERS, self._itself(topic))
 
     def _itself(self, topic: Topic) -> str | None:
         """The document that a topic is, which it is not ranked for."""
@@ -139,10 +160,17 @@ class Ranker:
             answers: list[Iterator[Answer]] = [iter(first)]
         else:
             answers = [self._scorers[0].answers(asked, self._advance_of(0, advance))]
-        return answers + [
-            scorer.answers(asked, self._advance_of(place, advance))
-            for place, scorer in enumerate(self._scorers[1:], start=1)
-        ]
+        signals = zip(self.recipe.signals[1:], self._scorers[1:], strict=True)
+        for place, (signal, scorer) in enumerate(signals, start=1):
+            told = asked
+            if Need.leaders in signal.needs:
+                # Drawn in step with the answers themselves, so that those of a few topics are held.
+                pairs = [itertools.tee(one) for one in answers]
+                answers = [kept for kept, _ in pairs]
+                before = zip(topics, zip(*(copy for _, copy in pairs), strict=True), strict=True)
+                told = replace(asked, leaders=itertools.starmap(self._leaders, before))
+            answers.append(scorer.answers(told, self._advance_of(place, advance)))
+        return answers
 
     def _is_one_request(self, topics: Sequence[Topic]) -> bool:
         """Whether a server far away is asked for one topic, by signals that do not wait for each other's answers.

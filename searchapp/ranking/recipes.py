@@ -84,7 +84,7 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
     used = query.template.variables.union(*(one.template.variables for it in signals for one in it.queries))
     for key in sorted({f"recipe.{key}" for key in parameters} - used):
         raise DataError(f"{query.template.name}: the variable {key} is set, but the template does not use it")
-    if any(Need.candidates in signal.needs for signal in signals[:1]):
+    if any(need in signals[0].needs for need in (Need.candidates, Need.leaders)):
         raise place.wrong(f"begins with {signals[0].name}, which needs candidates: put a signal before it")
     return Recipe(
         name, described.get("about", ""), query, signals, _fusion(place, described, parameters), parameters
