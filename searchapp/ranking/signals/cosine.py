@@ -45,6 +45,11 @@ class Cosine(Signal):
 
     kind: ClassVar[str] = "cosine"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
+    meanings: ClassVar[Mapping[str, str]] = {
+        "length": "how much the length of a document counts against it, 1 for a cosine",
+        "kind": "the field that says of what kind a document is",
+        "lean": "how far kinds are preferred that often are answers",
+    }
 
     length: float
     boosts: Mapping[str, float]

@@ -45,6 +45,12 @@ class Expansion(Signal):
 
     kind: ClassVar[str] = "expansion"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms, Need.leaders})
+    meanings: ClassVar[Mapping[str, str]] = {
+        "by": "how the topic grows",
+        "documents": "how many of the documents that lead it grows by",
+        "terms": "how many terms a relevance model keeps",
+        "share": "what they weigh beside the topic",
+    }
 
     by: str
     documents: int

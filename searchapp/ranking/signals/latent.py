@@ -33,6 +33,11 @@ class Latent(Power):
     """The votes of the `k` solved topics that are nearest in a space of so many `dimensions`."""
 
     kind: ClassVar[str] = "latent"
+    meanings: ClassVar[Mapping[str, str]] = {
+        **Power.meanings,
+        "dimensions": "how many dimensions the latent space has",
+        "seed": "where the search for the space begins",
+    }
 
     dimensions: int
     seed: int

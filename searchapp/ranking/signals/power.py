@@ -33,6 +33,10 @@ class Power(Signal):
 
     kind: ClassVar[str] = "power"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
+    meanings: ClassVar[Mapping[str, str]] = {
+        "k": "how many of the nearest solved topics vote",
+        "power": "how steeply a vote falls with the cosine: (s / s1) ** power, s1 being that of the nearest",
+    }
 
     k: int
     power: float

@@ -32,6 +32,9 @@ class Profiles(Signal):
 
     kind: ClassVar[str] = "profiles"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
+    meanings: ClassVar[Mapping[str, str]] = {
+        "growth": "how much the words of topics count that a document answered",
+    }
 
     growth: float
     boosts: Mapping[str, float]
