@@ -25,7 +25,7 @@ from searchapp.files import unreadable, whole_file
 from searchapp.formats.encoding import GZIP, opened, undecodable
 from searchapp.formats.packed import SUFFIX
 from searchapp.formats.problems import shown
-from searchapp.inputs import read_bytes
+from searchapp.inputs import open_file, read_bytes
 from searchapp.model import Run
 
 MISSING = frozenset(
@@ -151,11 +151,13 @@ def read_text(path: Path) -> str:
 
 
 def _unpacked(path: Path) -> bytes:
-    with opened(path) as file:
-        if not file.head.startswith(GZIP):
-            message = f"{path}: the name ends in {SUFFIX}, and it is not compressed with gzip: rename or compress it"
-            raise NotScorable(message, f"gzip.BadGzipFile: Not a gzipped file ({file.head[:2]!r})")
-        return file.read()
+    with open_file(path) as file:
+        begins = file.read(len(GZIP))
+    if begins != GZIP:
+        message = f"{path}: the name ends in {SUFFIX}, and it is not compressed with gzip: rename or compress it"
+        raise NotScorable(message, f"gzip.BadGzipFile: Not a gzipped file ({begins!r})")
+    with opened(path) as unpacked:
+        return unpacked.read()
 
 
 def split_cells(text: str, path: Path) -> Iterator[tuple[int, int, list[str]]]:
