@@ -63,6 +63,7 @@ class RecipeBook:
 LEARNING = (
     "neighbours",
     "labelled",
+    "cocitation",
     "multiclass",
     "multilabel",
     "cosine",

@@ -154,7 +154,9 @@ def _unpacked(path: Path) -> bytes:
     with open_file(path) as file:
         begins = file.read(len(GZIP))
     if begins != GZIP:
-        message = f"{path}: the name ends in {SUFFIX}, and it is not compressed with gzip: rename or compress it"
+        message = (
+            f"{path}: the name ends in {SUFFIX}, and it is not compressed with gzip: rename or compress it"
+        )
         raise NotScorable(message, f"gzip.BadGzipFile: Not a gzipped file ({begins!r})")
     with opened(path) as unpacked:
         return unpacked.read()

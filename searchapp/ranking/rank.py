@@ -11,6 +11,7 @@ from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
 from searchapp.model import Hits, Ranking, Run, Topic
 from searchapp.progress import Advance, no_progress
+from searchapp.ranking.fusion import FUSION, Given, Weighted
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import (
     LEADERS,
@@ -48,6 +49,10 @@ class Ranker:
         self._scorers = [signal.prepare(inputs) for signal in recipe.signals]
         self._retrievers = [scorer for scorer in self._scorers if isinstance(scorer, Retriever)]
         self._topics_are_documents = inputs.topics_are_documents
+        names = [signal.name for signal in recipe.signals]
+        self._fusion = recipe.fusion
+        if len(names) > 1:
+            self._fusion = recipe.fusion.ready(names, lambda: inputs.fusion(recipe))
 
     def rank(self, topics: Sequence[Topic], depth: int, tag: str, advance: Advance = no_progress) -> Run:
         """The first `depth` documents for every topic, in the order of the topics.
@@ -70,15 +75,17 @@ class Ranker:
 
         The details are those of the signals, each with its value before it is weighed.
         """
-        parts = [
-            scorer.explain(asked, document_id)
-            for scorer, asked in zip(self._scorers, self._asked_alone(topic, depth), strict=True)
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        score = dict(next(self._fused([topic], depth, no_progress))).get(document_id)
+        if len(self._scorers) == 1:
+            (asked,) = self._asked_alone(topic, depth, ())
+            return self._scorers[0].explain(asked, document_id)
+        answers = [answer for (answer,) in self._answers([topic], depth, no_progress)]
+        score = self._fusion.fused(self._weighted(answers)).get(document_id)
         if score is None:
             return None
+        parts = [
+            scorer.explain(asked, document_id)
+            for scorer, asked in zip(self._scorers, self._asked_alone(topic, depth, answers), strict=True)
+        ]
         details = tuple(
             Explanation(
                 part.value, f"{signal.name}, weight {signal.weight:g}: {part.description}", part.details
@@ -86,29 +93,43 @@ class Ranker:
             for signal, part in zip(self.recipe.signals, parts, strict=True)
             if part is not None
         )
-        return Explanation(score, f"fused by {self.recipe.fusion.by}", details)
+        said, of_fusion = self._fusion.explained(self._weighted(answers), document_id)
+        return Explanation(score, said, (*details, *of_fusion))
 
     def shares(self, topic: Topic, document_id: str, depth: int) -> list[Share]:
         """What each signal gives to a document's score, with who voted where votes count.
 
-        Every fusion adds what the signals give, so that the shares add up to the score.
+        They add up to the score, see `Fusion.given`.
         """
-        shares = []
         answers = [answer for (answer,) in self._answers([topic], depth, no_progress)]
-        asking = self._asked_alone(topic, depth)
-        for signal, scorer, answer, asked in zip(
-            self.recipe.signals, self._scorers, answers, asking, strict=True
-        ):
-            is_alone = len(self._scorers) == 1
-            given = dict(answer) if is_alone else self.recipe.fusion.fused([(signal.weight, answer)])
-            votes = tuple(scorer.votes(asked, document_id))
-            shares.append(Share(signal.name, signal.weight, given.get(document_id), votes))
-        return shares
+        if len(answers) == 1:
+            given = Given([dict(answers[0]).get(document_id)])
+        else:
+            given = self._fusion.given(self._weighted(answers), document_id)
+        asking = self._asked_alone(topic, depth, answers)
+        shares = [
+            Share(signal.name, signal.weight, value, tuple(scorer.votes(asked, document_id)))
+            for signal, scorer, value, asked in zip(
+                self.recipe.signals, self._scorers, given.signals, asking, strict=True
+            )
+        ]
+        return [*shares, Share(self._fusion.by, 1.0, given.rest)] if given.rest else shares
+
+    def answers(
+        self, topics: Sequence[Topic], depth: int, advance: Advance = no_progress
+    ) -> Iterator[Sequence[Answer]]:
+        """What each signal says of each topic, in the order of the topics.
+
+        Raises:
+            EngineError: the engine failed on the way.
+        """
+        return zip(*self._answers(topics, depth, advance), strict=True)
 
     def models(self) -> dict[str, dict[str, Any]]:
-        """What a run records of the models that its signals rank by, by the names of the signals."""
+        """What a run records of the models that it was ranked by, by the names of the signals, and `FUSION`."""
         found = zip(self.recipe.signals, (scorer.model() for scorer in self._scorers), strict=True)
-        return {signal.name: model for signal, model in found if model}
+        fusion = {FUSION: model} if (model := self._fusion.model()) else {}
+        return {signal.name: model for signal, model in found if model} | fusion
 
     def _hits(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[Hits]:
         if len(self._scorers) == 1:
@@ -119,23 +140,12 @@ class Ranker:
         for topic, scores in zip(topics, self._fused(topics, depth, advance), strict=True):
             yield ranked(scores, depth, self._itself(topic))
 
-    def _asked_alone(self, topic: Topic, depth: int) -> list[Asked]:
-        """What each signal is asked of one topic, with the leaders of those before it."""
-        asked = Asked([topic], depth, self.recipe.fusion.scale)
-        if not self.recipe.needs(Need.leaders):
-            return [asked] * len(self._scorers)
-        answers = [answer for (answer,) in self._answers([topic], depth, no_progress)]
-        return [
-            replace(asked, leaders=[self._leaders(topic, answers[:place])] if place else ())
-            for place in range(len(self._scorers))
-        ]
-
     def _leaders(self, topic: Topic, answers: Sequence[Answer]) -> Hits:
-        """What the first signals of the recipe, fused, rank highest."""
+        """What the first signals of the recipe rank highest, fused without what is learned of all of them."""
         if len(answers) == 1:
             return as_hits(answers[0], LEADERS, self._itself(topic))[:LEADERS]
         weights = [signal.weight for signal in self.recipe.signals]
-        fused = self.recipe.fusion.fused(list(zip(weights, answers, strict=False)))
+        fused = self.recipe.fusion.unlearned.fused(list(zip(weights, answers, strict=False)))
         return ranked(fused, LEADERS, self._itself(topic))
 
     def _itself(self, topic: Topic) -> str | None:
@@ -143,13 +153,31 @@ class Ranker:
         return topic.id if self._topics_are_documents else None
 
     def _fused(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[dict[str, float]]:
-        weights = [signal.weight for signal in self.recipe.signals]
         for answers in zip(*self._answers(topics, depth, advance), strict=True):
-            yield self.recipe.fusion.fused(list(zip(weights, answers, strict=True)))
+            yield self._fusion.fused(self._weighted(answers))
+
+    def _weighted(self, answers: Sequence[Answer]) -> Weighted:
+        return [(signal.weight, answer) for signal, answer in zip(self.recipe.signals, answers, strict=True)]
+
+    def _asked_alone(self, topic: Topic, depth: int, answers: Sequence[Answer]) -> list[Asked]:
+        """What each signal is asked of one topic, with candidates and leaders in the `answers` of all of them."""
+        candidates = [as_hits(answers[0], depth)] if self.recipe.needs(Need.candidates) else []
+        asked = Asked([topic], depth, self._fusion.scale, candidates)
+        return [
+            replace(asked, leaders=[self._leaders(topic, answers[:place])])
+            if Need.leaders in signal.needs
+            else asked
+            for place, signal in enumerate(self.recipe.signals)
+        ]
 
     def _answers(self, topics: Sequence[Topic], depth: int, advance: Advance) -> list[Iterator[Answer]]:
-        """What each signal says of each topic; the last signal, which often has the most to do, says how far it is."""
-        asked = Asked(topics, depth, self.recipe.fusion.scale)
+        """What each signal says of each topic, as deep as the fusion looks.
+
+        The last signal, which often has the most to do, says how far it is.
+        """
+        self._fusion.require_unseen(topics)
+        depth = max(depth, self._fusion.reach) if len(self._scorers) > 1 else depth
+        asked = Asked(topics, depth, self._fusion.scale)
         if self._is_one_request(topics):
             found = retrieved_together(self._retrievers, asked)
             advance(1)

@@ -8,6 +8,7 @@ from typing import Any
 
 from searchapp.model import Topic
 from searchapp.ranking.fusion import Fusion
+from searchapp.ranking.learned import Learned
 from searchapp.ranking.signals.base import Need, Signal
 from searchapp.ranking.signals.direct import Direct
 from searchapp.ranking.signals.trained import Trained
@@ -31,8 +32,11 @@ class Recipe:
     written: Mapping[str, Any] = field(default_factory=dict)
 
     def needs(self, need: Need) -> bool:
-        """Whether one of the signals needs it."""
-        return any(need in signal.needs for signal in self.signals)
+        """Whether one of the signals needs it, or the fusion."""
+        needed = [signal.needs for signal in self.signals]
+        if len(self.signals) > 1:
+            needed.append(self.fusion.needs)
+        return any(need in one for one in needed)
 
     @property
     def learns(self) -> bool:
@@ -43,6 +47,11 @@ class Recipe:
     def trained(self) -> tuple[Trained, ...]:
         """Those of its signals that rank by a model."""
         return tuple(signal for signal in self.signals if isinstance(signal, Trained))
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether a model fuses its signals."""
+        return len(self.signals) > 1 and isinstance(self.fusion, Learned)
 
     @property
     def takes_words(self) -> bool:

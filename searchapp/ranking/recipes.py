@@ -27,6 +27,7 @@ from searchapp.errors import DataError, UsageError
 from searchapp.names import meant, refused
 from searchapp.ranking import earlier, fusion
 from searchapp.ranking.fusion import Fusion
+from searchapp.ranking.learned import Learned
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals import KINDS
 from searchapp.ranking.signals.base import Need, Signal
@@ -45,6 +46,7 @@ _TYPES: Mapping[str, tuple[type, str]] = {
     "labelled": (Mapping, "a table"),
     "baseline": (str, "text in quotes"),
 }
+_FUSIONS: Mapping[str, Any] = {**fusion.KINDS, Learned.by: Learned}
 _SIGNAL = "signal"
 _NAME = "name"
 _BY = "by"
@@ -279,9 +281,9 @@ def _query(
 
 def _fusion(place: RecipeName, written: Mapping[str, Any], table: Table) -> Fusion:
     by = str(written.get(_BY))
-    if by not in fusion.KINDS:
-        raise DataError(f"the recipe {place} has no fusion by {refused(by, fusion.KINDS)}")
-    read = fusion.KINDS[by].read(table)
+    if by not in _FUSIONS:
+        raise DataError(f"the recipe {place} has no fusion by {refused(by, _FUSIONS)}")
+    read: Fusion = _FUSIONS[by].read(table)
     table.finish(_BY)
     return read
 

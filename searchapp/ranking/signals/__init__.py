@@ -3,6 +3,7 @@
     direct       a query template over the documents
     neighbours   a query template over solved topics, whose gold votes
     labelled     a query template by which candidates find graded documents like them
+    cocitation   documents that solved topics have beside those that lead, in their gold
     cosine       documents by the weight of the terms that they share with a topic, without an engine
     power        solved topics that are alike in their terms, whose gold votes: explanatory power
     expansion    the topic grown by terms of the documents that the signals before it rank highest
@@ -21,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from searchapp.ranking.signals.base import Signal
+from searchapp.ranking.signals.cocitation import Cocitation
 from searchapp.ranking.signals.cosine import Cosine
 from searchapp.ranking.signals.direct import Direct
 from searchapp.ranking.signals.expansion import Expansion
@@ -39,6 +41,7 @@ KINDS: Mapping[str, type[Signal]] = {
         Direct,
         Neighbours,
         Labelled,
+        Cocitation,
         Cosine,
         Power,
         Expansion,

@@ -12,7 +12,7 @@ counts in the length. Everything is computed in double in one order, so that it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -61,10 +61,11 @@ class TermSpace:
         DataError: two documents, or two solved topics, have the same id.
     """
 
-    def __init__(self, documents: Iterable[Document], solved: Iterable[Example], terms: Terms) -> None:
+    def __init__(self, documents: Sequence[Document], solved: Sequence[Example], terms: Terms) -> None:
         import numpy as np
 
         self._terms = terms
+        self._made_of = documents, solved
         self._numbers: dict[str, int] = {}
         held = {document.id: document for document in documents}
         texts = {id_: document.text for id_, document in held.items()}
@@ -89,6 +90,11 @@ class TermSpace:
         self.lengths: Floats = np.sqrt(np.asarray(self.matrix.multiply(self.matrix).sum(axis=1)).ravel())
         """(documents,): the Euclidean lengths of the rows; 1 of a document without terms."""
         self.lengths[self.lengths == 0] = 1.0
+
+    def without(self, withheld: Collection[str]) -> TermSpace:
+        """The space, as it would be had the topics of these ids not been solved."""
+        documents, solved = self._made_of
+        return TermSpace(documents, [one for one in solved if one.topic.id not in withheld], self._terms)
 
     def _row(self, text: str) -> list[int]:
         """The numbers of a text's terms, each once, ascending."""
