@@ -24,8 +24,8 @@ DOCUMENTED = {
     "explanation-2019": {"MAP": 0.556951},
     "explanation-2021": {"mean NDCG": 0.737368},
 }
-"""The official figures of fold1, of which the means are in docs/smart-types.md and docs/smart-relations.md, and those of
-dev in docs/explanation.md."""
+"""The official figures: those of dev in docs/explanation.md, and of fold1, whose means over all folds are in
+docs/smart-types.md and docs/smart-relations.md."""
 
 
 @pytest.mark.timeout(1800)

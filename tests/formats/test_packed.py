@@ -40,7 +40,9 @@ def test_what_another_tool_compressed_has_no_pieces() -> None:
 def test_an_altered_piece_is_told(place: int) -> None:
     held = bytearray(written([b"a line of a run\n" * 9]))
     held[place] ^= 0xFF
-    (piece,) = pieces(bytes(held)) or ()
+    found = pieces(bytes(held))
+    assert found is not None
+    (piece,) = found
     with pytest.raises(ValueError, match="not as it was compressed"):
         unpacked(bytes(held), piece)
 

@@ -105,10 +105,9 @@ def test_documents_of_a_kind_that_often_answers_are_preferred() -> None:
 def test_solved_topics_that_are_alike_vote_as_far_as_they_are() -> None:
     found = space()
     topic = Topic("t", "what does a star give")
-    scores = answer(prepared(POWER, found), asked(topic))
-    assert scores == pytest.approx(
-        {"star": 1.0, "sun": 0.5, "ice": pytest.approx(scores["ice"])}
-    )  # q2 is the same
+    scores = dict(answer(prepared(POWER, found), asked(topic)))
+    assert {"star", "sun", "ice"} == scores.keys()
+    assert (scores["star"], scores["sun"]) == pytest.approx((1.0, 0.5))  # q2 is the same
     assert 0 < scores["ice"] < 0.5
     shares = answer(prepared(POWER, found), asked(topic, scale=Scale.shares))
     assert max(dict(shares).values()) == 1.0
