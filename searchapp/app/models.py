@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +35,10 @@ FOLDER = "models"
 
 KEPT = 16
 """How many models of a task are kept: those that were trained last."""
+
+
+HELD = 2
+"""How many are kept in memory by who does not keep them on disk: those that were asked for first last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ Making = Callable[[Sequence[Example], Sequence[Document]], Model]
 class Models:
     """The models that a task's signals rank the topics of a split by.
 
-    `home` is where they are kept; without, they are trained each time. `judged` topics are solved ones too, see
+    `home` is where they are kept; without, the last `HELD` are kept in memory. `judged` topics are solved ones too, see
     `read_examples`.
     """
 
@@ -86,6 +90,7 @@ class Models:
         self._folder = None if home is None else home / FOLDER
         self._judged = judged
         self._problems = problems
+        self._held: dict[str, MadeModel] = {}
         self._read: tuple[Sequence[Example], Sequence[Document]] | None = None
 
     def of(self, signal: Trained, *, rebuild: bool = False, workers: int = 1) -> MadeModel:
@@ -130,6 +135,16 @@ class Models:
         return self._of(_Learner(FUSION, Learned.kind, training), made, rebuild=rebuild)
 
     def _of(self, learner: _Learner, made: Making, *, rebuild: bool) -> MadeModel:
+        if self._folder is not None:
+            return self._found(learner, made, rebuild=rebuild)
+        training = digest_json(learner.training)
+        if rebuild or training not in self._held:
+            self._held[training] = self._found(learner, made, rebuild=rebuild)
+            for old in list(self._held)[:-HELD]:
+                del self._held[old]
+        return replace(self._held[training], signal=learner.name)
+
+    def _found(self, learner: _Learner, made: Making, *, rebuild: bool) -> MadeModel:
         examples, documents = self._inputs()
         key = self._key(learner.training, examples, documents)
         path = self._path(learner.kind, key)

@@ -183,13 +183,12 @@ class Ranker:
             advance(1)
             return [iter([answer]) for answer in found]
         if self.recipe.needs(Need.candidates):
-            first = list(self._scorers[0].answers(asked, no_progress))
+            first = list(self._said(0, asked, no_progress))
             asked = Asked(topics, depth, asked.scale, [as_hits(answer, depth) for answer in first])
             answers: list[Iterator[Answer]] = [iter(first)]
         else:
-            answers = [self._scorers[0].answers(asked, self._advance_of(0, advance))]
-        signals = zip(self.recipe.signals[1:], self._scorers[1:], strict=True)
-        for place, (signal, scorer) in enumerate(signals, start=1):
+            answers = [self._said(0, asked, self._advance_of(0, advance))]
+        for place, signal in enumerate(self.recipe.signals[1:], start=1):
             told = asked
             if Need.leaders in signal.needs:
                 # Drawn in step with the answers themselves, so that those of a few topics are held.
@@ -197,8 +196,12 @@ class Ranker:
                 answers = [kept for kept, _ in pairs]
                 before = zip(topics, zip(*(copy for _, copy in pairs), strict=True), strict=True)
                 told = replace(asked, leaders=itertools.starmap(self._leaders, before))
-            answers.append(scorer.answers(told, self._advance_of(place, advance)))
+            answers.append(self._said(place, told, self._advance_of(place, advance)))
         return answers
+
+    def _said(self, place: int, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        """What the signal at a place says of each topic."""
+        return self._scorers[place].answers(asked, advance)
 
     def _is_one_request(self, topics: Sequence[Topic]) -> bool:
         """Whether a server far away is asked for one topic, by signals that do not wait for each other's answers.

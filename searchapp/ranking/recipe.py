@@ -20,7 +20,8 @@ class Recipe:
     """The signals of a recipe, the first of which retrieves candidates, and how they are fused.
 
     `query` is what a search asks and what is marked in documents. `parameters` are those of all its templates.
-    `written` is the recipe as a file may have it, with the values that were set.
+    `written` is the recipe as a file may have it, with the values that were set, `tuned` what it says of how these were
+    found.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Recipe:
     fusion: Fusion
     parameters: Mapping[str, Any]
     written: Mapping[str, Any] = field(default_factory=dict)
+    tuned: Mapping[str, Any] = field(default_factory=dict)
 
     def needs(self, need: Need) -> bool:
         """Whether one of the signals needs it, or the fusion."""
@@ -85,4 +87,5 @@ class Recipe:
             "parameters": dict(self.parameters),
             "signals": [signal.manifest() for signal in self.signals],
         }
+        described |= {"tuned": dict(self.tuned)} if self.tuned else {}
         return described | ({"fusion": self.fusion.manifest()} if len(self.signals) > 1 else {})

@@ -219,6 +219,13 @@ def test_what_a_recipe_leaves_out_can_be_set_and_takes_no_name_away() -> None:
     assert (neighbours.parameters()["power"], multiclass.parameters()["power"]) == (2.0, 4.0)
 
 
+def test_the_full_name_is_right_too() -> None:
+    one, other = (recipes.load("nlps", "neighbours", {key: 7}) for key in ("k", "neighbours.k"))
+    assert one.manifest() == other.manifest()
+    weighed = recipes.load("nlps", "neighbours", {"direct.weight": 0.1})
+    assert weighed.signals[0].weight == 0.1
+
+
 def test_a_word_that_is_none_of_those_is_the_users_mistake() -> None:
     with pytest.raises(UsageError, match=r"scale=x: .*choose shares or scores"):
         recipes.load("nlps", "neighbours", {"scale": "x"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.engines.base import Explanation
@@ -30,7 +30,13 @@ RECORDED = ("key", "solved", "labels", "features", "candidates", "trees", "learn
 
 @dataclass(frozen=True, slots=True)
 class Trained(Signal):
-    """A signal with a linear model of topics: at least `fewest` solved topics a label, C = `cost`, and a `seed`."""
+    """A signal with a linear model of topics: at least `fewest` solved topics a label, C = `cost`, and a `seed`.
+
+    The model has no features of the kinds `without`, which an ablation leaves out.
+    """
+
+    features: ClassVar[tuple[str, ...]] = ()
+    """The kinds of features of its model, as far as each can be left out."""
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
     meanings: ClassVar[Mapping[str, str]] = {
@@ -43,6 +49,7 @@ class Trained(Signal):
     cost: float
     fewest: int
     seed: int
+    without: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
@@ -51,7 +58,8 @@ class Trained(Signal):
 
     def training(self) -> dict[str, Any]:
         """What its model depends on beside the solved topics; parameters that only ranking depends on are left out."""
-        return {"signal": self.kind, "cost": self.cost, "fewest": self.fewest, "seed": self.seed}
+        described = {"signal": self.kind, "cost": self.cost, "fewest": self.fewest, "seed": self.seed}
+        return described | ({"without": list(self.without)} if self.without else {})
 
     @abstractmethod
     def train(
