@@ -60,7 +60,18 @@ class RecipeBook:
     template: Callable[[str], dict[str, Any]]
 
 
-LEARNING = ("neighbours", "labelled", "cocitation", "multiclass", "multilabel")
+LEARNING = (
+    "neighbours",
+    "labelled",
+    "cocitation",
+    "multiclass",
+    "multilabel",
+    "cosine",
+    "power",
+    "expansion",
+    "profiles",
+    "latent",
+)
 """The signals of a recipe that need solved topics."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
@@ -53,4 +54,10 @@ def _without(
     def model(signal: Trained) -> Stored:
         return Stored.of(*signal.train(others, documents, 1))
 
-    return replace(inputs, examples=lambda: inputs.examples().without(withheld), labels=labels, model=model)
+    return replace(
+        inputs,
+        examples=lambda: inputs.examples().without(withheld),
+        labels=labels,
+        terms=cache(lambda: inputs.terms().without(withheld)),
+        model=model,
+    )

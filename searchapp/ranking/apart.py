@@ -22,7 +22,7 @@ from searchapp.ranking.rank import Ranker, as_hits
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal, ranked
 
-FIXED = frozenset({Need.texts, Need.candidates})
+FIXED = frozenset({Need.texts, Need.candidates, Need.leaders})
 """What a signal may need whose answers are the same whichever topics are solved, if those are that it is told of."""
 
 
@@ -245,11 +245,13 @@ def learning(signals: Sequence[Signal]) -> list[int]:
 
 def is_told(signal: Signal) -> bool:
     """Whether a signal is told what others rank highest, so that it can't be the first of a recipe."""
-    return Need.candidates in signal.needs
+    return bool(signal.needs & {Need.candidates, Need.leaders})
 
 
 def told_by(signals: Sequence[Signal], place: int) -> range:
     """The places of the signals that a signal is told of, what they rank highest."""
+    if Need.leaders in signals[place].needs:
+        return range(place)
     return range(1 if place and is_told(signals[place]) else 0)
 
 
