@@ -60,7 +60,19 @@ class RecipeBook:
     template: Callable[[str], dict[str, Any]]
 
 
-LEARNING = ("neighbours", "labelled", "cocitation", "popular", "multiclass", "multilabel")
+LEARNING = (
+    "neighbours",
+    "labelled",
+    "cocitation",
+    "popular",
+    "multiclass",
+    "multilabel",
+    "cosine",
+    "power",
+    "expansion",
+    "profiles",
+    "latent",
+)
 """The signals of a recipe that need solved topics."""
 
 

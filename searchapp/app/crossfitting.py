@@ -58,4 +58,10 @@ def _without(
     def model(signal: Trained) -> Stored:
         return Stored.of(*signal.train(others, documents, 1))
 
-    return replace(inputs, examples=solved, labels=labels, model=model)
+    return replace(
+        inputs,
+        examples=solved,
+        labels=labels,
+        terms=cache(lambda: inputs.terms().without(withheld)),
+        model=model,
+    )

@@ -59,6 +59,11 @@ class Fusion(ABC):
     reach: ClassVar[int] = 0
     """How many documents of each signal it wants at least, whatever depth is ranked."""
 
+    @property
+    def unlearned(self) -> Fusion:
+        """What asks signals on the same scale, without a model: itself, where nothing is learned."""
+        return self
+
     def ready(self, signals: Sequence[str], model: Callable[[], Stored]) -> Fusion:  # noqa: ARG002
         """What fuses the signals of these names; one that is learned reads its `model`.
 

@@ -99,6 +99,20 @@ class Table:
             raise UsageError(f"the recipe {self.place}: {key} must be {NUMBER}, not {value!r}")
         return float(value)
 
+    def weights(self, key: str) -> dict[str, float]:
+        """Numbers that are not negative, by names; none where the key is left out.
+
+        Raises:
+            DataError: it is no table.
+            UsageError: one is something else.
+        """
+        self._read.append(key)
+        held = self._values.get(key, {})
+        if not isinstance(held, Mapping):
+            raise self.place.wrong(f"has the {key} {held!r} in {self.name!r}, and not a table of numbers")
+        inner = Table(self.place, f"{self.name}.{key}", held, self._parameters)
+        return {name: inner.number(name) for name in held}
+
     def choice(self, key: str, known: Collection[str], default: str) -> str:
         """One of some words; `default` where it is left out.
 

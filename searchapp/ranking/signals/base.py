@@ -22,8 +22,12 @@ from searchapp.ranking import paging
 if TYPE_CHECKING:
     from searchapp.engines.base import Body, Index
     from searchapp.progress import Advance
+    from searchapp.ranking.signals.terms import TermSpace
     from searchapp.ranking.tables import Table
     from searchapp.ranking.templates import TopicQuery
+
+LEADERS = 100
+"""How many documents a signal is told of that those before it rank highest."""
 
 Scores = Mapping[str, float]
 """A score, in double, for each document that a signal speaks for, by the document's id."""
@@ -46,6 +50,12 @@ class Need(StrEnum):
 
     candidates = "candidates"
     """What the first signal of the recipe ranks highest."""
+
+    leaders = "leaders"
+    """What the signals before it in the recipe, fused, rank highest."""
+
+    terms = "terms"
+    """The terms of all documents and of the solved topics, without an engine, see `searchapp.ranking.signals.terms`."""
 
     model = "model"
     """A model that was trained on solved topics, see `searchapp.ranking.signals.trained`."""
@@ -118,6 +128,7 @@ class Inputs:
     examples: Callable[[], Solved] = _not_given
     labels: Callable[[], Labels] = _not_given
     documents: Callable[[], Iterable[Document]] = _not_given
+    terms: Callable[[], TermSpace] = _not_given
     model: Callable[[Any], Any] = _not_given
     """Gives a signal of `searchapp.ranking.signals.trained` the `Stored` model that it was trained to."""
 
@@ -136,6 +147,9 @@ class Asked:
     depth: int
     scale: Scale
     candidates: Sequence[Hits] = ()
+    leaders: Iterable[Hits] = ()
+    """What the signals before it rank highest, `LEADERS` documents at most, for each topic in their order; empty for a
+    signal that does not need them."""
 
 
 @dataclass(frozen=True, slots=True)
