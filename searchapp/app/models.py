@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from searchapp.app.index import lenient_advice
 from searchapp.app.solved_index import read_examples
 from searchapp.digests import DocumentsDigest, data_digests, digest_json
 from searchapp.errors import DataError, SearchappError, UsageError
@@ -27,15 +28,16 @@ from searchapp.tasks.base import Collection, Task
 FOLDER = "models"
 """Where models are kept in the home folder."""
 
-KEPT = 16
-"""How many models of a task are kept: those that were trained last."""
-
 
 @dataclass(frozen=True, slots=True)
 class MadeModel:
-    """The model of a signal; `path` is where it is kept, None without a home; `is_new` says that it was trained now."""
+    """The model of a signal; `path` is where it is kept, None without a home; `is_new` says that it was trained now.
+
+    `left_out` is the solved topic that it has not seen, empty where it has seen all of them.
+    """
 
     signal: str
+    left_out: str
     stored: Stored
     path: Path | None
     is_new: bool
@@ -65,10 +67,12 @@ class Models:
         self._folder = None if home is None else home / FOLDER
         self._judged = judged
         self._problems = problems
-        self._read: tuple[Sequence[Example], Sequence[Document]] | None = None
+        self._read: tuple[Sequence[Example], Sequence[Document], str] | None = None
 
-    def of(self, signal: Trained, *, rebuild: bool = False, workers: int = 1) -> MadeModel:
+    def of(self, signal: Trained, ranked: str = "", *, rebuild: bool = False, workers: int = 1) -> MadeModel:
         """The model of a signal, trained where it is not kept already, or with `rebuild`.
+
+        Of a signal that leaves topics out it is the one for the topic that is `ranked`.
 
         Raises:
             InvalidFiles: the files of the solved topics have problems.
@@ -76,14 +80,17 @@ class Models:
             UsageError: there is no model yet, and scikit-learn is not installed.
             SearchappError: it can't be kept.
         """
-        examples, documents = self._inputs()
-        key = self._key(signal, examples, documents)
+        examples, documents, digest = self._inputs()
+        left_out = ranked if signal.leaves_out and any(one.topic.id == ranked for one in examples) else ""
+        if left_out:
+            examples = [one for one in examples if one.topic.id != left_out]
+        key = self._key(signal, examples, digest)
         path = self._path(signal, key)
         if path is not None and path.exists() and not rebuild:
             stored = files.read(path)
             if stored.header.get("key") != key:
                 raise DataError(f"{path} is the model of other solved topics: remove it")
-            return MadeModel(signal.name, stored, path, False)
+            return MadeModel(signal.name, left_out, stored, path, False)
         fitting.require_learn()
         with self._progress.stage(f"training {signal.name} on {len(examples):,} solved topics"):
             header, arrays = signal.train(examples, documents, workers)
@@ -94,29 +101,43 @@ class Models:
             except OSError as error:
                 raise SearchappError(f"{path.parent} can't be made: {error.strerror}") from error
             files.write(path, stored)
-            self._forget_old(path)
-        return MadeModel(signal.name, stored, path, True)
+            self._forget_old(signal, path)
+        return MadeModel(signal.name, left_out, stored, path, True)
 
-    def _inputs(self) -> tuple[Sequence[Example], Sequence[Document]]:
+    def ranked(self) -> list[str]:
+        """The topics of the split that are solved themselves; with an empty name first if others are not.
+
+        Raises:
+            InvalidFiles: the topics have problems.
+        """
+        examples, _documents, _digest = self._inputs()
+        problems = self._problems or Problems()
+        topics = self._collection.topics(self._split, problems)
+        problems.raise_if_any(lenient_advice(problems))
+        solved = {one.topic.id for one in examples}
+        found = {topic.id if topic.id in solved else "" for topic in topics}
+        return sorted(found)
+
+    def _inputs(self) -> tuple[Sequence[Example], Sequence[Document], str]:
+        """The solved topics, the documents, and the digest of these."""
         if self._read is None:
             examples = read_examples(
                 self._task, self._collection, self._split, self._progress, self._judged, self._problems
             )
-            self._read = examples, list(self._collection.documents.read(Problems(lenient=True)))
+            seen = DocumentsDigest()
+            documents = list(seen.watch(self._collection.documents.read(Problems(lenient=True))))
+            self._read = examples, documents, seen.hexdigest()
         return self._read
 
-    def _key(self, signal: Trained, examples: Iterable[Example], documents: Iterable[Document]) -> str:
+    def _key(self, signal: Trained, examples: Iterable[Example], documents: str) -> str:
         solved = [[one.topic.id, one.topic.text, dict(one.gold)] for one in examples]
-        seen = DocumentsDigest()
-        for _document in seen.watch(documents):
-            pass
         return digest_json(
             {
                 "format": files.FORMAT,
                 "training": signal.training(),
                 "solved": digest_json(solved),
                 "judged": sorted(one.topic.id for one in self._judged),
-                "documents": seen.hexdigest(),
+                "documents": documents,
             }
         )
 
@@ -139,18 +160,18 @@ class Models:
             None if self._folder is None else self._folder / f"{self._task.name}-{signal.kind}-{key[:16]}.npz"
         )
 
-    def _forget_old(self, path: Path) -> None:
+    def _forget_old(self, signal: Trained, path: Path) -> None:
         with suppress(OSError):
             kept = sorted(
-                path.parent.glob(f"{self._task.name}-multi*-????????????????.npz"),
+                path.parent.glob(f"{self._task.name}-{signal.kind}-????????????????.npz"),
                 key=lambda one: (one == path, one.stat().st_mtime_ns),
             )
-            for old in kept[:-KEPT]:
+            for old in kept[: -signal.most_kept]:
                 old.unlink(missing_ok=True)
 
 
 def train(models: Models, recipe: Recipe, *, rebuild: bool = False, workers: int = 1) -> list[MadeModel]:
-    """The models of all trained signals of a recipe.
+    """The models of all trained signals of a recipe, each of those that the topics of the split are ranked by.
 
     Raises:
         UsageError: it has none.
@@ -158,9 +179,13 @@ def train(models: Models, recipe: Recipe, *, rebuild: bool = False, workers: int
     """
     if not recipe.trained:
         raise UsageError(
-            f"the recipe {recipe.name} has nothing to train: choose one with the signal multiclass or multilabel"
+            f"the recipe {recipe.name} has nothing to train: choose one with the signal multiclass, multilabel or lines"
         )
-    return [models.of(signal, rebuild=rebuild, workers=workers) for signal in recipe.trained]
+    return [
+        models.of(signal, ranked, rebuild=rebuild, workers=workers)
+        for signal in recipe.trained
+        for ranked in (models.ranked() if signal.leaves_out else [""])
+    ]
 
 
 def described(made: MadeModel) -> Mapping[str, Any]:
@@ -168,6 +193,7 @@ def described(made: MadeModel) -> Mapping[str, Any]:
     header = made.stored.header
     return {
         "signal": made.signal,
+        **({"left_out": made.left_out} if made.left_out else {}),
         "trained": made.is_new,
         "path": None if made.path is None else str(made.path),
         "digest": made.stored.digest,

@@ -74,9 +74,10 @@ def register(app: typer.Typer) -> None:
         for one in made:
             header = one.stored.header
             done = "trained on" if one.is_new else "was there already, of"
+            without = f" without {one.left_out}" if one.left_out else ""
             say(
                 settings,
-                f"{loaded.name} {ranked}, {one.signal}: {done} {header['solved']:,} solved topics, "
+                f"{loaded.name} {ranked}, {one.signal}{without}: {done} {header['solved']:,} solved topics, "
                 f"{len(header['labels']):,} labels, {len(header['features']):,} features; kept in {one.path}",
             )
         if as_json:

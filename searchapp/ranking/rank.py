@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from searchapp.engines.base import Explanation
@@ -68,9 +68,8 @@ class Ranker:
 
         The details are those of the signals, each with its value before it is weighed.
         """
-        scorers = self._scorers
-        asked = Asked([topic], depth, self.recipe.fusion.scale)
-        parts = [scorer.explain(asked, document_id) for scorer in scorers]
+        asked = self._asked_of(topic, depth)
+        parts = [scorer.explain(asked, document_id) for scorer in self._scorers]
         if len(parts) == 1:
             return parts[0]
         score = dict(next(self._fused([topic], depth, no_progress))).get(document_id)
@@ -90,7 +89,7 @@ class Ranker:
 
         Every fusion adds what the signals give, so that the shares add up to the score.
         """
-        asked = Asked([topic], depth, self.recipe.fusion.scale)
+        asked = self._asked_of(topic, depth)
         shares = []
         every = zip(
             self.recipe.signals, self._scorers, self._answers([topic], depth, no_progress), strict=True
@@ -143,6 +142,14 @@ class Ranker:
             scorer.answers(asked, self._advance_of(place, advance))
             for place, scorer in enumerate(self._scorers[1:], start=1)
         ]
+
+    def _asked_of(self, topic: Topic, depth: int) -> Asked:
+        """What signals are asked of one topic, with the candidates if one needs them."""
+        asked = Asked([topic], depth, self.recipe.fusion.scale)
+        if not self.recipe.needs(Need.candidates):
+            return asked
+        (first,) = self._scorers[0].answers(asked, no_progress)
+        return replace(asked, candidates=[as_hits(first, depth)])
 
     def _is_one_request(self, topics: Sequence[Topic]) -> bool:
         """Whether a server far away is asked for one topic, by signals that do not wait for each other's answers.

@@ -53,6 +53,10 @@ class Table:
             raise self.place.wrong(f"says no {key} for {self.name!r}")
         return self._values[key]
 
+    def has(self, key: str) -> bool:
+        """Whether a key is there."""
+        return key in self._values
+
     def query(self, key: str) -> TopicQuery:
         """The query of the template that a key names.
 
@@ -117,6 +121,15 @@ class Table:
         if value is not None and (not isinstance(value, str) or not value):
             raise self.place.wrong(f"has the {key} {value!r} in {self.name!r}, and not text in quotes")
         return value
+
+    def required_text(self, key: str) -> str:
+        """Text that is not empty.
+
+        Raises:
+            DataError: the key is missing, or it is something else.
+        """
+        self._value(key)
+        return self.text(key) or ""
 
     def weight(self) -> float:
         """What a signal counts in a fusion, 1 where it is left out.

@@ -102,8 +102,9 @@ class Inputs:
     examples: Callable[[], Solved] = _not_given
     labels: Callable[[], Labels] = _not_given
     documents: Callable[[], Iterable[Document]] = _not_given
-    model: Callable[[Any], Any] = _not_given
-    """Gives a signal of `searchapp.ranking.signals.trained` the `Stored` model that it was trained to."""
+    model: Callable[..., Any] = _not_given
+    """Gives a signal of `searchapp.ranking.signals.trained` the `Stored` model that it was trained to; one that leaves
+    topics out also names the topic that it is going to rank."""
 
 
 @dataclass(frozen=True, slots=True)

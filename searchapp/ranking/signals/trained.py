@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
-from searchapp.model import Document, Example
+from searchapp.model import Document, Example, Topic
 from searchapp.ranking.learning.features import kind_of
 from searchapp.ranking.signals.base import Asked, Inputs, Need, Scorer, Signal
 
@@ -33,6 +33,12 @@ class Trained(Signal):
     """A signal with a linear model of topics: at least `fewest` solved topics a label, C = `cost`, and a `seed`."""
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
+
+    leaves_out: ClassVar[bool] = False
+    """Whether a solved topic may be ranked too, by a model of the others."""
+
+    most_kept: ClassVar[int] = 16
+    """How many models of a task are kept: those that were trained last."""
 
     cost: float
     fewest: int
@@ -76,26 +82,35 @@ class TrainedScorer(Scorer):
 
     def __init__(self, stored: Stored) -> None:
         self._stored = stored
-        self._seen = frozenset(stored.header.get("topics", ()))
 
     def model(self) -> dict[str, Any]:
-        header = self._stored.header
-        recorded = {key: header[key] for key in RECORDED if key in header}
-        counted = {key: len(value) if isinstance(value, list) else value for key, value in recorded.items()}
-        return {"digest": self._stored.digest, **counted}
+        return recorded(self._stored)
 
     def require_unseen(self, asked: Asked) -> None:
-        """Make sure that no topic is ranked by its own answers.
+        """As the function of that name."""
+        require_unseen(self._stored, asked.topics)
 
-        Raises:
-            DataError: one of those that are asked is among the solved topics of the model.
-        """
-        for topic in asked.topics:
-            if topic.id in self._seen:
-                raise DataError(
-                    f"the recipe's model was trained on the topic {topic.id} and knows its answers: rank another "
-                    "split, or choose another recipe"
-                )
+
+def recorded(stored: Stored) -> dict[str, Any]:
+    """What a run records of a model."""
+    found = {key: stored.header[key] for key in RECORDED if key in stored.header}
+    counted = {key: len(value) if isinstance(value, list) else value for key, value in found.items()}
+    return {"digest": stored.digest, **counted}
+
+
+def require_unseen(stored: Stored, topics: Sequence[Topic]) -> None:
+    """Make sure that no topic is ranked by its own answers.
+
+    Raises:
+        DataError: one of these is among the solved topics of the model.
+    """
+    seen = frozenset(stored.header.get("topics", ()))
+    for topic in topics:
+        if topic.id in seen:
+            raise DataError(
+                f"the recipe's model was trained on the topic {topic.id} and knows its answers: rank another "
+                "split, or choose another recipe"
+            )
 
 
 def enough(examples: Sequence[Example], labels: Sequence[str], what: str) -> None:

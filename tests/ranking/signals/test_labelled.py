@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -9,21 +10,47 @@ from searchapp.errors import DataError, QueryRefused, UsageError
 from searchapp.model import Document, Hits, Topic
 from searchapp.ranking import recipes
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Scale, Vote
-from searchapp.ranking.signals.labelled import share
+from searchapp.ranking.signals.labelled import Labelled, share
 from searchapp.resources import RecipeBook, recipe_book
+
+QUERY = recipes.load("checkthat", "neighbours").signals[1].queries[0]
+
+
+def weighed(scores: dict[str, float], power: float, position: float = 0.0) -> list[tuple[str, float]]:
+    """What the nearest documents weigh for the document `own`, at place 1 of 4, as those with their number as text."""
+    signal = Labelled("l", 1.0, QUERY, 200, power, None, position, "debate" if position else "", "line")
+    places = {"own": 1, "last": 4, **{name: int(name) for name in scores}}
+    documents = {name: Document(name, "", {"debate": "d", "line": place}) for name, place in places.items()}
+    labels = Labels(documents, {})
+    scorer = signal.prepare(Inputs(Neighbours(Hits()), labels=lambda: labels))
+    return scorer._weighed("own", Hits(list(scores), list(scores.values())))  # type: ignore[attr-defined]
 
 
 def test_a_share_is_the_weighted_mean_of_grades() -> None:
-    nearest = Hits(["a", "b", "c"], [4.0, 2.0, 1.0])
-    assert share(nearest, {"a": 1.0}, 1.0) == pytest.approx(4 / 7)
-    assert share(nearest, {"a": 1.0}, 2.0) == pytest.approx(16 / 21)
-    assert share(nearest, {"b": 1.0, "c": 0.5}, 0.0) == pytest.approx(0.5)
-    assert share(nearest, {"x": 1.0}, 1.0) == 0.0
+    scores = {"1": 4.0, "2": 2.0, "3": 1.0}
+    assert share({"1": 1.0}, weighed(scores, 1.0)) == pytest.approx(4 / 7)
+    assert share({"1": 1.0}, weighed(scores, 2.0)) == pytest.approx(16 / 21)
+    assert share({"2": 1.0, "3": 0.5}, weighed(scores, 0.0)) == pytest.approx(0.5)
+    assert share({"x": 1.0}, weighed(scores, 1.0)) == 0.0
+
+
+def test_documents_at_another_position_weigh_less() -> None:
+    found = dict(weighed({"1": 4.0, "3": 4.0, "4": 2.0}, 1.0, position=2.0))
+    assert found["1"] == 1.0
+    assert found["3"] == pytest.approx(math.exp(-2 * 2 / 4))
+    assert found["4"] == pytest.approx(0.5 * math.exp(-2 * 3 / 4))
+
+
+def test_positions_need_numbers() -> None:
+    signal = Labelled("l", 1.0, QUERY, 200, 1.0, None, 1.0, "debate", "line")
+    labels = Labels({"d:1": Document("d:1", "", {"debate": "d", "line": "first"})}, {})
+    with pytest.raises(DataError, match="document d:1 has no number in line: correct the recipe"):
+        signal.prepare(Inputs(Neighbours(Hits()), labels=lambda: labels))
 
 
 def test_without_neighbours_the_share_is_0() -> None:
-    assert share(Hits(), {"a": 1.0}, 1.0) == 0.0
-    assert share(Hits(["a"], [0.0]), {"a": 1.0}, 1.0) == 0.0
+    assert share({"1": 1.0}, weighed({}, 1.0)) == 0.0
+    assert share({"1": 1.0}, weighed({"1": 0.0}, 1.0)) == 0.0
 
 
 def test_no_topic_is_ranked_by_its_own_gold() -> None:
