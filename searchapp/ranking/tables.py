@@ -59,10 +59,6 @@ class Table:
             raise self.place.wrong(f"says no {key} for {self.name!r}")
         return self._values[key]
 
-    def has(self, key: str) -> bool:
-        """Whether a key is there."""
-        return key in self._values
-
     def query(self, key: str) -> TopicQuery:
         """The query of the template that a key names.
 

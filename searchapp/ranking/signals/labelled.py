@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.engines.base import Explanation
-from searchapp.errors import DataError, QueryRefused
+from searchapp.errors import QueryRefused
 from searchapp.model import Document, Hits, Topic
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Need, Scorer, Vote
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Need, Scorer, Vote, number_in
 from searchapp.ranking.signals.voting import Voting
 
 if TYPE_CHECKING:
@@ -35,6 +35,13 @@ class Labelled(Voting):
 
     kind: ClassVar[str] = "labelled"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.labels, Need.candidates})
+    meanings: ClassVar[Mapping[str, str]] = {
+        **Voting.meanings,
+        "candidates": "how many of the first signal's documents ask; left out: all",
+        "position": "how steeply a vote falls with the distance of positions",
+        "within": "the field with what a document is a part of, for its position",
+        "place": "the field with a document's number, for its position",
+    }
 
     candidates: int | None = None
     position: float = 0.0
@@ -46,9 +53,8 @@ class Labelled(Voting):
         """The signal of a table; `candidates`, and `position` with `within` and `place`, may be left out."""
         query = table.query("template")
         k, power, position = table.whole("k"), table.number("power"), table.number("position", 0.0)
-        within, place = ("", "")
-        if table.has("position"):
-            within, place = table.required_text("within"), table.required_text("place")
+        read = table.required_text if position else table.text
+        within, place = read("within") or "", read("place") or ""
         candidates = table.whole("candidates", 0) or None
         return cls(table.name, table.weight(), query, k, power, candidates, position, within, place)
 
@@ -58,7 +64,7 @@ class Labelled(Voting):
         described = Voting.parameters(self)
         by = {"position": self.position, "within": self.within, "place": self.place}
         described |= {} if self.candidates is None else {"candidates": self.candidates}
-        return described | (by if self.within else {})
+        return described | (by if self.position else {})
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read the documents and their grades."""
@@ -76,11 +82,7 @@ class Labelled(Voting):
         numbers: dict[str, tuple[object, float]] = {}
         last: dict[object, float] = {}
         for document in documents:
-            of, number = document.fields.get(self.within), document.fields.get(self.place)
-            if not isinstance(number, int | float):
-                raise DataError(
-                    f"the document {document.id} has no number in {self.place}: correct the recipe"
-                )
+            of, number = document.fields.get(self.within), number_in(document, self.place)
             numbers[document.id] = of, number
             last[of] = max(number, last.get(of, number))
         return {one: number / last[of] if last[of] else 0.0 for one, (of, number) in numbers.items()}

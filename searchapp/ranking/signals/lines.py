@@ -31,7 +31,7 @@ from searchapp.errors import DataError
 from searchapp.model import Document, Example, Topic
 from searchapp.ranking.learning import fitting
 from searchapp.ranking.learning.speech import LineModel, Seen, Spoken, seen_of
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, number_in
 from searchapp.ranking.signals.multilabel import logistic
 from searchapp.ranking.signals.trained import SEED, SHOWN, Trained, TrainedScorer, recorded, require_unseen
 
@@ -58,6 +58,16 @@ class Lines(Trained):
 
     kind: ClassVar[str] = "lines"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model, Need.texts})
+    meanings: ClassVar[Mapping[str, str]] = {
+        **Trained.meanings,
+        "fewest": "how many lines must have a word",
+        "measures": "what a measure's deviation from its mean weighs beside the words",
+        "even": "lines of a solved topic weigh by its number of relevant ones to the power of minus this",
+        "around": "what the lines before and after count",
+        "within": "the field with the transcript that a line is in, which topics have too",
+        "place": "the field with a line's number",
+        "speaker": "the field with who speaks",
+    }
     leaves_out: ClassVar[bool] = True
     most_kept: ClassVar[int] = 256
 
@@ -147,14 +157,14 @@ class Transcripts:
 
     def __init__(self, signal: Lines, documents: Iterable[Document]) -> None:
         self._within = signal.within
-        found: defaultdict[str, list[tuple[Any, str, Spoken]]] = defaultdict(list)
+        found: defaultdict[str, list[tuple[float, str, Spoken]]] = defaultdict(list)
         for document in documents:
             fields = document.fields
-            place, speaker = fields.get(signal.place), fields.get(signal.speaker)
-            if not isinstance(place, int | float) or not isinstance(speaker, str | None):
+            place, speaker = number_in(document, signal.place), fields.get(signal.speaker)
+            if not isinstance(speaker, str | None):
                 raise DataError(
-                    f"the document {document.id} has no number in {signal.place}, or no text in {signal.speaker}: "
-                    "correct the recipe, or choose another one"
+                    f"the document {document.id} has no text in {signal.speaker}: correct the recipe, or choose "
+                    "another one"
                 )
             of = fields.get(signal.within)
             if isinstance(of, str):

@@ -64,9 +64,11 @@ class Trainer:
         return Stored.of({"topics": [one.topic.id for one in seen], **header}, arrays)
 
 
-def scorer(signal: Lines = SIGNAL, trainer: Trainer | None = None) -> Scorer:
+def scorer(
+    signal: Lines = SIGNAL, trainer: Trainer | None = None, documents: Sequence[Document] = DOCUMENTS
+) -> Scorer:
     model = (trainer or Trainer()).model
-    return signal.prepare(Inputs(Neighbours(Hits()), documents=lambda: DOCUMENTS, model=model))  # type: ignore[arg-type]
+    return signal.prepare(Inputs(Neighbours(Hits()), documents=lambda: documents, model=model))  # type: ignore[arg-type]
 
 
 def asked(*names: str) -> Asked:
@@ -129,6 +131,15 @@ def test_a_topic_without_lines_has_no_answers() -> None:
     assert list(scorer().answers(Asked([Topic("", "taxes")], 10, Scale.shares), lambda _done: None)) == [{}]
 
 
+def test_places_may_be_written_as_text() -> None:
+    assert scores(scorer(), "d") == scores(scorer(documents=texts()), "d")
+
+
+def texts() -> list[Document]:
+    """The documents as the table of an own task has them."""
+    return [replace(one, fields={**one.fields, "line": str(one.fields["line"])}) for one in DOCUMENTS]
+
+
 def test_training_is_the_same_every_time() -> None:
     digests = {Trainer().model(SIGNAL, "a").digest for _ in range(2)}
     assert len(digests) == 1
@@ -150,10 +161,18 @@ def test_what_cannot_be_learned_from_is_refused(examples: list[Example], said: s
         SIGNAL.train(examples, DOCUMENTS, 1)
 
 
-@pytest.mark.parametrize("field", [{"line": "first"}, {"speaker": 7}])
-def test_documents_must_say_where_they_stand_and_who_speaks(field: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ({"line": "first"}, "number in line"),
+        ({"line": None}, "number in line"),
+        ({"line": "nan"}, "number in line"),
+        ({"speaker": 7}, "text in speaker"),
+    ],
+)
+def test_documents_must_say_where_they_stand_and_who_speaks(field: dict[str, Any], said: str) -> None:
     wrong = Document("d:9", "Well.", {"debate": "d", "line": 9, "speaker": "ANN", **field})
-    with pytest.raises(DataError, match="the document d:9 has no number in line, or no text in speaker"):
+    with pytest.raises(DataError, match=f"the document d:9 has no {said}: correct the recipe"):
         SIGNAL.train(EXAMPLES, [*DOCUMENTS, wrong], 1)
 
 
