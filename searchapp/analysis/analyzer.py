@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass
 
 from searchapp.analysis.char_filters import CharFilter
-from searchapp.analysis.fronts import Fronts
 from searchapp.analysis.offsets import Corrections, joined_units, utf16_length, utf16_places, whole
-from searchapp.analysis.term_filters import TermChain
+from searchapp.analysis.shared import Shared, fused
 from searchapp.analysis.tokenizers import Tokenizer
 from searchapp.analysis.tokens import Span, StreamFilter, TermFilter, Tokens
 from searchapp.model import AnalysisStep, Token
@@ -51,9 +49,9 @@ class Analyzer:
         tokenizer_name: str = "",
         built_in: bool = False,
         position_increment_gap: int = DEFAULT_POSITION_GAP,
-        fronts: Fronts | None = None,
+        shared: Shared | None = None,
     ) -> None:
-        """`fronts` lets analyzers that begin with the same pieces share what those make of a text."""
+        """`shared` lets analyzers that begin with the same pieces share what those make of a text."""
         self.name = name
         self.position_increment_gap = position_increment_gap
         self._built_in = built_in
@@ -61,20 +59,13 @@ class Analyzer:
         self._tokenizer = tokenizer
         self._tokenizer_name = tokenizer_name
         self._filters = tuple(filters)
-        self._stages = _fused(self._filters)
-        self._leaves_halves = any(map(_leaves_halves, (tokenizer, *(named.filter for named in char_filters))))
-        self.branches = False
+        pieces = tuple(named.filter for named in filters)
+        replacing = tuple(named.filter for named in char_filters)
+        self._stages = fused(pieces)
+        self._leaves_halves = any(map(_leaves_halves, (tokenizer, *replacing, *pieces)))
+        self.branches = _branches(pieces)
         """Whether a token may reach over several positions, so that queries have to look at `graph`."""
-        self._front = (fronts or Fronts()).front([named.filter for named in char_filters], tokenizer)
-
-    def extended(self, filter_: NamedTokenFilter) -> Analyzer:
-        """The same analyzer with one more token filter at its end."""
-        analyzer = copy(self)
-        analyzer._filters = (*self._filters, filter_)
-        analyzer._stages = _fused(analyzer._filters)
-        analyzer.branches = getattr(filter_.filter, "branches", self.branches)
-        analyzer._leaves_halves = self._leaves_halves or _leaves_halves(filter_.filter)
-        return analyzer
+        self._analyze = (shared or Shared()).analysis(replacing, tokenizer, pieces)
 
     @property
     def keeps_tokens_apart(self) -> bool:
@@ -117,19 +108,21 @@ class Analyzer:
 
     def stream(self, text: str, *, offsets: bool = False) -> Tokens:
         """The tokens as parallel lists, with what else is known of them; `spans` only if asked for."""
-        tokens = self._emitted(text, offsets)
+        tokens = self._emitted(text) if offsets else self._analyze(text)
         if self._leaves_halves:
+            tokens = tokens.copy()
             tokens.terms = [*map(whole, tokens.terms)]
         return tokens
 
     def emitted(self, text: str) -> list[Token]:
         """As `tokens`, but with the halves of characters that the index has as U+FFFD."""
-        tokens = self._emitted(text, offsets=True)
+        tokens = self._emitted(text)
         rows = zip(tokens.terms, tokens.positions, tokens.spans or (), strict=True)
         return [Token(term, position, start, end) for term, position, (start, end) in rows]
 
-    def _emitted(self, text: str, offsets: bool) -> Tokens:
-        tokens = self._tokenized_with_offsets(text) if offsets else self._tokenized(text)
+    def _emitted(self, text: str) -> Tokens:
+        """The tokens with their offsets."""
+        tokens = self._tokenized_with_offsets(text)
         for stage in self._stages:
             tokens = stage.apply(tokens)
         return tokens
@@ -146,14 +139,10 @@ class Analyzer:
         tokens = self._tokenized_with_offsets(text)
         steps.append(AnalysisStep("tokenizer", self._tokenizer_name, tokens=tuple(_as_tokens(tokens))))
         for named in self._filters:
-            for stage in _fused([named]):
+            for stage in fused([named.filter]):
                 tokens = stage.apply(tokens)
             steps.append(AnalysisStep("filter", named.name, tokens=tuple(_as_tokens(tokens))))
         return steps
-
-    def _tokenized(self, text: str) -> Tokens:
-        terms = list(self._front(text))
-        return Tokens(terms, list(range(len(terms))))
 
     def _tokenized_with_offsets(self, text: str) -> Tokens:
         corrections: list[Corrections] = []
@@ -172,18 +161,10 @@ def _leaves_halves(piece: object) -> bool:
     return bool(getattr(piece, "leaves_halves", False))
 
 
-def _fused(filters: Sequence[NamedTokenFilter]) -> list[StreamFilter]:
-    """The filters as stream filters; neighbours that look at one term at a time become one."""
-    stages: list[StreamFilter] = []
-    singles: list[TermFilter] = []
-    for named in filters:
-        if isinstance(named.filter, StreamFilter):
-            stages += [TermChain(singles)] if singles else []
-            stages.append(named.filter)
-            singles = []
-        else:
-            singles.append(named.filter)
-    return [*stages, TermChain(singles)] if singles else stages
+def _branches(filters: Sequence[object]) -> bool:
+    """Whether the last filter that makes graphs, or takes them away, makes them."""
+    said = [filter_.branches for filter_ in filters if hasattr(filter_, "branches")]
+    return bool(said and said[-1])
 
 
 def _corrected(

@@ -76,7 +76,7 @@ class JavaRegex:
     def find_texts(self, text: str, group: int) -> list[str]:
         """What one group matched, each time that this was not nothing."""
         if not self._may_be_empty and (self.groups == 0 or group == self.groups == 1):
-            return [found for found in self._on(text).findall(text) if found]
+            return list(filter(None, self._on(text).findall(text)))
         return [found for match in self.find(text) if (found := match[group])]
 
     def substitute(self, template: str, text: str, count: int = 0) -> str:
@@ -88,8 +88,9 @@ class JavaRegex:
             return self._substituted(between, template, text, count)
         out: list[str] = []
         at = 0
+        is_text = "\\" not in template
         for match in islice(self.find(text), count or None):
-            out += text[at : match.start()], match.expand(template)
+            out += text[at : match.start()], template if is_text else match.expand(template)
             at = match.end()
         return "".join([*out, text[at:]])
 

@@ -24,6 +24,7 @@ from searchapp.analysis.java_classes import (
 from searchapp.analysis.java_pattern import BEHIND, NOT_BOUNDARY, WORD_BOUNDARY, JavaRegex
 from searchapp.analysis.offsets import has_astral
 from searchapp.analysis.options import Options
+from searchapp.analysis.word_trees import with_word_trees
 
 FLAGS: Final = frozenset({"CASE_INSENSITIVE", "DOTALL", "MULTILINE", "LITERAL"})
 REFUSED_FLAGS: Final = frozenset(
@@ -124,7 +125,7 @@ class _Translator:
             self._leading_flags()
             while self._at < len(self._pattern):
                 self._step()
-        source = "".join(self._out)
+        source = with_word_trees("".join(self._out), "CASE_INSENSITIVE" in self._flags)
         flags = re.ASCII | (re.IGNORECASE if "CASE_INSENSITIVE" in self._flags else 0)
         has_boundary = WORD_BOUNDARY in source or NOT_BOUNDARY in source
         may_be_empty = self._open_groups[0].close()

@@ -14,8 +14,8 @@ from searchapp.analysis.analyzer import DEFAULT_POSITION_GAP, Analyzer, NamedCha
 from searchapp.analysis.built_in import BUILT_IN
 from searchapp.analysis.char_filters import CharFilter
 from searchapp.analysis.errors import BadSettings, NotSupported
-from searchapp.analysis.fronts import Fronts
 from searchapp.analysis.options import Options
+from searchapp.analysis.shared import Shared
 from searchapp.analysis.synonyms import synonym_filter
 from searchapp.analysis.tokenizers import Tokenizer
 from searchapp.analysis.tokens import StreamFilter, TermFilter
@@ -94,7 +94,7 @@ class AnalysisRegistry:
     def __init__(self, settings_analysis: Mapping[str, Any]) -> None:
         for section in sorted(settings_analysis.keys() - set(_SECTIONS)):
             raise NotSupported(f"the section `{section}` of the analysis settings")
-        self._fronts = Fronts()
+        self._shared = Shared()
         sections = [_section(settings_analysis, name) for name in _SECTIONS]
         analyzers, char_filters_, tokenizers_, filters = sections
         self._char_filters = {
@@ -132,32 +132,38 @@ class AnalysisRegistry:
         gap = options.integer("position_increment_gap", DEFAULT_POSITION_GAP)
         if gap < 0:
             raise options.not_supported("a negative `position_increment_gap`")
-        tokenizer = options.text("tokenizer")
+        tokenizer_name = options.text("tokenizer")
         names = options.strings("char_filter", []), options.strings("filter", [])
         options.finish()
-        analyzer = Analyzer(
-            name,
-            self._tokenizers.get(tokenizer) or _unconfigured("tokenizer", tokenizer, TOKENIZERS),
-            char_filters=[NamedCharFilter(filter_, self._char_filter(filter_)) for filter_ in names[0]],
-            tokenizer_name=tokenizer,
-            position_increment_gap=gap,
-            fronts=self._fronts,
-        )
+        tokenizer = _known(self._tokenizers, "tokenizer", tokenizer_name, TOKENIZERS)
+        char_filters_ = [
+            NamedCharFilter(filter_, _known(self._char_filters, "char_filter", filter_, CHAR_FILTERS))
+            for filter_ in names[0]
+        ]
+        filters: list[NamedTokenFilter] = []
         for filter_ in names[1]:
-            analyzer = analyzer.extended(NamedTokenFilter(filter_, self._token_filter(filter_, analyzer)))
-        return analyzer
+            if filter_ in self._synonyms:
+                before = Analyzer(name, tokenizer, filters, char_filters_)
+                made: AnyFilter = self._synonym_filter(filter_, before)
+            else:
+                made = _known(self._filters, "filter", filter_, TOKEN_FILTERS)
+            filters.append(NamedTokenFilter(filter_, made))
+        return Analyzer(
+            name,
+            tokenizer,
+            filters,
+            char_filters_,
+            tokenizer_name=tokenizer_name,
+            position_increment_gap=gap,
+            shared=self._shared,
+        )
 
-    def _char_filter(self, name: str) -> CharFilter:
-        return self._char_filters.get(name) or _unconfigured("char_filter", name, CHAR_FILTERS)
-
-    def _token_filter(self, name: str, before: Analyzer) -> AnyFilter:
+    def _synonym_filter(self, name: str, before: Analyzer) -> AnyFilter:
         """The filter of this name, in an analyzer that consists of `before` so far."""
-        if name in self._synonyms:
-            options = Options(f"filter `{name}`", self._synonyms[name])
-            synonyms = synonym_filter(options, before)
-            options.finish()
-            return synonyms
-        return self._filters.get(name) or _unconfigured("filter", name, TOKEN_FILTERS)
+        options = Options(f"filter `{name}`", self._synonyms[name])
+        synonyms = synonym_filter(options, before)
+        options.finish()
+        return synonyms
 
 
 def _section(settings: Mapping[str, Any], name: str) -> Mapping[str, Mapping[str, Any]]:
@@ -181,16 +187,20 @@ def _made(kind: str, name: str, settings: Mapping[str, Any], makers: Makers[Piec
     return piece
 
 
-def _unconfigured(kind: str, name: str, makers: Makers[Piece]) -> Piece:
-    """The piece that goes by the name of its type, with the type's default settings.
+def _known(defined: dict[str, Piece], kind: str, name: str, makers: Makers[Piece]) -> Piece:
+    """The piece that the settings define by this name, or the one that goes by the name of its type.
+
+    The latter has the type's default settings, and is made once for all analyzers, which can share what it does.
 
     Raises:
         NotSupported: Elasticsearch may have a piece of this name
         BadSettings: the type needs settings
     """
-    if name not in makers:
-        raise NotSupported(f"the {kind} `{name}`, which the analysis settings do not define,")
-    return _made(kind, name, {"type": name, **UNCONFIGURED.get(name, {})}, makers)
+    if name not in defined:
+        if name not in makers:
+            raise NotSupported(f"the {kind} `{name}`, which the analysis settings do not define,")
+        defined[name] = _made(kind, name, {"type": name, **UNCONFIGURED.get(name, {})}, makers)
+    return defined[name]
 
 
 def _built_in(name: str, type_: str, settings: Mapping[str, Any]) -> Analyzer:

@@ -10,6 +10,9 @@ from searchapp.analysis.offsets import has_halves, joined_units
 from searchapp.analysis.options import Options
 from searchapp.analysis.tokens import Span, StreamFilter, Tokens
 
+_PLACES = list(range(10_000))
+"""The positions of a stream without holes, as far as they are compared quickly."""
+
 MAX_SHINGLE_DIFF = 3
 MAX_NGRAM_DIFF = 1
 """Elasticsearch's defaults of `index.max_shingle_diff` and `index.max_ngram_diff`."""
@@ -92,7 +95,7 @@ class ShingleFilter:
         count = len(tokens.terms)
         plain = tokens.spans is None and not tokens.trailing
         self._halves = has_halves(tokens.terms)
-        if plain and not self._halves and self._pairs and tokens.positions == list(range(count)):
+        if plain and not self._halves and self._pairs and tokens.positions == _PLACES[:count]:
             return self._neighbours(tokens)
         window = list(self._pieces(tokens))
         sizes = list(range(self._shortest, self._longest + 1))

@@ -45,25 +45,50 @@ class _Memory(dict[str, Outcome]):
         self._keyword = keyword
 
     def __missing__(self, term: str) -> Outcome:
-        outcome: Outcome = (term, self._keyword)
-        for filter_ in self._filters:
-            if outcome is None:
-                break
-            outcome = filter_(*outcome)
         if len(self) >= REMEMBERED_TERMS:
             self.clear()
-        self[term] = outcome
+        self[term] = outcome = _outcome(self._filters, term, self._keyword)
         return outcome
 
 
-class TermChain:
-    """Several term filters in a row, as one stream filter."""
+class _Terms(dict[str, str | None]):
+    """What becomes of each term that is no keyword, but for its mark; None where it is removed."""
 
     def __init__(self, filters: Sequence[TermFilter]) -> None:
+        self._filters = filters
+
+    def __missing__(self, term: str) -> str | None:
+        if len(self) >= REMEMBERED_TERMS:
+            self.clear()
+        outcome = _outcome(self._filters, term, keyword=False)
+        self[term] = becomes = None if outcome is None else outcome[0]
+        return becomes
+
+
+def _outcome(filters: Sequence[TermFilter], term: str, keyword: bool) -> Outcome:
+    outcome: Outcome = (term, keyword)
+    for filter_ in filters:
+        if outcome is None:
+            break
+        outcome = filter_(*outcome)
+    return outcome
+
+
+class TermChain:
+    """Several term filters in a row, as one stream filter.
+
+    `keeps_marks` says whether somebody looks at the marks of keywords behind it; without, there are none.
+    """
+
+    def __init__(self, filters: Sequence[TermFilter], keeps_marks: bool = True) -> None:
         self._plain = _Memory(filters, keyword=False)
         self._marked = _Memory(filters, keyword=True)
+        self._terms = _Terms(filters)
+        self._keeps_marks = keeps_marks
 
     def apply(self, tokens: Tokens) -> Tokens:
+        if tokens.keywords is None and not self._keeps_marks:
+            return self._unmarked(tokens)
         if tokens.keywords is None:
             plain = self._plain
             outcomes = [plain[term] for term in tokens.terms]
@@ -75,6 +100,23 @@ class TermChain:
         kept = [outcome for outcome in outcomes if outcome is not None]
         tokens.terms = [term for term, _ in kept]
         tokens.keywords = [marked for _, marked in kept] if any(marked for _, marked in kept) else None
+        return tokens
+
+    def _unmarked(self, tokens: Tokens) -> Tokens:
+        """The same where no mark comes in and none goes out, as at the end of most analyzers."""
+        becomes = self._terms
+        terms = [becomes[term] for term in tokens.terms]
+        if all(terms) or None not in terms:  # a term may also become empty
+            tokens.terms = terms  # type: ignore[assignment]
+            return tokens
+        if tokens.spans is not None or tokens.lengths is not None:
+            tokens = tokens.keep([i for i, term in enumerate(terms) if term is not None])
+        else:
+            last = tokens.positions[-1]
+            kept = [at for at, term in zip(tokens.positions, terms, strict=True) if term is not None]
+            tokens.positions = kept
+            tokens.trailing += last - (kept[-1] if kept else -1)
+        tokens.terms = [term for term in terms if term is not None]
         return tokens
 
 

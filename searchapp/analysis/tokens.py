@@ -32,6 +32,18 @@ class Tokens:
         """The position after all tokens, those included that were removed at the end."""
         return (self.positions[-1] if self.positions else -1) + 1 + self.trailing
 
+    def copy(self) -> Tokens:
+        """The same stream, to which a filter may be applied; the lists are shared."""
+        return Tokens(
+            self.terms,
+            self.positions,
+            self.spans,
+            self.keywords,
+            self.lengths,
+            self.trailing,
+            self.end_offset,
+        )
+
     def keep(self, chosen: Sequence[int]) -> Tokens:
         """The tokens at these indices; the positions of the others become holes."""
         last = self.positions[-1] if self.positions else -1

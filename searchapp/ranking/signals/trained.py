@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.engines.base import Explanation
@@ -24,13 +24,19 @@ SEED = 2021
 SHOWN = 8
 """How many features an explanation names: those that weigh most."""
 
-RECORDED = ("key", "solved", "labels", "features", "learner", "data_digests")
+RECORDED = ("key", "solved", "labels", "features", "candidates", "trees", "learner", "data_digests")
 """What a run records of the header of a model; of lists how long they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trained(Signal):
-    """A signal with a linear model of topics: at least `fewest` solved topics a label, C = `cost`, and a `seed`."""
+    """A signal with a linear model of topics: at least `fewest` solved topics a label, C = `cost`, and a `seed`.
+
+    The model has no features of the kinds `without`, which an ablation leaves out.
+    """
+
+    features: ClassVar[tuple[str, ...]] = ()
+    """The kinds of features of its model, as far as each can be left out."""
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
     meanings: ClassVar[Mapping[str, str]] = {
@@ -49,6 +55,7 @@ class Trained(Signal):
     cost: float
     fewest: int
     seed: int
+    without: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
@@ -57,7 +64,8 @@ class Trained(Signal):
 
     def training(self) -> dict[str, Any]:
         """What its model depends on beside the solved topics; parameters that only ranking depends on are left out."""
-        return {"signal": self.kind, "cost": self.cost, "fewest": self.fewest, "seed": self.seed}
+        described = {"signal": self.kind, "cost": self.cost, "fewest": self.fewest, "seed": self.seed}
+        return described | ({"without": list(self.without)} if self.without else {})
 
     @abstractmethod
     def train(
@@ -93,7 +101,11 @@ class TrainedScorer(Scorer):
         return recorded(self._stored)
 
     def require_unseen(self, asked: Asked) -> None:
-        """As the function of that name."""
+        """Make sure that no topic is ranked by its own answers.
+
+        Raises:
+            DataError: one of those that are asked is among the solved topics of the model.
+        """
         require_unseen(self._stored, asked.topics)
 
 
@@ -105,10 +117,10 @@ def recorded(stored: Stored) -> dict[str, Any]:
 
 
 def require_unseen(stored: Stored, topics: Sequence[Topic]) -> None:
-    """Make sure that no topic is ranked by its own answers.
+    """Make sure that none of the topics is among the solved ones of a model, which knows their answers.
 
     Raises:
-        DataError: one of these is among the solved topics of the model.
+        DataError: one of them is.
     """
     seen = frozenset(stored.header.get("topics", ()))
     for topic in topics:

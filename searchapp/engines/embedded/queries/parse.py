@@ -37,7 +37,7 @@ class Parser:
     settled: Callable[[Query], Query] = lambda query: query  # what the index tells of a query, see `settle`
     _depth: int = 0
     _read: dict[tuple[Any, ...], Any] = field(default_factory=dict)
-    _analyzed: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
+    _analyzed: dict[tuple[str, str], tuple[list[str], list[int]]] = field(default_factory=dict)
 
     def read(self, body: Any) -> Query:
         """The query of a search body.
@@ -85,26 +85,26 @@ class Parser:
 
     def terms(self, analyzer: str, text: str) -> list[tuple[int, list[str]]]:
         """The terms that an analyzer makes of a text, by position."""
+        terms, positions = self._tokens(analyzer, text)
         return [
             (position, [term for term, _position in group])
-            for position, group in groupby(self._tokens(analyzer, text), key=itemgetter(1))
+            for position, group in groupby(zip(terms, positions, strict=True), key=itemgetter(1))
         ]
 
     def different_terms(self, analyzer: str, text: str) -> tuple[str, ...] | None:
         """The terms of a text if each is alone on its position and none is repeated, which most texts come to."""
-        tokens = self._tokens(analyzer, text)
-        by_term = dict(tokens)
-        if len(by_term) == len(tokens) and len(set(by_term.values())) == len(tokens):
-            return tuple(by_term)
+        terms, positions = self._tokens(analyzer, text)
+        if len(set(terms)) == len(terms) and len(set(positions)) == len(positions):
+            return tuple(terms)
         return None
 
-    def _tokens(self, analyzer: str, text: str) -> list[tuple[str, int]]:
+    def _tokens(self, analyzer: str, text: str) -> tuple[list[str], list[int]]:
         """Terms and positions; a body often asks for the same ones twice."""
         key = analyzer, text
         if key not in self._analyzed:
             if len(self._analyzed) >= REMEMBERED_TEXTS:
                 self._analyzed.clear()
-            self._analyzed[key] = self.analyzers.analyzer(analyzer).terms(text)
+            self._analyzed[key] = self.analyzers.analyzer(analyzer).joined((text,))
         return self._analyzed[key]
 
     def remembered(self, name: str, given: Mapping[str, Any], text: str, read: ReadsField[R]) -> R:

@@ -5,6 +5,7 @@ versions    which version serves: the lock, the pointer, clean-up
 arrays      numbers in `.npy` files, written in pieces, read by memory map
 terms       a sorted dictionary of byte strings that is searched without being loaded
 term_blocks which absent terms Lucene takes for absent before it looks
+packed      the tokens of a field in some documents as arrays, as other processes send them
 inverter    the tokens of a field turned into sorted runs of postings, in bounded memory
 merger      the runs of a field merged into its postings
 documents   ids and sources in SQLite

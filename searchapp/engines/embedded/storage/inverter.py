@@ -7,9 +7,7 @@ every document of the next, and merging the runs of a term is no more than layin
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded.storage import arrays
+from searchapp.engines.embedded.storage.packed import Int32s, PackedTokens
 from searchapp.engines.embedded.storage.terms import Terms, TermsWriter
 
 RUN_TOKENS = 4_000_000
@@ -55,44 +54,54 @@ class Inverter:
         self._runs: list[str] = []
         self._clear()
 
-    def add(self, document: int, terms: Sequence[str], positions: Sequence[int]) -> None:
-        """Add the tokens of a document, in the order in which the analyzer gives them."""
-        number = self._numbers.__getitem__
-        self._terms.extend(map(number, terms))
-        self._positions.extend(positions)
-        self._documents.append(document)
-        self._lengths.append(len(terms))
-        if len(self._terms) >= self._run_tokens:
-            self._spill()
+    def add(self, tokens: PackedTokens, first: int) -> None:
+        """Add the tokens of a batch of documents, of which the first has this number."""
+        while self._count + len(tokens.terms) >= self._run_tokens and len(tokens.documents):
+            # Up to the document that fills the run, so that runs do not depend on how documents come.
+            ends = self._count + np.cumsum(tokens.counts)
+            fitting = int(np.searchsorted(ends, self._run_tokens)) + 1
+            begin, tokens = tokens.cut(fitting)
+            self._take(begin, first)
+            if self._count >= self._run_tokens:
+                self._spill()
+        self._take(tokens, first)
 
     def runs(self) -> list[Run]:
         """All runs, when there is nothing more to add."""
-        if len(self._terms) or not self._runs:
+        if self._count or not self._runs:
             self._spill()
         return [Run.open(self._scratch, name) for name in self._runs]
+
+    def _take(self, tokens: PackedTokens, first: int) -> None:
+        number = self._numbers.__getitem__
+        numbers = np.fromiter(map(number, tokens.vocabulary), np.int32, len(tokens.vocabulary))
+        self._terms.append(numbers[tokens.terms])
+        self._positions.append(tokens.positions)
+        self._documents.append(np.repeat(tokens.documents + np.int32(first), tokens.counts))
+        self._count += len(tokens.terms)
 
     def _clear(self) -> None:
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__  # a new term takes the next number
-        self._terms = array("i")
-        self._positions = array("i")
-        self._documents = array("i")
-        self._lengths = array("i")
+        self._terms: list[Int32s] = []
+        self._positions: list[Int32s] = []
+        self._documents: list[Int32s] = []
+        self._count = 0
 
     def _spill(self) -> None:
         name = f"{self._name}.{len(self._runs)}"
-        vocabulary = sorted(self._numbers)
-        rank = np.empty(len(vocabulary), np.int32)
+        of_token = np.concatenate([np.empty(0, np.int32), *self._terms])
+        used = np.zeros(len(self._numbers), bool)  # a batch that was cut has terms of both of its parts
+        used[of_token] = True
+        vocabulary = sorted(term for term, number in self._numbers.items() if used[number])
+        rank = np.empty(len(self._numbers), np.int32)
         rank[[self._numbers[term] for term in vocabulary]] = np.arange(len(vocabulary), dtype=np.int32)
 
         # Stable: documents and positions stay in the order in which they came.
-        of_token = rank[np.frombuffer(self._terms, np.int32)]
+        of_token = rank[of_token]
         order = np.argsort(of_token, kind="stable")
         of_token = of_token[order]
-        documents = np.repeat(
-            np.frombuffer(self._documents, np.int32), np.frombuffer(self._lengths, np.int32)
-        )
-        documents = documents[order]
+        documents = np.concatenate([np.empty(0, np.int32), *self._documents])[order]
 
         first = np.ones(len(order), bool)  # tokens that begin a posting
         first[1:] = (of_token[1:] != of_token[:-1]) | (documents[1:] != documents[:-1])
@@ -106,7 +115,7 @@ class Inverter:
             documents[postings],
             np.diff(postings, append=len(order)).astype(np.int32),
             np.searchsorted(of_token, edges).astype(np.int64),
-            np.frombuffer(self._positions, np.int32)[order],
+            np.concatenate([np.empty(0, np.int32), *self._positions])[order],
         )
         for part, values in zip(_PARTS, parts, strict=True):
             arrays.save(self._scratch, f"{name}.{part}", values)

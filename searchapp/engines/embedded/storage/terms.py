@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -108,8 +108,11 @@ class TermsWriter:
             self._pack()
 
     def add_all(self, terms: Iterable[bytes]) -> None:
-        for term in terms:
-            self.add(term)
+        waiting = iter(terms)
+        while some := list(islice(waiting, CHUNK)):
+            self._ends += accumulate(map(len, some[1:]), initial=len(self._characters) + len(some[0]))
+            self._characters += b"".join(some)
+            self._pack()
 
     def write(self, folder: Path, name: str) -> None:
         self._pack()

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise
 from pathlib import Path
@@ -26,16 +26,23 @@ from searchapp.engines.embedded.storage.documents import DocumentsWriter
 from searchapp.engines.embedded.storage.inverter import Inverter
 from searchapp.engines.embedded.storage.layout import CHECKSUMS, FieldSummary, Manifest, StoredFile
 from searchapp.engines.embedded.storage.merger import merge
+from searchapp.engines.embedded.storage.packed import PackedTokens
 from searchapp.engines.embedded.storage.terms import TermsWriter
 from searchapp.engines.embedded.values import flat, indexed_text, number
 from searchapp.model import Document
 from searchapp.progress import Advance
 
 SCRATCH = "scratch"
-BATCH_DOCUMENTS = 128
+BATCH_DOCUMENTS = 256
+
+Indexed = tuple[str, dict[str, Any]]
+"""The id of a document and its source."""
 
 Entry = Any
 """What a field keeps of a document, see `entry` of its writer; None when the document has no value."""
+
+Packed = Any
+"""What a field keeps of a batch of documents, see `packed` of its writer."""
 
 LONGEST_ID = 512
 """Bytes of an id, as in Elasticsearch."""
@@ -72,58 +79,60 @@ class IndexWriter:
         Raises:
             EngineRefused: one has a field that the mapping does not name, or a value of another type.
         """
-        drawn: deque[list[Document]] = deque()
+        drawn: deque[list[Indexed]] = deque()
 
-        def batches() -> Iterator[list[Document]]:
-            waiting = iter(documents)
+        def batches() -> Iterator[list[Indexed]]:
+            waiting = ((document.id, document.source()) for document in documents)
             while batch := list(islice(waiting, BATCH_DOCUMENTS)):
                 drawn.append(batch)
                 yield batch
 
-        for prepared in processes.spread(self._prepared, batches()):
+        for packed in processes.spread(self._packed, batches()):
             batch = drawn.popleft()
-            for document, entries in zip(batch, prepared, strict=True):
-                self._add(document, entries)
+            first = len(self._ids)
+            for document_id, source in batch:
+                self._add(document_id, source)
+            for field, some in zip(self._fields, packed, strict=True):
+                field.add(first, some)
             advance(len(batch))
 
-    def _prepared(self, batch: list[Document]) -> list[list[Entry]]:
-        """What each field keeps of each document: the part of the work that needs nothing but the document."""
-        prepared = []
-        for document in batch:
+    def _packed(self, batch: list[Indexed]) -> list[Packed]:
+        """What each field keeps of the documents: the part of the work that needs nothing but them."""
+        of_field: list[list[tuple[int, Entry]]] = [[] for _ in self._fields]
+        for place, (document_id, source) in enumerate(batch):
             try:
-                prepared.append(self._entries(document))
+                entries = self._entries(document_id, source)
             except (TypeError, OverflowError) as error:
-                raise _refused(document, str(error)) from error
-        return prepared
+                raise _refused(document_id, str(error)) from error
+            for kept, entry in zip(of_field, entries, strict=True):
+                if entry is not None:
+                    kept.append((place, entry))
+        return [field.packed(kept) for field, kept in zip(self._fields, of_field, strict=True)]
 
-    def _entries(self, document: Document) -> list[Entry]:
-        source = document.source()
+    def _entries(self, document_id: str, source: dict[str, Any]) -> list[Entry]:
         for name in source:
             if name not in self._sources:
-                raise self._unknown(document, name)
+                raise self._unknown(document_id, name)
         values = ((field, list(flat(source.get(field.field.source)))) for field in self._fields)
         return [field.entry(some) if some else None for field, some in values]
 
-    def _unknown(self, document: Document, name: str) -> Exception:
+    def _unknown(self, document_id: str, name: str) -> Exception:
         """What a property that the mapping does not name is: an object for one with a dot, or nothing."""
         if any(known.startswith(f"{name}.") or name.startswith(f"{known}.") for known in self._sources):
             return unsupported(
-                f"{name} of the document {document.id}, which the mapping names in another way,"
+                f"{name} of the document {document_id}, which the mapping names in another way,"
             )
-        return _refused(document, f"the mapping has no field {name}")
+        return _refused(document_id, f"the mapping has no field {name}")
 
-    def _add(self, document: Document, entries: list[Entry]) -> None:
+    def _add(self, document_id: str, source: dict[str, Any]) -> None:
         try:
-            number = self._documents.add(document.id, document.source())
-            document_id = document.id.encode()
+            self._documents.add(document_id, source)
+            encoded = document_id.encode()
         except UnicodeEncodeError as error:
-            raise _refused(document, "it has half of a surrogate pair, which is no text") from error
-        if not 0 < len(document_id) <= LONGEST_ID:
-            raise _refused(document, f"its id has {len(document_id)} bytes, not 1 to {LONGEST_ID}")
-        self._ids.append(document_id)
-        for field, entry in zip(self._fields, entries, strict=True):
-            if entry is not None:
-                field.add(number, entry)
+            raise _refused(document_id, "it has half of a surrogate pair, which is no text") from error
+        if not 0 < len(encoded) <= LONGEST_ID:
+            raise _refused(document_id, f"its id has {len(encoded)} bytes, not 1 to {LONGEST_ID}")
+        self._ids.append(encoded)
 
     def finish(self, info: IndexInfo) -> None:
         """Write everything that is not written yet; the manifest last."""
@@ -171,8 +180,8 @@ def _stored(file: Path) -> StoredFile:
     return StoredFile(file.stat().st_size, digest_file(file), dtype, length)
 
 
-def _refused(document: Document, problem: str) -> Exception:
-    return invalid(f"the document {document.id}: {problem}; nothing was changed")
+def _refused(document_id: str, problem: str) -> Exception:
+    return invalid(f"the document {document_id}: {problem}; nothing was changed")
 
 
 class _FieldWriter:
@@ -192,8 +201,13 @@ class _FieldWriter:
         """
         raise NotImplementedError
 
-    def add(self, document: int, entry: Any) -> None:  # noqa: ARG002
-        self._present.append(document)
+    def packed(self, entries: list[tuple[int, Any]]) -> Packed:
+        """The entries of documents, which come with their places in a batch, as they are sent and added."""
+        return entries
+
+    def add(self, first: int, packed: Packed) -> None:
+        """Keep what was packed of a batch whose first document has this number."""
+        raise NotImplementedError
 
     def finish(self, documents: int) -> FieldSummary:  # noqa: ARG002
         self._save("present", np.frombuffer(self._present, np.int32))
@@ -201,6 +215,9 @@ class _FieldWriter:
 
     def _save(self, part: str, values: np.ndarray[Any, Any]) -> None:
         arrays.save(self._folder, f"{self._prefix}.{part}", values)
+
+
+TextEntry = tuple[list[str], list[int], int]
 
 
 class _TextWriter(_FieldWriter):
@@ -211,7 +228,7 @@ class _TextWriter(_FieldWriter):
         self._inverter = Inverter(scratch, prefix)
         self._lengths = array("i")
 
-    def entry(self, values: list[Any]) -> tuple[list[str], list[int], int]:
+    def entry(self, values: list[Any]) -> TextEntry:
         """Terms, positions, and the length of the field: stacked tokens do not make it longer."""
         texts = [indexed_text(value, self.field) for value in values]
         terms, positions = self._analyzer.joined(texts)
@@ -220,11 +237,15 @@ class _TextWriter(_FieldWriter):
             raise OverflowError(f"{self.field.name} has a term at a position beyond {LAST_POSITION:,}")
         return terms, positions, len(set(positions))
 
-    def add(self, document: int, entry: tuple[list[str], list[int], int]) -> None:
-        super().add(document, entry)
-        terms, positions, length = entry
-        self._lengths.append(length)
-        self._inverter.add(document, terms, positions)
+    def packed(self, entries: list[tuple[int, TextEntry]]) -> tuple[PackedTokens, list[int]]:
+        tokens = PackedTokens.of((place, terms, positions) for place, (terms, positions, _) in entries)
+        return tokens, [length for _, (_terms, _positions, length) in entries]
+
+    def add(self, first: int, packed: tuple[PackedTokens, list[int]]) -> None:
+        tokens, lengths = packed
+        self._present.extend((tokens.documents + np.int32(first)).tolist())
+        self._lengths.extend(lengths)
+        self._inverter.add(tokens, first)
 
     def finish(self, documents: int) -> FieldSummary:
         super().finish(documents)
@@ -247,9 +268,12 @@ class _KeywordWriter(_FieldWriter):
         _refuse_immense(terms, self.field)
         return terms
 
-    def add(self, document: int, entry: list[str]) -> None:
-        super().add(document, entry)
-        self._inverter.add(document, entry, range(len(entry)))
+    def packed(self, entries: list[tuple[int, list[str]]]) -> PackedTokens:
+        return PackedTokens.of((place, terms, range(len(terms))) for place, terms in entries)
+
+    def add(self, first: int, packed: PackedTokens) -> None:
+        self._present.extend((packed.documents + np.int32(first)).tolist())
+        self._inverter.add(packed, first)
 
     def finish(self, documents: int) -> FieldSummary:
         super().finish(documents)
@@ -268,10 +292,11 @@ class _NumberWriter(_FieldWriter):
         numbers = [number(value, self.field) for value in values]
         return [one for one in numbers if one is not None] or None
 
-    def add(self, document: int, entry: list[Any]) -> None:
-        super().add(document, entry)
-        self._values.extend(entry)
-        self._documents.extend([document] * len(entry))
+    def add(self, first: int, packed: list[tuple[int, list[Any]]]) -> None:
+        for place, numbers in packed:
+            self._present.append(first + place)
+            self._values.extend(numbers)
+            self._documents.extend([first + place] * len(numbers))
 
     def finish(self, documents: int) -> FieldSummary:
         values = np.frombuffer(self._values, self._values.typecode)
@@ -289,7 +314,9 @@ def _writer(field: Field, prefix: str, folder: Path, scratch: Path, analyzers: A
     return _KeywordWriter(field, prefix, folder, scratch)
 
 
-def _refuse_immense(terms: Iterable[str], field: Field) -> None:
+def _refuse_immense(terms: Sequence[str], field: Field) -> None:
+    if max(map(len, terms), default=0) * 4 <= LONGEST_TERM:
+        return
     for term in terms:
-        if len(term) * 4 > LONGEST_TERM and len(term.encode()) > LONGEST_TERM:
+        if len(term.encode()) > LONGEST_TERM:
             raise OverflowError(f"{field.name} has a term of more than {LONGEST_TERM} bytes")

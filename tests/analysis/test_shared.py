@@ -1,0 +1,193 @@
+"""Analyzers that share pieces, and patterns with trees of words, give what each piece gives by itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from searchapp.analysis import AnalysisRegistry, Analyzer, java_regex, shared
+from searchapp.analysis.tokens import Tokens
+from searchapp.analysis.word_trees import with_word_trees
+
+MAPPINGS = sorted((Path(__file__).parents[2] / "index_mappings").glob("*.json"))
+FACTS = next(path for path in MAPPINGS if path.stem == "facts")
+
+PIECES = [
+    "'''Definition'''",
+    "'''",
+    "''",
+    "$x^2$",
+    "$",
+    "$$",
+    "\\frac",
+    "\\left(",
+    "\\begin{eqn}",
+    "\\mathcal{A}",
+    "\\",
+    "{{begin-eqn}}",
+    "| l = ",
+    "[[Definition:Set|",
+    "]]",
+    "the",
+    "There",
+    "Defined",
+    "matrices",
+    "foxes'",
+    "don't",
+    "a",
+    "A ",
+    "a\n",
+    "1,000",
+    "5kg",
+    "é",
+    "e\u0301",
+    "ﬁ",
+    "≤",
+    "İ",
+    "K",
+    "ſ",
+    "😀",
+    "\u200b",
+    "\u00a0",
+    "\r\n",
+    "\0",
+    "中文",
+    "ไทย",
+]
+"""What the shipped analyzers look for, and what is seldom met."""
+
+hostile = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=12).map(
+    lambda parts: "".join(part + " " * (len(part) % 2) for part in parts)
+)
+
+
+@cache
+def _settings(mapping: Path) -> Mapping[str, Any]:
+    analysis: Mapping[str, Any] = json.loads(mapping.read_text(encoding="utf-8"))["settings"]["analysis"]
+    return analysis
+
+
+@cache
+def _together(mapping: Path) -> AnalysisRegistry:
+    return AnalysisRegistry(_settings(mapping))
+
+
+@cache
+def _alone(mapping: Path) -> dict[str, Analyzer]:
+    """Each analyzer in a registry of its own, its patterns as they are written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(java_regex, "with_word_trees", lambda source, _ignores_case: source)
+        analyzers = _settings(mapping)["analyzer"]
+        registries = {
+            name: AnalysisRegistry({**_settings(mapping), "analyzer": {name: described}})
+            for name, described in analyzers.items()
+        }
+    return {name: registry.analyzer(name) for name, registry in registries.items()}
+
+
+def _said(tokens: Tokens) -> tuple[Any, ...]:
+    return tokens.terms, tokens.positions, tokens.spans, tokens.lengths, tokens.trailing
+
+
+@pytest.mark.parametrize("mapping", MAPPINGS, ids=[path.stem for path in MAPPINGS])
+@hypothesis.given(st.lists(hostile, min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_what_is_shared_is_what_each_analyzer_gives_by_itself(
+    mapping: Path, texts: list[str], order: Any
+) -> None:
+    alone = _alone(mapping)
+    asked = [(name, text) for name in alone for text in texts] * 2
+    order.shuffle(asked)
+    for name, text in asked:
+        analyzer = _together(mapping).analyzer(name)
+        assert _said(analyzer.stream(text)) == _said(alone[name].stream(text))
+        with_offsets = alone[name].stream(text, offsets=True)
+        assert _said(analyzer.stream(text, offsets=True)) == _said(with_offsets)
+        assert analyzer.terms(text) == list(zip(with_offsets.terms, with_offsets.positions, strict=True))
+
+
+def test_analyzers_of_all_shipped_mappings_have_something_to_share() -> None:
+    sharing = {
+        mapping.stem
+        for mapping in MAPPINGS
+        if any(map(_together(mapping)._shared._parts, _together(mapping)._shared._followers))
+    }
+    assert sharing == {mapping.stem for mapping in MAPPINGS if len(_settings(mapping)["analyzer"]) > 1}
+
+
+def test_a_text_is_cut_once_for_all_analyzers_that_begin_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut: list[str] = []
+    registry = AnalysisRegistry(_settings(FACTS))
+    tokenizer = registry._tokenizers["standard"]
+    terms = tokenizer.terms
+
+    def counted(text: str) -> list[str]:
+        cut.append(text)
+        return terms(text)
+
+    monkeypatch.setattr(tokenizer, "terms", counted)
+    for name in ("fact", "fact_query"):
+        registry.analyzer(name).terms("Foxes are animals")
+    assert len(cut) == 1
+
+
+def test_long_texts_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "LONGEST_REMEMBERED", 3)
+    registry = AnalysisRegistry(_settings(FACTS))
+    for _ in range(2):
+        assert registry.analyzer("fact").terms("fox foxes") == [("fox", 0), ("fox", 1)]
+        assert registry.analyzer("fact_query").terms("fox foxes") == [("fox", 0)]
+
+
+# Trees of words
+
+words = st.lists(st.text("abAB1", min_size=1, max_size=4), min_size=2, max_size=12)
+ends = st.sampled_from(["", "(?![a-z])", "b", "(?=a)", "+", "{2}", "$"])
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> tuple[str, bool]:
+    """Patterns with words among their alternatives, beside other things, and whether case is ignored."""
+    opening = draw(st.sampled_from(["(?:", "(?i:", "(", "(?=", "(?!", "(?P<name>"]))
+    others = draw(
+        st.lists(st.sampled_from(["[ab]", "a?", "\\x20", "(?:a|b|ab)", "[|a]", "\\u00e9b"]), max_size=3)
+    )
+    alternatives = draw(st.permutations([*draw(words), *others]))
+    return f"{opening}{'|'.join(alternatives)}){draw(ends)}", draw(st.booleans())
+
+
+@hypothesis.given(patterns(), st.text("abAB1 é|K", max_size=20))
+def test_a_tree_of_words_finds_what_the_words_find(pattern: tuple[str, bool], text: str) -> None:
+    source, ignores_case = pattern
+    flags = re.ASCII | (re.IGNORECASE if ignores_case else 0)
+    plain, tree = re.compile(source, flags), re.compile(with_word_trees(source, ignores_case), flags)
+    assert list(_found(tree, text)) == list(_found(plain, text))
+
+
+def _found(pattern: re.Pattern[str], text: str) -> Iterator[tuple[Any, ...]]:
+    for at in range(len(text) + 1):  # not just where the last match ended
+        if match := pattern.match(text, at):
+            yield match.span(), match.groups()
+
+
+@pytest.mark.parametrize(
+    ("source", "tree"),
+    [
+        ("the|there|which", "(?:the(?:|re)|which)"),
+        ("(?:there|the|a)x", "(?:(?:the(?:re|)|a))x"),
+        ("(?i:ab|Ac|b)", "(?i:(?-i:[Aa](?:[Bb]|[Cc])|[Bb]))"),
+        ("a|b", "a|b"),
+        ("(?<=(?:\ue002a)|(?:\ue002b)|(?:\ue002c))", "(?<=(?:\ue002a)|(?:\ue002b)|(?:\ue002c))"),
+        ("[ab|cd|ef]", "[ab|cd|ef]"),
+        ("ab|ac+|ad|ae|af", "ab|ac+|(?:a(?:d|e|f))"),
+    ],
+)
+def test_runs_of_words_become_trees(source: str, tree: str) -> None:
+    assert with_word_trees(source, ignores_case=False) == tree
