@@ -72,6 +72,7 @@ LEARNING = (
     "expansion",
     "profiles",
     "latent",
+    "lines",
 )
 """The signals of a recipe that need solved topics."""
 

@@ -14,6 +14,7 @@
     tfidf        the organisers' baseline: cosine of tf-idf vectors of the texts, without an engine
     multiclass   a linear model of the one answer that a topic has, trained on solved topics
     multilabel   a linear model of each document, whether it is among a topic's answers
+    lines        a linear model of the lines of transcripts, whether they are like those that answered other topics
 
 Whatever the engine, the scores that go in are the same float32 numbers; everything else is computed from them in
 double and rounded once, so that rankings are the same too.
@@ -30,6 +31,7 @@ from searchapp.ranking.signals.direct import Direct
 from searchapp.ranking.signals.expansion import Expansion
 from searchapp.ranking.signals.labelled import Labelled
 from searchapp.ranking.signals.latent import Latent
+from searchapp.ranking.signals.lines import Lines
 from searchapp.ranking.signals.multiclass import MultiClass
 from searchapp.ranking.signals.multilabel import MultiLabel
 from searchapp.ranking.signals.neighbours import Neighbours
@@ -56,5 +58,6 @@ KINDS: Mapping[str, type[Signal]] = {
         TfIdf,
         MultiClass,
         MultiLabel,
+        Lines,
     )
 }
