@@ -237,7 +237,8 @@ def task_of(stored: StoredRun, given: str | None = None) -> Task:
                 f"{stored.path} was made with the task file {described}, which is gone: "
                 "name the file with --task"
             )
-        return tasks.load(described or manifest.task)
+        varied = manifest.variant.get("path")  # if it is gone, the task itself has the same gold and scorer
+        return tasks.load(varied if varied and Path(varied).is_file() else described or manifest.task)
     task = tasks.load(given)
     if (task.name, task.info.file is None) != (manifest.task, not described):
         raise UsageError(f"{stored.path} is a run of {manifest.task}, not of {given}: leave out --task")

@@ -48,7 +48,7 @@ class KnownRun:
     @property
     def task(self) -> str:
         """What names its task: a name or, for a task of the user's own, a file."""
-        return str(self.manifest.task_file.get("path") or self.manifest.task)
+        return self.manifest.task_reference
 
 
 def remember(home: Path, run: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import searchapp
 from searchapp.digests import data_digests, digest_file
@@ -35,6 +36,7 @@ def manifest_of(
         searchapp=searchapp.__version__,
         task=task.name,
         task_file={} if file is None else {"path": str(file.resolve()), "digest": digest_file(file)},
+        variant=_variant(task),
         split=split,
         recipe={},
         depth=0,
@@ -49,6 +51,16 @@ def manifest_of(
         created="",
         seconds=0.0,
     )
+
+
+def _variant(task: Task) -> dict[str, Any]:
+    """The TOML file of a variant and the JSON files that it names, with their digests; nothing for other tasks."""
+    path = task.info.variant
+    if path is None:
+        return {}
+    files = {name: path.parent / name for name in task.info.variant_files}
+    digests = {name: digest_file(file) for name, file in files.items() if file.is_file()}
+    return {"path": str(path.resolve()), "digest": digest_file(path), "files": digests}
 
 
 def finished(manifest: Manifest, run: Run) -> Manifest:

@@ -27,7 +27,8 @@ from searchapp.tasks.base import Collection, NoOfficialFile, Part, Submission, T
 class RunRequest:
     """What to rank and how: `depth` documents for each topic of a split of a collection.
 
-    `judged` are topics that people have judged, which the recipe then takes for solved ones. Models are kept in `home`.
+    `judged` are topics that people have judged, which the recipe then takes for solved ones. `examples` are the splits
+    whose solved topics it learns from, by default all that there are for the split. Models are kept in `home`.
     """
 
     collection: Collection
@@ -38,6 +39,22 @@ class RunRequest:
     lenient: bool = False
     judged: tuple[Example, ...] = ()
     home: Path | None = None
+    examples: tuple[str, ...] = ()
+
+    @property
+    def learning(self) -> Collection:
+        """The collection with the solved topics that the recipe learns from.
+
+        Raises:
+            UsageError: it learns from none, or one of the splits has none.
+        """
+        if not self.examples:
+            return self.collection
+        if not self.recipe.learns:
+            raise UsageError(
+                f"the recipe {self.recipe.name} learns from no solved topics: leave out --examples"
+            )
+        return self.collection.solved_by(self.examples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +78,18 @@ def planned(task: Task, engine: EngineInfo, index: IndexInfo, request: RunReques
     Raises:
         DataError: a file that the run is made from can't be read.
     """
-    collection, split = request.collection, request.split
+    collection, split = request.learning, request.split
     used = [*collection.indexes[index.name].files, *collection.split_files(split)]
     if request.recipe.learns:
         used += collection.example_files(split)
+    solved = {}
+    if request.recipe.learns:
+        solved = learned.solved_by(collection.solved_splits(split), chosen=bool(request.examples))
     engine_info = {key: value for key, value in asdict(engine).items() if key != "location"}
     digests = index.mapping_digest, index.digest
     return replace(
         manifest_of(task, collection, split, used, digests, engine_info),
-        recipe=request.recipe.manifest() | learned.described(request.judged),
+        recipe=request.recipe.manifest() | solved | learned.described(request.judged),
         depth=request.depth,
         tag=request.tag,
     )
@@ -93,7 +113,7 @@ def make_run(
             f"the recipe {request.recipe.name} does not learn from judged topics: choose one that uses solved topics"
         )
     directory.require_writable(out, overwrite=overwrite)
-    collection = request.collection
+    collection = request.learning
     problems = Problems(lenient=request.lenient)
     with progress.stage("reading topics") as advance:
         topics = collection.topics(request.split, problems)

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from searchapp import tasks
+from searchapp.errors import SearchappError
+from searchapp.ranking import recipes
 from searchapp.runs import learned
 from searchapp.runs.directory import Manifest
 from searchapp.tasks.base import Collection, Task
@@ -55,15 +58,30 @@ def command(manifest: Manifest, *, portable: bool = False) -> str:
     name, parameters = manifest.recipe.get("name"), manifest.recipe.get("parameters")
     if manifest.imported or name is None or not isinstance(parameters, Mapping):
         return ""
-    task = str(manifest.task_file.get("path") or manifest.task)
+    task = manifest.task_reference
     data = "DATA" if portable else manifest.data
     words = ["searchapp", "rank", Path(task).name if portable else task]
     words += ["--data", data, "--split", manifest.split, "--recipe", str(name)]
     words += ["--depth", str(manifest.depth), "--tag", manifest.tag]
-    for parameter, value in parameters.items():
+    for parameter, value in (dict(parameters) | _set(manifest)).items():
         words += ["--set", f"{parameter}={value}"]
+    words += [word for split in learned.chosen_splits(manifest) for word in ("--examples", split)]
     words += ["--with-judgments"] if learned.digest(manifest) else []
     return shlex.join([*words, "--out", "DIR"])
+
+
+def _set(manifest: Manifest) -> dict[str, Any]:
+    """What was set of the recipe besides parameters of templates: what differs from the recipe as it is now."""
+    try:
+        book = tasks.load(manifest.task_reference).recipe_book()
+        recipe = recipes.load(book, str(manifest.recipe["name"]))
+    except SearchappError:
+        return {}  # nobody has the recipe any more
+    signals = manifest.recipe.get("signals")
+    found = {one.get("name"): one for one in signals} if isinstance(signals, list) else {}
+    found["fusion"] = manifest.recipe.get("fusion") or {}
+    recorded = ((one, found.get(one.of, {}).get(one.key)) for one in recipes.settable(book, recipe))
+    return {one.name: value for one, value in recorded if value is not None and value != one.value}
 
 
 def _retrieval(recipe: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -274,7 +274,8 @@ def _described(run: Path) -> Mapping[str, Any]:
 
 def _task_of(run: Path) -> str:
     described = _described(run)
-    return str(described.get("task_file", {}).get("path") or described["task"])
+    named = (described.get(kind, {}).get("path") for kind in ("variant", "task_file"))
+    return str(next(filter(None, named), described["task"]))
 
 
 def _is_task_file(path: Path) -> bool:
@@ -284,6 +285,7 @@ def _is_task_file(path: Path) -> bool:
     try:
         if path.stat().st_size > LARGEST_TASK_FILE:
             return False
-        return {"name", "documents"} <= parse_toml(read_text(path)).keys()
+        keys = parse_toml(read_text(path)).keys()
+        return {"name", "documents"} <= keys or "extends" in keys
     except (OSError, ValueError):
         return False

@@ -12,7 +12,7 @@ from searchapp.cli import complete
 from searchapp.cli.common import DataOption, JsonOption, OverwriteOption, TaskArgument, command, data_of
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task, open_log, require_known
 from searchapp.cli.output import print_json, say, warn, warn_of_skipped
-from searchapp.cli.recipe_options import SetOption, parameters_of
+from searchapp.cli.recipe_options import ExamplesOption, SetOption, parameters_of
 from searchapp.errors import DataError
 from searchapp.judging.fold import Folding, Rule
 from searchapp.settings import Settings
@@ -54,6 +54,7 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         set_: SetOption = None,
+        examples: ExamplesOption = None,
         tag: Annotated[
             str | None, typer.Option(help="Name of the run in TREC files.", show_default="searchapp-<recipe>")
         ] = None,
@@ -103,6 +104,7 @@ def register(app: typer.Typer) -> None:
             lenient=lenient,
             judged=judged,
             home=settings.home,
+            examples=tuple(examples or ()),
         )
         with closing(open_engine(settings, lambda sentence: say(settings, sentence))) as engine:
             made = make_run(loaded, engine, request, out, for_person(settings), overwrite=overwrite)

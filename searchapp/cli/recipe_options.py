@@ -6,11 +6,29 @@ from typing import Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.errors import UsageError
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the recipe.", show_default=False),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set a parameter of the recipe: `searchapp tasks show TASK --recipe R` lists what can be set.",
+        show_default=False,
+    ),
+]
+
+
+ExamplesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SPLIT",
+        help="Learn from the solved topics of this split alone; can be given several times. By default from all that "
+        "the split may be ranked by: of nlps and explanation-* those of train, and for test those of dev too.",
+        show_default=False,
+        autocompletion=complete.splits,
+    ),
 ]
 
 
@@ -22,7 +40,9 @@ def parameters_of(settings: list[str]) -> dict[str, object]:
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name:
-            raise UsageError(f"--set {setting}: use the form NAME=VALUE")
+            raise UsageError(
+                f"--set {setting}: use the form NAME=VALUE; `searchapp tasks show TASK --recipe R` lists what there is"
+            )
         try:
             values[name] = parse_json(text)
         except ValueError:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from searchapp.cli import complete
 from searchapp.cli.commands import Group
 from searchapp.cli.common import JsonOption, OverwriteOption, TaskArgument, command
 from searchapp.cli.output import print_json, say, stdout_console, warn
+from searchapp.cli.recipe_options import SetOption, parameters_of
 from searchapp.errors import DataError, EngineError, SearchappError, UsageError
 from searchapp.settings import Settings
 from searchapp.visible import visible
@@ -48,14 +50,30 @@ def register(app: typer.Typer) -> None:
             print_json({"tasks": described, "unreadable": unreadable})
             return
         for task in loaded:
-            _print(task, _rows(settings, task, indexed))
+            _print(task.name, task.info.title, _rows(settings, task, indexed))
 
     @command(group)
-    def show(settings: Settings, task: TaskArgument, as_json: JsonOption = False) -> None:
+    def show(
+        settings: Settings,
+        task: TaskArgument,
+        recipe: Annotated[
+            str | None,
+            typer.Option(
+                help="Show what can be set of this recipe with --set, with the values that it has.",
+                show_default=False,
+                autocompletion=complete.recipes,
+            ),
+        ] = None,
+        set_: SetOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
         """Show everything about one task: its recipes, grades, measures and breakdowns too."""
         from searchapp.tasks import load
 
         loaded = load(task)
+        if recipe is not None or set_:
+            _show_recipe(loaded, recipe or loaded.info.default_recipe, set_ or [], as_json=as_json)
+            return
         indexed, _own = _indexed(settings, [loaded])
         _warn_of_what_is_remembered(settings)
         if as_json:
@@ -71,7 +89,7 @@ def register(app: typer.Typer) -> None:
             }
             print_json({**described, **further})
             return
-        _print(loaded, [*_rows(settings, loaded, indexed), *_more_rows(loaded)])
+        _print(loaded.name, loaded.info.title, [*_rows(settings, loaded, indexed), *_more_rows(loaded)])
 
     @command(group)
     def new(
@@ -128,6 +146,29 @@ def register(app: typer.Typer) -> None:
         say(settings, f"{path} is written: look through it, and then `searchapp index {path}`")
 
 
+def _show_recipe(task: Task, name: str, set_: list[str], *, as_json: bool) -> None:
+    """Show what can be set of a recipe, and the values that it has, of which some may have been set already."""
+    from dataclasses import asdict
+
+    from searchapp.ranking import recipes
+
+    book = task.recipe_book()
+    recipe = recipes.load(book, name, parameters_of(set_))
+    found = recipes.settable(book, recipe)
+    if as_json:
+        described = {"task": task.name, "recipe": name, "about": recipe.about}
+        print_json({**described, "settable": [asdict(one) for one in found]})
+        return
+    rows = [(one.name, f"{_value(one.value)}: {one.about} ({one.kind})") for one in found]
+    if not rows:
+        rows = [("settable", "nothing: it has no parameters and no numbers")]
+    _print(f"{task.name}/{name}", recipe.about, rows)
+
+
+def _value(value: object) -> str:
+    return "(left out)" if value is None else str(value)
+
+
 def _described(settings: Settings, task: Task, indexed: Mapping[str, int]) -> dict[str, object]:
     from searchapp.fetching.folder import has_data
     from searchapp.ranking import recipes
@@ -136,6 +177,7 @@ def _described(settings: Settings, task: Task, indexed: Mapping[str, int]) -> di
     return {
         "task": task.name,
         "file": None if task.info.file is None else str(task.info.file),
+        "variant": None if task.info.variant is None else str(task.info.variant),
         "title": task.info.title,
         "about": task.info.about,
         "splits": list(task.info.splits),
@@ -197,7 +239,7 @@ def _rows(settings: Settings, task: Task, indexed: Mapping[str, int]) -> list[tu
         ("splits", " ".join(task.info.splits)),
         ("recipes", " ".join(recipes.names(task.recipe_book()))),
         ("official", f"{task.info.official_measure}, {task.info.official_file}"),
-        *([] if task.info.file is None else [("file", str(task.info.file))]),
+        *(("file", str(file)) for file in (task.info.file, task.info.variant) if file is not None),
         ("data", _data(settings, task)),
         ("indexed", state),
     ]
@@ -228,15 +270,15 @@ def _more_rows(task: Task) -> list[tuple[str, str]]:
     ]
 
 
-def _print(task: Task, rows: Sequence[tuple[str, str]]) -> None:
-    """Print a task's title and rows; on a terminal long values go on below themselves."""
+def _print(name: str, title: str, rows: Sequence[tuple[str, str]]) -> None:
+    """Print a name, a title and rows; on a terminal long values go on below themselves."""
     from textwrap import TextWrapper
 
     from rich.text import Text
 
     console = stdout_console()
-    console.print(Text.assemble((task.name, "bold"), f"  {visible(task.info.title)}"), soft_wrap=True)
-    width = max(len("official"), *(len(name) for name, _value in rows))
+    console.print(Text.assemble((visible(name), "bold"), f"  {visible(title)}"), soft_wrap=True)
+    width = max(len("official"), *(len(visible(name)) for name, _value in rows))
     indent = " " * (width + 3)
     wrapper = TextWrapper(
         width=console.width,
@@ -247,7 +289,7 @@ def _print(task: Task, rows: Sequence[tuple[str, str]]) -> None:
     )
     for name, value in rows:
         below = wrapper.fill(visible(value)).removeprefix(indent)
-        console.print(Text.assemble((f"  {name:<{width}} ", "dim"), below), soft_wrap=True)
+        console.print(Text.assemble((f"  {visible(name):<{width}} ", "dim"), below), soft_wrap=True)
 
 
 def _grade(grade: int, label: str) -> str:

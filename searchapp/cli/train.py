@@ -9,7 +9,7 @@ import typer
 from searchapp.cli import complete
 from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command, data_of
 from searchapp.cli.output import print_json, say, warn_of_skipped
-from searchapp.cli.recipe_options import SetOption, parameters_of
+from searchapp.cli.recipe_options import ExamplesOption, SetOption, parameters_of
 from searchapp.settings import Settings
 
 RECIPE = "best"
@@ -37,6 +37,7 @@ def register(app: typer.Typer) -> None:
             typer.Option(help="Recipe whose models are trained.", autocompletion=complete.recipes),
         ] = RECIPE,
         set_: SetOption = None,
+        examples: ExamplesOption = None,
         workers: Annotated[
             int, typer.Option(min=1, max=64, help="Processes that train; their number changes nothing else.")
         ] = 1,
@@ -65,6 +66,8 @@ def register(app: typer.Typer) -> None:
         chosen = recipes.load(loaded.recipe_book(), recipe, parameters_of(set_ or []))
         collection = loaded.collection(data_of(settings, loaded, data))
         ranked = loaded.info.require_split(split) if split else last_solved(loaded, collection)
+        if examples:
+            collection = collection.solved_by(examples)
         problems = Problems(lenient=lenient)
         kept = models.Models(
             loaded, collection, ranked, for_person(settings), settings.home, problems=problems

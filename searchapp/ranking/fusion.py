@@ -22,6 +22,9 @@ class Fusion(Protocol):
     by: ClassVar[str]
     """What a recipe calls it."""
 
+    meanings: ClassVar[Mapping[str, str]]
+    """What the keys of its table mean that can be set, in a clause for people."""
+
     @property
     def scale(self) -> Scale:
         """On what scale it wants the signals' scores."""
@@ -38,6 +41,9 @@ class Sum:
     """The weighted sum of the signals; where one says nothing of a document it adds nothing."""
 
     by: ClassVar[str] = "sum"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "scale": "what is added: scores as shares of the topic's greatest, or as they come"
+    }
 
     scale: Scale = Scale.shares
 
@@ -65,6 +71,9 @@ class ReciprocalRanks:
     """
 
     by: ClassVar[str] = "ranks"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "rank_constant": "what is added to each rank: the greater, the less the first ranks stand out"
+    }
 
     rank_constant: float
     scale: Scale = Scale.shares

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from searchapp.model import Topic
@@ -19,6 +19,7 @@ class Recipe:
     """The signals of a recipe, the first of which retrieves candidates, and how they are fused.
 
     `query` is what a search asks and what is marked in documents. `parameters` are those of all its templates.
+    `written` is the recipe as a file may have it, with the values that were set.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Recipe:
     signals: tuple[Signal, ...]
     fusion: Fusion
     parameters: Mapping[str, Any]
+    written: Mapping[str, Any] = field(default_factory=dict)
 
     def needs(self, need: Need) -> bool:
         """Whether one of the signals needs it."""

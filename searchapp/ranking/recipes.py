@@ -17,8 +17,9 @@ of the first direct signal, is what a search asks and what is marked in document
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
 from searchapp import resources
@@ -30,7 +31,7 @@ from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals import KINDS
 from searchapp.ranking.signals.base import Need, Signal
 from searchapp.ranking.signals.direct import Direct
-from searchapp.ranking.tables import WEIGHT, RecipeName, Table, topic_query
+from searchapp.ranking.tables import NUMBER, TEXT, WEIGHT, RecipeName, Table, topic_query
 from searchapp.ranking.templates import TopicQuery
 from searchapp.resources import RecipeBook
 
@@ -47,6 +48,8 @@ _TYPES: Mapping[str, tuple[type, str]] = {
 _SIGNAL = "signal"
 _NAME = "name"
 _BY = "by"
+_RECIPE = "recipe."
+_COUNTS = "what the signal counts in the fusion"
 
 
 def names(task: str | RecipeBook) -> list[str]:
@@ -57,8 +60,8 @@ def names(task: str | RecipeBook) -> list[str]:
 def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
     """A task's recipe, with some of its parameters set to other values.
 
-    What can be set are the parameters of the templates, the numbers of signals and fusion by their key (`k`) or, where
-    several signals have it, with the signal's name before (`neighbours.k`), and the weight of a signal by its name.
+    What can be set are the parameters of the templates, what signals and fusion have besides templates by its key (`k`)
+    or, where several have it, with the signal's name before (`neighbours.k`), and the weight of a signal by its name.
     A task that ships with searchapp may be given by its name.
 
     Raises:
@@ -71,24 +74,22 @@ def load(task: str | RecipeBook, name: str, overrides: Mapping[str, Any] | None 
         raise UsageError(f"{book.task} has no recipe {refused(name, names(book))}")
     place = RecipeName(book, name)
     _require_types(place, written)
-    described = deepcopy(earlier.brought_up(place, written))
-    tables = _tables(place, described)
+    reading = _Reading(place, deepcopy(earlier.brought_up(place, written)))
     for key, value in (overrides or {}).items():
-        _set(place, described, tables, key, value)
-    parameters = described.setdefault("parameters", {})
-    signals = tuple(
-        _signal(place, kind, table, parameters)
-        for kind, table in zip(tables, described["signals"], strict=True)
-    )
-    query = _query(place, described, signals, parameters)
-    used = query.template.variables.union(*(one.template.variables for it in signals for one in it.queries))
-    for key in sorted({f"recipe.{key}" for key in parameters} - used):
-        raise DataError(f"{query.template.name}: the variable {key} is set, but the template does not use it")
-    if any(Need.candidates in signal.needs for signal in signals[:1]):
-        raise place.wrong(f"begins with {signals[0].name}, which needs candidates: put a signal before it")
-    return Recipe(
-        name, described.get("about", ""), query, signals, _fusion(place, described, parameters), parameters
-    )
+        reading = reading.with_value(key, value)
+    return reading.recipe
+
+
+def settable(task: str | RecipeBook, recipe: Recipe) -> list[Settable]:
+    """What can be set of a recipe, in the order in which it is written, with the values that it has.
+
+    A task that ships with searchapp may be given by its name.
+
+    Raises:
+        as `load` does.
+    """
+    place = RecipeName(_book(task), recipe.name)
+    return [one.settable for one in _Reading(place, deepcopy(dict(recipe.written))).places.values()]
 
 
 def require_words(task: str | RecipeBook, recipe: Recipe) -> None:
@@ -137,50 +138,126 @@ def _tables(place: RecipeName, described: Mapping[str, Any]) -> dict[str, Mutabl
     return tables
 
 
-def _set(
-    place: RecipeName,
-    described: dict[str, Any],
-    tables: Mapping[str, MutableMapping[str, Any]],
-    key: str,
-    value: object,
-) -> None:
-    """Set a parameter to a value."""
-    settable = dict(_settable(described, tables))
-    if key not in settable:
-        shared = [full for full in settable if full.endswith(f".{key}")]
-        if shared:
-            raise UsageError(f"the recipe {place} has several parameters {key}: name {' or '.join(shared)}")
-        there = ", ".join(sorted(settable)) or "none"
-        raise UsageError(f"the recipe {place} has no parameter {key!r}{meant(key, settable)}: it has {there}")
-    table, place_in_it = settable[key]
-    table[place_in_it] = value
+@dataclass(frozen=True, slots=True)
+class Settable:
+    """Something of a recipe that can be set by its `name`: its value now, which ones it can have, what it means.
+
+    It is the `key` of the signal `of` this name, or of the templates or the fusion. A value that is left out is None.
+    """
+
+    name: str
+    of: str
+    key: str
+    value: object
+    kind: str
+    about: str
 
 
-def _settable(
-    described: dict[str, Any], tables: Mapping[str, MutableMapping[str, Any]]
-) -> Iterator[tuple[str, tuple[MutableMapping[str, Any], str]]]:
-    """What can be set, by the name under which it can be, and where it stands."""
-    found: dict[str, list[tuple[str, tuple[MutableMapping[str, Any], str]]]] = {}
-    for key in described.get("parameters", {}):
-        found.setdefault(key, []).append((f"parameters.{key}", (described["parameters"], key)))
-    for name, table in tables.items():
-        for key in table.keys() - {_SIGNAL, _NAME, WEIGHT, "template"}:
-            found.setdefault(key, []).append((f"{name}.{key}", (table, key)))
-        if len(tables) > 1:
-            found.setdefault(name, []).append((f"{name}.{WEIGHT}", (table, WEIGHT)))
-    for key in described.get("fusion", {}).keys() - {_BY, "scale"}:
-        found.setdefault(key, []).append((f"fusion.{key}", (described["fusion"], key)))
-    for key, places in found.items():
-        if len(places) == 1:
-            yield key, places[0][1]
-        else:
-            yield from places
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where something stands that can be set."""
+
+    settable: Settable
+    table: MutableMapping[str, Any]
+    key: str
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it stands in the recipe, and is not left out."""
+        return self.key in self.table
 
 
-def _signal(
-    place: RecipeName, name: str, described: Mapping[str, Any], parameters: Mapping[str, Any]
-) -> Signal:
-    table = Table(place, name, described, parameters)
+class _Reading:
+    """A recipe as it is written, which is changed by `with_value`; what it amounts to, and what can be set of it."""
+
+    def __init__(self, place: RecipeName, described: dict[str, Any]) -> None:
+        self._place = place
+        self._described = described
+        self._tables = tables = _tables(place, described)
+        parameters = described.setdefault("parameters", {})
+        read = {name: Table(place, name, table, parameters) for name, table in tables.items()}
+        signals = tuple(_signal(read[name], table) for name, table in tables.items())
+        query = _query(place, described, signals, parameters)
+        queries = {one.template.name: one for one in (query, *(one for it in signals for one in it.queries))}
+        used = frozenset().union(*(one.template.variables for one in queries.values()))
+        for key in sorted({f"{_RECIPE}{key}" for key in parameters} - used):
+            raise DataError(
+                f"{query.template.name}: the variable {key} is set, but the template does not use it"
+            )
+        if any(Need.candidates in signal.needs for signal in signals[:1]):
+            raise place.wrong(
+                f"begins with {signals[0].name}, which needs candidates: put a signal before it"
+            )
+        written = described.setdefault("fusion", {_BY: fusion.Sum.by})
+        of_fusion = Table(place, "fusion", written, parameters)
+        fused = _fusion(place, written, of_fusion)
+        self.recipe = Recipe(
+            place.recipe, described.get("about", ""), query, signals, fused, parameters, deepcopy(described)
+        )
+        self.places = dict(self._found(read, of_fusion, list(queries.values())))
+
+    def with_value(self, key: str, value: object) -> _Reading:
+        """The recipe with another value of a parameter.
+
+        Raises:
+            UsageError: it has no such parameter, or the value is of the wrong kind.
+        """
+        if key not in self.places:
+            shared = [full for full in self.places if full.endswith(f".{key}")]
+            if shared:
+                raise UsageError(
+                    f"the recipe {self._place} has several parameters {key}: name {' or '.join(shared)}"
+                )
+            there = ", ".join(sorted(self.places)) or "none"
+            raise UsageError(
+                f"the recipe {self._place} has no parameter {key!r}{meant(key, self.places)}: it has {there}"
+            )
+        found = self.places[key]
+        found.table[found.key] = value
+        try:
+            return _Reading(self._place, self._described)
+        except DataError as error:  # the file is right, or it would not have been read before
+            raise UsageError(f"{key}={value}: {error}") from error
+
+    def _found(
+        self, read: Mapping[str, Table], of_fusion: Table, queries: Sequence[TopicQuery]
+    ) -> Iterator[tuple[str, _Place]]:
+        """What can be set, by the name under which it can be."""
+        found: dict[str, list[_Place]] = {}
+
+        def add(short: str, place: _Place) -> None:
+            found.setdefault(short, []).append(place)
+
+        described = self._described["parameters"]
+        for key, value in described.items():
+            kind = NUMBER if isinstance(value, int | float) and not isinstance(value, bool) else TEXT
+            about = "; ".join(one.template.where(f"{_RECIPE}{key}") for one in queries if one.uses(key))
+            add(
+                key,
+                _Place(Settable(f"parameters.{key}", "templates", key, value, kind, about), described, key),
+            )
+        for signal, (name, table) in zip(self.recipe.signals, read.items(), strict=True):
+            for key, (value, kind) in table.settable.items():
+                about = signal.meanings.get(key, f"{key} of the signal {signal.kind}")
+                if key != WEIGHT:
+                    one = Settable(f"{name}.{key}", name, key, value, kind, about)
+                    add(key, _Place(one, self._tables[name], key))
+                elif len(read) > 1:
+                    one = Settable(f"{name}.{key}", name, key, value, kind, _COUNTS)
+                    add(name, _Place(one, self._tables[name], key))
+        if len(read) > 1:
+            for key, (value, kind) in of_fusion.settable.items():
+                about = self.recipe.fusion.meanings.get(key, f"{key} of the fusion")
+                one = Settable(f"fusion.{key}", "fusion", key, value, kind, about)
+                add(key, _Place(one, self._described["fusion"], key))
+        for short, places in found.items():
+            written = [one for one in places if one.is_written] or places
+            for place in places:
+                name = short if [place] == written else place.settable.name
+                yield name, replace(place, settable=replace(place.settable, name=name))
+
+
+def _signal(table: Table, described: Mapping[str, Any]) -> Signal:
     signal = KINDS[described[_SIGNAL]].read(table)
     table.finish(_SIGNAL, _NAME)
     return signal
@@ -200,12 +277,10 @@ def _query(
     return direct
 
 
-def _fusion(place: RecipeName, described: Mapping[str, Any], parameters: Mapping[str, Any]) -> Fusion:
-    written = described.get("fusion", {_BY: fusion.Sum.by})
-    by = written.get(_BY)
+def _fusion(place: RecipeName, written: Mapping[str, Any], table: Table) -> Fusion:
+    by = str(written.get(_BY))
     if by not in fusion.KINDS:
-        raise DataError(f"the recipe {place} has no fusion by {refused(str(by), fusion.KINDS)}")
-    table = Table(place, "fusion", written, parameters)
+        raise DataError(f"the recipe {place} has no fusion by {refused(by, fusion.KINDS)}")
     read = fusion.KINDS[by].read(table)
     table.finish(_BY)
     return read

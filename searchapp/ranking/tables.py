@@ -15,6 +15,10 @@ from searchapp.resources import RecipeBook
 
 WEIGHT = "weight"
 
+WHOLE = "a whole number from 1 on"
+NUMBER = "a number that is not negative"
+TEXT = "text"
+
 
 @dataclass(frozen=True, slots=True)
 class RecipeName:
@@ -46,6 +50,8 @@ class Table:
         self._values = values
         self._parameters = parameters
         self._read: list[str] = []
+        self.settable: dict[str, tuple[object, str]] = {}
+        """What was read that can have other values, by its key: the value, and which ones it can have."""
 
     def _value(self, key: str) -> Any:
         self._read.append(key)
@@ -70,12 +76,12 @@ class Table:
         """
         if default is not None and key not in self._values:
             self._read.append(key)
+            self.settable[key] = default or None, WHOLE
             return default
         value = self._value(key)
+        self.settable[key] = value, WHOLE
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise UsageError(
-                f"the recipe {self.place}: {key} must be a whole number from 1 on, not {value!r}"
-            )
+            raise UsageError(f"the recipe {self.place}: {key} must be {WHOLE}, not {value!r}")
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
@@ -87,11 +93,10 @@ class Table:
         """
         value = self._value(key) if default is None else self._values.get(key, default)
         self._read.append(key)
+        self.settable[key] = value, NUMBER
         right = isinstance(value, int | float) and not isinstance(value, bool)
         if not right or not isfinite(value) or value < 0:
-            raise UsageError(
-                f"the recipe {self.place}: {key} must be a number that is not negative, not {value!r}"
-            )
+            raise UsageError(f"the recipe {self.place}: {key} must be {NUMBER}, not {value!r}")
         return float(value)
 
     def choice(self, key: str, known: Collection[str], default: str) -> str:
@@ -102,6 +107,7 @@ class Table:
         """
         self._read.append(key)
         value = self._values.get(key, default)
+        self.settable[key] = value, " or ".join(known)
         if value not in known:
             raise DataError(f"the recipe {self.place} has no {key} {refused(str(value), known)}")
         return str(value)
@@ -114,6 +120,7 @@ class Table:
         """
         self._read.append(key)
         value = self._values.get(key)
+        self.settable[key] = value, TEXT
         if value is not None and (not isinstance(value, str) or not value):
             raise self.place.wrong(f"has the {key} {value!r} in {self.name!r}, and not text in quotes")
         return value

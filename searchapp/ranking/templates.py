@@ -32,7 +32,8 @@ class Template:
     def __init__(self, body: Mapping[str, Any], name: str = "template") -> None:
         self.name = name
         self.body = body
-        self.variables = frozenset(self._placeholders(body, ""))
+        self._places = list(self._placeholders(body, ""))
+        self.variables = frozenset(name for name, _place in self._places)
         self.topic_fields = _fields_of_topic(self.variables)
         """The fields of a topic that the template asks for, besides its id and text."""
         self.matched = self.topic_fields - _fields_of_topic(_unmatched(body))
@@ -55,7 +56,11 @@ class Template:
         assert isinstance(rendered, dict)
         return rendered
 
-    def _placeholders(self, node: Any, path: str) -> list[str]:
+    def where(self, variable: str) -> str:
+        """In which places of the template a variable stands, in words for people."""
+        return f"{self.name}: {', '.join(place for name, place in self._places if name == variable)}"
+
+    def _placeholders(self, node: Any, path: str) -> list[tuple[str, str]]:
         if isinstance(node, Mapping):
             for key in node:
                 if "{{" in key:
@@ -72,10 +77,10 @@ class Template:
                     f"{self.name}: {path}: {node!r} is not a placeholder: "
                     "a whole value must be {{name}}, without other text"
                 )
-            return [match[1]]
+            return [(match[1], path)]
         else:
             return []
-        return [name for value, place in children for name in self._placeholders(value, place)]
+        return [found for value, place in children for found in self._placeholders(value, place)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,10 @@ class TopicQuery:
     template: Template
     digest: str
     parameters: Mapping[str, Any]
+
+    def uses(self, parameter: str) -> bool:
+        """Whether the template has a parameter of the recipe."""
+        return f"recipe.{parameter}" in self.template.variables
 
     def body(self, topic: Topic, depth: int, document: Document | None = None) -> dict[str, Any]:
         """The search body that retrieves the first `depth` documents for a topic, or for a document that it ranks.

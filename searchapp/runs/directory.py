@@ -28,6 +28,8 @@ TAGS = "tags.json"
 """What people call the run, see `runs.tags`: beside the run, and no part of it."""
 MODELS = "models"
 """The key of a manifest's recipe with the models of trained signals."""
+EXAMPLES = "examples"
+"""The key of a manifest's recipe with the splits whose solved topics the run has learned from."""
 FORMAT = 1
 
 
@@ -38,6 +40,7 @@ class Manifest:
     `data` is the folder the topics came from and `data_digests` the SHA-256 of each file read there;
     `index_digest` identifies mapping and documents of the index; `files` maps each other file of the run to its
     SHA-256. `task_file` has path and digest of the TOML file of a user's own task, and is empty for other tasks.
+    `variant` has the same of the TOML file of a variant, and the digests of the JSON `files` that it names.
     `imported` says of a run that another tool made which file it was read from; it has no recipe and no engine then.
     `seconds` is the time the ranking took, `created` its end in UTC, `digest` that of the manifest.
     """
@@ -60,6 +63,7 @@ class Manifest:
     files: Mapping[str, str] = field(default_factory=dict)
     task_file: Mapping[str, str] = field(default_factory=dict)
     imported: Mapping[str, Any] = field(default_factory=dict)
+    variant: Mapping[str, Any] = field(default_factory=dict)
     format: int = FORMAT
     digest: str = ""
 
@@ -70,10 +74,15 @@ class Manifest:
             return str(self.imported.get("tool") or "imported")
         return str(self.recipe.get("name", ""))
 
+    @property
+    def task_reference(self) -> str:
+        """What names its task: the file of a variant or of a user's own task, or a name."""
+        return str(self.variant.get("path") or self.task_file.get("path") or self.task)
+
     def own_digest(self) -> str:
         """The SHA-256 of everything in the manifest but its own digest."""
         described = {**asdict(self), "digest": ""}
-        for name in ("task_file", "imported"):
+        for name in ("task_file", "imported", "variant"):
             if not described[name]:
                 del described[name]  # runs from before there was such a thing keep their digest
         return digest_json(described)
@@ -110,8 +119,9 @@ def write(
         complete = replace(manifest, files=digests)
         complete = replace(complete, digest=complete.own_digest())
         described = asdict(complete)
-        if not complete.imported:
-            del described["imported"]  # which searchapp 0.2 does not know
+        for name in ("imported", "variant"):
+            if not described[name]:
+                del described[name]  # which searchapp 0.2 does not know
         text = json.dumps(described, indent=2, ensure_ascii=False) + "\n"
         # A name of a file that is not UTF-8 has halves of characters, which become JSON's escapes.
         (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -161,6 +171,11 @@ def read_manifest(path: Path) -> Manifest:
             raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {name} is not {kind.__name__}")
     if manifest.task_file and manifest.task_file.keys() != {"path", "digest"}:
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: task_file lacks path or digest")
+    variant = manifest.variant
+    if variant and not (variant.keys() == {"path", "digest", "files"} and isinstance(variant["files"], dict)):
+        raise DataError(
+            f"{path / MANIFEST}: not a manifest of searchapp: variant lacks path, digest or files"
+        )
     return manifest
 
 
@@ -182,6 +197,10 @@ def kept(path: Path, planned: Manifest) -> Manifest | None:
     alike = replace(planned, **{name: getattr(manifest, name) for name in _OF_RANKINGS})
     if MODELS in manifest.recipe:  # they follow from the rest, and are known once they are trained
         alike = replace(alike, recipe={**alike.recipe, MODELS: manifest.recipe[MODELS]})
+    if (
+        EXAMPLES not in manifest.recipe
+    ):  # runs from before it was recorded; their files are compared all the same
+        alike = replace(alike, recipe={key: value for key, value in alike.recipe.items() if key != EXAMPLES})
     return manifest if whole and manifest.digest == manifest.own_digest() == alike.own_digest() else None
 
 
@@ -206,6 +225,10 @@ def verify(path: Path) -> Verification:
     problems += [f"{file}: not part of the run" for file in sorted(path.iterdir()) if file.name not in known]
     notes = []
     used = {Path(manifest.data) / name: digest for name, digest in manifest.data_digests.items()}
+    if manifest.variant:
+        variant = Path(manifest.variant["path"])
+        used[variant] = manifest.variant["digest"]
+        used |= {variant.parent / name: digest for name, digest in manifest.variant["files"].items()}
     if manifest.task_file:
         used[Path(manifest.task_file["path"])] = manifest.task_file["digest"]
     for file, digest in used.items():
@@ -228,5 +251,5 @@ _FIELD_TYPES: dict[str, type] = {
     **dict.fromkeys(("searchapp", "task", "split", "tag", "data", "mapping_digest", "index_digest"), str),
     **dict.fromkeys(("created", "digest"), str),
     **dict.fromkeys(("depth", "topics", "hits"), int),
-    **dict.fromkeys(("recipe", "engine", "data_digests", "files", "task_file", "imported"), dict),
+    **dict.fromkeys(("recipe", "engine", "data_digests", "files", "task_file", "imported", "variant"), dict),
 }

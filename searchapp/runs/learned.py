@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from searchapp.digests import digest_json
 from searchapp.errors import DataError
 from searchapp.model import Example
-from searchapp.runs.directory import Manifest
+from searchapp.runs.directory import EXAMPLES, Manifest
 
 _KEY = "judged"
+
+_SPLITS, _CHOSEN = "splits", "chosen"
+
+
+def solved_by(splits: Sequence[str], *, chosen: bool = False) -> dict[str, Any]:
+    """What a manifest's recipe records of the splits whose solved topics a run learns from.
+
+    `chosen` says that somebody has chosen them among those that it may learn from.
+    """
+    return {EXAMPLES: {_SPLITS: list(splits)} | ({_CHOSEN: True} if chosen else {})}
+
+
+def chosen_splits(manifest: Manifest) -> tuple[str, ...]:
+    """The splits whose solved topics a run has learned from because somebody has chosen them."""
+    found = manifest.recipe.get(EXAMPLES)
+    if not isinstance(found, Mapping) or not found.get(_CHOSEN) or not isinstance(found.get(_SPLITS), list):
+        return ()
+    return tuple(map(str, found[_SPLITS]))
 
 
 def described(judged: Iterable[Example]) -> dict[str, Any]:

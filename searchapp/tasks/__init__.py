@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def load(name: str) -> Task:
-    """The task of that name, or the one that the TOML file at that path describes.
+    """The task of that name, or the one that the TOML file at that path describes: a user's own, or a variant.
 
     Raises:
         UsageError: there is no such task, or no such file.
@@ -27,9 +27,10 @@ def load(name: str) -> Task:
     """
     if name not in MODULES:
         if name.lower().endswith(".toml") or Path(name).is_file():
-            from searchapp.tasks import own
+            from searchapp.tasks import own, variant
 
-            return own.load(Path(name))
+            path = Path(name)
+            return variant.load(path, load) if variant.is_variant(path) else own.load(path)
         raise UsageError(
             f"there is no task {refused(name, names())}, or name the TOML file of a task of your own"
         )

@@ -50,7 +50,8 @@ class TaskInfo:
     are what the grades 0, 1, ... of a judgment mean. `context` names the fields that say in which text a document
     stands and as which of its parts, where its neighbours there help to understand it. `markup` is what the texts are
     written in. `file` is the TOML file of a user's own task, None for a task that ships with searchapp. `indexes` are
-    the names of its indexes where these are not one of the task's name.
+    the names of its indexes where these are not one of the task's name. `variant` is the TOML file with recipes and
+    mappings of a user's own, and `variant_files` are the JSON files that it names, see `tasks.variant`.
     """
 
     name: str
@@ -73,11 +74,14 @@ class TaskInfo:
     markup: Markup = Markup.plain
     file: Path | None = None
     indexes: tuple[str, ...] = ()
+    variant: Path | None = None
+    variant_files: tuple[str, ...] = ()
 
     @property
     def reference(self) -> str:
         """What names the task on the command line."""
-        return self.name if self.file is None else str(self.file)
+        named = self.variant or self.file
+        return self.name if named is None else str(named)
 
     @property
     def index_names(self) -> tuple[str, ...]:
@@ -127,11 +131,24 @@ class Collection(Protocol):
     def index_of(self, split: str) -> str:
         """The name of the index that a split is ranked in."""
 
+    def with_indexes(self, names: Mapping[str, str]) -> Collection:
+        """The same collection, whose indexes have other names: those of a variant with mappings of its own."""
+
     def split_files(self, split: str) -> list[Path]:
         """The files of a split's topics and gold, whether they exist or not."""
 
     def gold_files(self, split: str) -> list[Path]:
         """The files that the official scorer takes as a split's gold."""
+
+    def solved_splits(self, split: str) -> tuple[str, ...]:
+        """The splits whose solved topics are the examples, as far as their files are there."""
+
+    def solved_by(self, splits: Sequence[str]) -> Collection:
+        """The same collection, in which the examples are of these splits alone.
+
+        Raises:
+            UsageError: one of them has no solved topics.
+        """
 
     def example_files(self, split: str) -> list[Path]:
         """The files that the examples are read from."""

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from searchapp import resources
 from searchapp.analysis import AnalysisRegistry
@@ -27,6 +28,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example, Ranking, Topic
 from searchapp.tasks.base import Grades, NoOfficialFile, OfficialFile, Part, Submission, TaskInfo, Writer
 from searchapp.tasks.characteristic import TermCounts
+from searchapp.tasks.collection import CollectionBase
 from searchapp.tasks.documents import DocumentSource, Once
 from searchapp.tasks.shipped import relevant_alike, shipped
 
@@ -61,7 +63,7 @@ INFO = TaskInfo(
 )
 
 
-class CheckThatCollection:
+class CheckThatCollection(CollectionBase):
     """A folder of debates a split, a file of lines each. The name of a single debate is a split too."""
 
     def __init__(self, folder: Path) -> None:
@@ -85,7 +87,8 @@ class CheckThatCollection:
 
     def index_of(self, split: str) -> str:
         (part,) = {path.parent.name for path in self.split_files(split)[:1]}
-        return INFO.index_name if part == TRAINING else WITH_TEST
+        name = INFO.index_name if part == TRAINING else WITH_TEST
+        return self.renamed.get(name, name)
 
     def split_files(self, split: str) -> list[Path]:
         if split in INFO.splits:
@@ -99,9 +102,15 @@ class CheckThatCollection:
     def gold_files(self, split: str) -> list[Path]:
         return self.split_files(split)
 
-    def example_files(self, split: str) -> list[Path]:
+    def all_solved_splits(self, split: str) -> tuple[str, ...]:
         self.split_files(split)  # for its error
-        return self._training()
+        return (TRAINING,)
+
+    def solved_by(self, splits: Sequence[str]) -> Self:
+        return self._solved_by(INFO, splits)
+
+    def example_files(self, split: str) -> list[Path]:
+        return self._training() if self.solved_splits(split) else []
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         registry = AnalysisRegistry(resources.index_mapping(INFO.mapping)["settings"]["analysis"])

@@ -81,11 +81,11 @@ class Explanation2019Collection(SplitFiles):
         return sum(1 for _ in questions)
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        (path,) = self.example_files(split)
-        for question in worldtree.read_questions(path, problems, self.documents.ids(), solved=True):
-            if question.gold:
-                # On train, facts that count the same whatever their role rank better than any weights by role.
-                yield Example(_topic(question), dict.fromkeys(question.gold, 1.0))
+        for path in self.example_files(split):
+            for question in worldtree.read_questions(path, problems, self.documents.ids(), solved=True):
+                if question.gold:
+                    # On train, facts that count the same whatever their role rank better than any weights by role.
+                    yield Example(_topic(question), dict.fromkeys(question.gold, 1.0))
 
     def solved(self, path: Path) -> Iterable[bool]:
         return worldtree.explained(path, Problems(lenient=True), masked=True).values()

@@ -76,11 +76,11 @@ class Explanation2021Collection(SplitFiles):
         return sum(1 for _ in questions)
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        (path,) = self.example_files(split)
-        for question in worldtree_ratings.read_ratings(path, problems, self.documents.ids(), solved=True):
-            example = self.judged_example(_topic(question), question.ratings)
-            if example.gold:
-                yield example
+        for path in self.example_files(split):
+            for question in worldtree_ratings.read_ratings(path, problems, self.documents.ids(), solved=True):
+                example = self.judged_example(_topic(question), question.ratings)
+                if example.gold:
+                    yield example
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         return Example(topic, {fact: grade / HIGHEST for fact, grade in grades.items() if grade > 0})

@@ -21,13 +21,18 @@ NAMES = tuple(f"fold{number}" for number in range(COUNT))
 
 
 def fold_of(id_: str, seed: int = SEED) -> str:
-    """The name of the fold that the question of this id is in.
+    """The name of the fold that the question of this id is in, see `number_of`."""
+    return NAMES[number_of(id_, seed)]
+
+
+def number_of(id_: str, seed: int = SEED, count: int = COUNT) -> int:
+    """The number, from 0 on, of the fold of so many that the question of this id is in.
 
     It is the SHA-256 of `seed:id` in UTF-8 (half a surrogate pair as its three bytes), read as one big-endian
     number, modulo the number of folds.
     """
     digest = hashlib.sha256(f"{seed}:{id_}".encode("utf-8", "surrogatepass")).digest()
-    return NAMES[int.from_bytes(digest, "big") % COUNT]
+    return int.from_bytes(digest, "big") % count
 
 
 def in_split(split: str | None, id_: str, seed: int = SEED) -> bool:

@@ -59,10 +59,10 @@ class NlpsCollection(SplitFiles):
         return sum(1 for _ in statements)
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        (path,) = self.example_files(split)
-        for statement in proofwiki.read_statements(path, problems, known=self.documents.ids()):
-            topic = Topic(statement.id, statement.text)
-            yield Example(topic, dict.fromkeys(map(str, statement.premises or ()), 1.0))
+        for path in self.example_files(split):
+            for statement in proofwiki.read_statements(path, problems, known=self.documents.ids()):
+                topic = Topic(statement.id, statement.text)
+                yield Example(topic, dict.fromkeys(map(str, statement.premises or ()), 1.0))
 
     def solved(self, path: Path) -> Iterable[bool]:
         statements = proofwiki.read_statements(path, Problems(lenient=True), masked=True)

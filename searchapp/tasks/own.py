@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from searchapp import resources
-from searchapp.engines.index_settings import NOT_INDEXED, canonical
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.evaluation.graded import GradedScorer, Rankings
@@ -25,7 +24,9 @@ from searchapp.resources import RecipeBook
 from searchapp.tasks import own_file, templates
 from searchapp.tasks.base import Grades, OfficialFile, Part, Submission, Task, TaskInfo, Writer
 from searchapp.tasks.catalogue import OWN
+from searchapp.tasks.collection import CollectionBase
 from searchapp.tasks.documents import DocumentSource
+from searchapp.tasks.mappings import own_mapping
 from searchapp.tasks.own_file import OwnFile, Topics
 
 OFFICIAL_FILE = "run.trec"
@@ -87,22 +88,7 @@ def _mapping(described: OwnFile, fields: Mapping[str, str]) -> dict[str, Any]:
                 f"{path}: there is no mapping {refused(described.mapping, known)}, or name a .json file"
             )
         mapping = resources.index_mapping(described.mapping)
-    try:
-        mapping = canonical(mapping)
-    except DataError as error:
-        raise DataError(f"{path}: the mapping {described.mapping}: {error}") from error
-    found = mapping.get("mappings")
-    properties = found.get("properties") if isinstance(found, dict) else None
-    for name, kind in (("id", "keyword"), ("text", "text")):
-        field = properties.get(name) if isinstance(properties, dict) else None
-        if not isinstance(field, dict) or field.get("type") != kind:
-            raise DataError(
-                f"{path}: the mapping {described.mapping} must have a property {name} of type {kind}"
-            )
-    assert isinstance(found, dict) and isinstance(properties, dict)
-    kept = {name: NOT_INDEXED for name in fields if name not in properties}
-    found = {"dynamic": "strict", **found, "properties": {**properties, **kept}}
-    return {**mapping, "mappings": found}
+    return own_mapping(mapping, fields, path, described.mapping)
 
 
 def _recipe_book(info: TaskInfo, described: OwnFile) -> RecipeBook:
@@ -126,7 +112,7 @@ def _template(info: TaskInfo, described: OwnFile, name: str) -> dict[str, Any]:
     return templates.general(info, name)
 
 
-class OwnCollection:
+class OwnCollection(CollectionBase):
     """The files that the task file names, in its folder or in another."""
 
     def __init__(self, info: TaskInfo, described: OwnFile, folder: Path) -> None:
@@ -139,7 +125,7 @@ class OwnCollection:
 
     def index_of(self, split: str) -> str:
         self._info.require_split(split)
-        return self._info.index_name
+        return self.renamed.get(self._info.index_name, self._info.index_name)
 
     def split_files(self, split: str) -> list[Path]:
         topics = self._split(split)
@@ -154,10 +140,16 @@ class OwnCollection:
             )
         return [self.folder / gold.file]
 
-    def example_files(self, split: str) -> list[Path]:
+    def all_solved_splits(self, split: str) -> tuple[str, ...]:
         self._info.require_split(split)
         solved = self._described.examples
-        return [] if solved is None else self.split_files(solved)
+        return () if solved is None else (solved,)
+
+    def solved_by(self, splits: Sequence[str]) -> Self:
+        return self._solved_by(self._info, splits)
+
+    def example_files(self, split: str) -> list[Path]:
+        return [file for solved in self.solved_splits(split) for file in self.split_files(solved)]
 
     def topics(self, split: str, problems: Problems) -> list[Topic]:
         topics = self._split(split)
@@ -182,16 +174,13 @@ class OwnCollection:
         return len(found)
 
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
-        self._info.require_split(split)
-        solved = self._described.examples
-        if solved is None:
-            return
-        (path,) = self.gold_files(solved)
-        qrels = _read_gold(self._info, self._described, path, solved, problems)
-        for topic in self.topics(solved, problems):
-            example = self.judged_example(topic, qrels.get(topic.id, {}))
-            if example.gold:
-                yield example
+        for solved in self.solved_splits(split):
+            (path,) = self.gold_files(solved)
+            qrels = _read_gold(self._info, self._described, path, solved, problems)
+            for topic in self.topics(solved, problems):
+                example = self.judged_example(topic, qrels.get(topic.id, {}))
+                if example.gold:
+                    yield example
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         return Example(topic, {document: float(grade) for document, grade in grades.items() if grade > 0})

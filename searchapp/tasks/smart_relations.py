@@ -102,11 +102,16 @@ class RelationsCollection(SplitFiles):
     def check_split(self, split: str, problems: Problems) -> int:
         return sum(1 for _ in self._questions(self.file(split), problems, masked=split == TEST))
 
+    def all_solved_splits(self, split: str) -> tuple[str, ...]:
+        self.info.require_split(split)
+        return tuple(fold for fold in folds.NAMES if fold != split)
+
     def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        solving = self.solved_splits(split)
         (path,) = self.example_files(split)
         for question in self._questions(path, problems):
             solved = bool(question.slots)
-            if solved and (split == TEST or not folds.in_split(split, question.id)):
+            if solved and folds.fold_of(question.id) in solving:
                 yield Example(_topic(question), _votes(question))
 
     def solved(self, path: Path) -> Iterable[bool]:

@@ -218,11 +218,15 @@ class TypesCollection(SplitFiles):
         )
         return sum(1 for _ in questions)
 
-    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+    def all_solved_splits(self, split: str) -> tuple[str, ...]:
         self.info.require_split(split)
+        return tuple(fold for fold in folds.NAMES if fold != split)
+
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:
+        solving = self.solved_splits(split)
         for question in self._train.questions(problems, self.types.known()):
             solved = question.category is not None
-            if solved and (split == TEST or not folds.in_split(split, question.id)):
+            if solved and folds.fold_of(question.id) in solving:
                 yield Example(_topic(question), self.types.votes(question))
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from typing import Self
 
 from searchapp.formats.problems import Problems
 from searchapp.model import Example, Topic
 from searchapp.tasks.base import TaskInfo
+from searchapp.tasks.collection import CollectionBase
 from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.shipped import relevant_alike
 
-TRAIN, TEST = "train", "test"
-"""The split whose topics are the solved examples, and the one whose gold the organisers may have left out."""
+TRAIN, DEV, TEST = "train", "dev", "test"
+"""The split whose topics are the solved examples, the one that is reported meanwhile, and the one whose gold the
+organisers may have left out: it is ranked by the other two."""
 
 
-class SplitFiles(ABC):
+class SplitFiles(CollectionBase):
     """A collection with a file for each split; a task adds how its files are read.
 
     `documents` are those of its only index, `file` gives the place of a split's file in the folder, for the splits
-    that the task has, and `examples` names the split whose file has the solved examples.
+    that the task has, and `examples` names the split whose file has the solved examples. Those of `test` are also in
+    the file of `dev`, if there is one.
     """
 
     def __init__(
@@ -52,7 +56,7 @@ class SplitFiles(ABC):
 
     def index_of(self, split: str) -> str:
         self.info.require_split(split)
-        return self.info.index_name
+        return self.renamed.get(self.info.index_name, self.info.index_name)
 
     def split_files(self, split: str) -> list[Path]:
         return [self.file(split)]
@@ -60,9 +64,16 @@ class SplitFiles(ABC):
     def gold_files(self, split: str) -> list[Path]:
         return self.split_files(split)
 
+    def all_solved_splits(self, split: str) -> tuple[str, ...]:
+        is_test = self.info.require_split(split) == TEST
+        also = is_test and DEV in self.info.splits and self.file(DEV).exists()
+        return (self._examples, DEV) if also else (self._examples,)
+
+    def solved_by(self, splits: Sequence[str]) -> Self:
+        return self._solved_by(self.info, splits)
+
     def example_files(self, split: str) -> list[Path]:
-        self.info.require_split(split)
-        return [self.file(self._examples)]
+        return list(dict.fromkeys(self.file(one) for one in self.solved_splits(split)))
 
     def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
         return relevant_alike(topic, grades)

@@ -109,3 +109,13 @@ def test_what_is_remembered_may_be_damaged_without_harm(offline: Cli, tmp_path: 
     result = offline("index", "nlps", "--data", SAMPLE)
     assert result.code == 0
     assert "the folder must be named with --data again: " in result.stderr
+
+
+def test_show_lists_what_can_be_set_of_a_recipe(offline: Cli) -> None:
+    shown = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--set", "k=7")
+    assert shown.code == 0 and shown.stdout.splitlines()[0].startswith("nlps/neighbours  Premises of")
+    assert "  k          7: how many of the nearest vote (a whole number from 1 on)\n" in shown.stdout
+    described = offline("tasks", "show", "nlps", "--recipe", "neighbours", "--json").json
+    assert [one["name"] for one in described["settable"]] == ["direct", "neighbours", "k", "power", "scale"]
+    assert "nothing: it has no parameters" in offline("tasks", "show", "nlps", "--recipe", "bm25").stdout
+    assert offline("tasks", "show", "nlps", "--recipe", "none").code == 2

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,46 @@ def test_the_signals_that_need_solved_topics_are_known_to_who_lists_recipes() ->
 
 def test_every_kind_of_signal_says_what_it_is_called() -> None:
     assert all(name == kind.kind for name, kind in KINDS.items())
+
+
+def test_what_can_be_set_is_listed_with_values_and_meanings() -> None:
+    recipe = recipes.load("explanation-2021", "neighbours", {"answer": 0.5})
+    found = {one.name: one for one in recipes.settable("explanation-2021", recipe)}
+    assert {name: one.value for name, one in found.items()} == {
+        "answer": 0.5,
+        "direct": 4.0,
+        "neighbours": 1.0,
+        "k": 100,
+        "power": 1.5,
+        "scale": "scores",
+    }
+    assert "bm25: query.bool.should[1].match.text.boost" in found["answer"].about
+
+
+def test_everything_that_is_listed_can_be_set_to_the_value_that_it_has_and_means_something() -> None:
+    from searchapp.tasks import names
+
+    for task in names():
+        for name in recipes.names(task):
+            recipe = recipes.load(task, name)
+            for one in recipes.settable(task, recipe):
+                assert one.about and one.kind, (task, name, one)
+                if one.value is not None:
+                    assert recipes.load(task, name, {one.name: one.value}).manifest() == recipe.manifest()
+
+
+def test_what_a_recipe_leaves_out_can_be_set_and_takes_no_name_away() -> None:
+    best = recipes.load("smart-types-dbpedia", "best", {"power": 2.0, "multiclass.power": 4.0})
+    neighbours, multiclass = best.signals
+    assert (neighbours.parameters()["power"], multiclass.parameters()["power"]) == (2.0, 4.0)
+
+
+def test_a_word_that_is_none_of_those_is_the_users_mistake() -> None:
+    with pytest.raises(UsageError, match=r"scale=x: .*choose shares or scores"):
+        recipes.load("nlps", "neighbours", {"scale": "x"})
+
+
+def test_a_recipe_is_written_as_it_was_read() -> None:
+    recipe = recipes.load("nlps", "neighbours", {"k": 7, "direct": 0.1})
+    again = recipes.load(replace(resources.recipe_book("nlps"), recipes={"again": recipe.written}), "again")
+    assert {**again.manifest(), "name": "neighbours"} == recipe.manifest()

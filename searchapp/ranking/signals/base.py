@@ -196,6 +196,9 @@ class Signal(ABC):
 
     needs: ClassVar[frozenset[Need]] = frozenset()
 
+    meanings: ClassVar[Mapping[str, str]] = {}
+    """What the keys of its table mean that can be set, in a clause for people."""
+
     name: str
     weight: float
 

@@ -64,6 +64,14 @@ class MultiClass(Trained):
     """One label for each class that at least `fewest` solved topics have; see the module for the others."""
 
     kind: ClassVar[str] = "multiclass"
+    meanings: ClassVar[Mapping[str, str]] = {
+        **Trained.meanings,
+        "cutoff": "how many ranks count in the gain that is expected; left out: all",
+        "power": "the power of a grade in the gain that is expected",
+        "by": "the field of documents that is predicted first; left out: none",
+        "by_cost": "as cost, of the model that predicts the field",
+        "by_steepness": "as steepness, of the model that predicts the field",
+    }
 
     steepness: float
     cutoff: int | None

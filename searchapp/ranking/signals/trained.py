@@ -33,6 +33,12 @@ class Trained(Signal):
     """A signal with a linear model of topics: at least `fewest` solved topics a label, C = `cost`, and a `seed`."""
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
+    meanings: ClassVar[Mapping[str, str]] = {
+        "cost": "C of the linear model: what a mistake costs, the greater the less it is regularised",
+        "fewest": "how many solved topics a label must have",
+        "seed": "the seed of the training",
+        "steepness": "how steeply probabilities follow margins",
+    }
 
     cost: float
     fewest: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from searchapp.ranking.signals.base import Signal
 
@@ -18,6 +19,11 @@ class Voting(Signal):
 
     s is the score of one of them, s1 that of the first.
     """
+
+    meanings: ClassVar[Mapping[str, str]] = {
+        "k": "how many of the nearest vote",
+        "power": "how steeply a vote falls with the score: (s / s1) ** power, s1 being that of the nearest",
+    }
 
     query: TopicQuery
     k: int

@@ -1,0 +1,390 @@
+"""Cross-validation: how well a recipe ranks solved topics, each by the solved topics of other folds.
+
+The topics of one split, or of several, are divided into folds by a seeded hash of their ids (`tasks.folds`), so that a
+topic's fold depends on nothing else. The topics of a fold are ranked with the solved topics of all others: what votes,
+what is graded and what models are trained on comes from there alone, and no topic is ranked by its own answers, or by
+those of another topic of its fold. Each topic has one value, that of its ranking under a measure; recipes that are
+compared under the same folds are paired by topic.
+
+With the usual folds and seed the folds of the SMART tasks are those that their figures are reported for. Topics that
+are no solved topics themselves, such as those of dev, are ranked with all that there are: no fold is left out for them.
+
+    M. Stone, Cross-Validatory Choice and Assessment of Statistical Predictions, JRSS B 36, 1974
+
+    with CrossValidation(CrossValidationRequest(task, collection, ("train",)), settings, progress) as validation:
+        values = validation.scores(recipe)                     # topic -> value, in the order of the topics
+        for values in validation.each(recipes, workers=2): ... # of several recipes, in their order
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection as Some
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from searchapp.app.index import lenient_advice, open_index, require_documents
+from searchapp.app.scoring import field_figures, official_figures
+from searchapp.app.signal_inputs import signal_inputs
+from searchapp.app.topic_figures import topic_ids
+from searchapp.engines import open_on_disk
+from searchapp.engines.base import Index
+from searchapp.errors import DataError, EngineRefused, SearchappError, UsageError
+from searchapp.evaluation.base import GoldFiles, ScorerOptions
+from searchapp.files import reason
+from searchapp.formats.problems import Problems
+from searchapp.model import Example, Ranking, Run, Topic
+from searchapp.processes import spread
+from searchapp.progress import Progress, Silent
+from searchapp.ranking.rank import Ranker
+from searchapp.ranking.recipe import Recipe
+from searchapp.ranking.signals.base import Inputs, Need
+from searchapp.settings import Settings
+from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
+from searchapp.tasks.documents import DocumentSource
+from searchapp.tasks.folds import COUNT, SEED
+from searchapp.tasks.folds import number_of as fold_number
+
+FEW = 50
+"""Topics under which, if nobody says how many folds there shall be, each topic is a fold of its own."""
+
+TAG = "cross-validation"
+
+Values = Mapping[str, float]
+"""The value of each topic by its id, in the order of the topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrossValidationRequest:
+    """What is cross-validated: the topics of these splits, in so many folds, under a measure.
+
+    `measure` is a name that the official scorer or ir-measures knows; without one it is the task's official measure.
+    `options` go to the official scorer.
+    `folds` are five by default, or as many as there are topics where these are fewer than `FEW`; as many as there are
+    topics, or more, leave one out at a time. `depth` is the task's own by default. With `lenient` invalid topics and
+    solved topics are left out.
+    """
+
+    task: Task
+    collection: Collection
+    splits: tuple[str, ...]
+    measure: str | None = None
+    folds: int | None = None
+    seed: int = SEED
+    depth: int | None = None
+    lenient: bool = False
+    options: ScorerOptions = field(default_factory=ScorerOptions)
+
+
+def training_splits(task: Task, collection: Collection) -> tuple[str, ...]:
+    """The splits whose topics are solved examples themselves, on which parameters may be chosen.
+
+    The others are those that figures are reported for; a task without solved examples has none but those.
+    """
+    return tuple(split for split in task.info.splits if is_training(collection, split))
+
+
+def is_training(collection: Collection, split: str) -> bool:
+    """Whether the topics of a split are solved examples."""
+    own = collection.split_files(split)
+    return bool(own) and set(own) <= set(collection.example_files(split))
+
+
+class CrossValidation:
+    """Topics in folds, with all that ranking them takes, which is read and indexed once for many recipes.
+
+    Ranks with the embedded engine, whose rankings are those of Elasticsearch; what is indexed for the folds is in a
+    temporary folder, which `close` removes.
+
+    Raises:
+        UsageError: there is no such split or measure, or it has no value a topic.
+        InvalidFiles: topics or solved topics have problems, and the request is not lenient.
+        DataError: the gold is masked, or no topic has any.
+        EngineRefused: the documents are not indexed on this machine.
+    """
+
+    def __init__(self, request: CrossValidationRequest, settings: Settings, progress: Progress) -> None:
+        self.request = request
+        self._progress = progress
+        self._settings = settings
+        self._problems = Problems(lenient=request.lenient)
+        self._open = ExitStack()
+        self._grades: dict[str, Grades] = {}
+        self._topics: dict[str, list[Topic]] = {}
+        for split in request.splits:
+            self._read(split)
+        self._problems.raise_if_any(lenient_advice(self._problems))
+        if not any(self._topics.values()):
+            raise DataError(
+                f"{request.collection.folder}: no topic of {', '.join(request.splits)} has gold to validate by"
+            )
+        try:
+            self._index = self._opened()
+            self._folds = self._divided()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> CrossValidation:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the indexes, and remove those of the folds."""
+        self._open.close()
+
+    @property
+    def measure(self) -> str:
+        """The name of the measure, with the cut-off that the official scorer is given."""
+        request = self.request
+        if request.measure is not None:
+            return request.measure
+        kind, at, cutoff = request.task.info.official_measure.partition("@")
+        return f"{kind}{at}{request.options.nearest or cutoff}" if at else kind
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The ids of the topics that have gold, in the order of their splits and files."""
+        return tuple(topic.id for topics in self._topics.values() for topic in topics)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many topics each fold has."""
+        return tuple(len(fold.topics) for fold in self._folds)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of documents, topics, gold and solved topics that the values depend on."""
+        collection = self.request.collection
+        used = [*collection.indexes[self._index.info.name].files]
+        for split in self.request.splits:
+            used += [*collection.split_files(split), *collection.gold_files(split)]
+            used += collection.example_files(split)
+        return tuple(dict.fromkeys(used))
+
+    def scores(self, recipe: Recipe, only: Some[str] | None = None) -> Values:
+        """The value of each topic, or of `only` some, under the measure; topics that it leaves out have none.
+
+        What a topic's value is does not depend on which others are asked for.
+
+        Raises:
+            UsageError: only some are asked for, and the task's scorer takes all or nothing.
+            NotScorable: the official scorer refuses the rankings.
+            DataError: a fold has no solved topics, or too few for the recipe.
+        """
+        rankings: dict[str, Ranking] = {}
+        depth = self.request.depth or self.request.task.info.default_depth
+        for fold in self._folds:
+            wanted = [topic for topic in fold.topics if only is None or topic.id in only]
+            if wanted:
+                ranker = Ranker(recipe, fold.inputs)
+                rankings |= {one.topic_id: one for one in ranker.rank(wanted, depth, TAG)}
+        values: dict[str, float] = {}
+        for split in self.request.splits:
+            values |= self._values(split, rankings)
+        return {topic: values[topic] for topic in self.topics if topic in values and topic in rankings}
+
+    def each(self, recipes: Sequence[Recipe], workers: int = 1) -> Iterator[Values]:
+        """The scores of several recipes, in their order; `workers` processes change nothing but the time."""
+        self.prepare(recipes)
+        yield from spread(lambda place: self.scores(recipes[place]), range(len(recipes)), workers, worth_it=2)
+
+    def prepare(self, recipes: Sequence[Recipe]) -> None:
+        """Index the solved topics of each fold if a recipe needs them, so that processes forked later share them."""
+        if any(recipe.needs(Need.examples) for recipe in recipes):
+            with self._progress.stage("indexing solved topics", len(self._folds)) as advance:
+                for fold in self._folds:
+                    fold.inputs.examples()
+                    advance(1)
+
+    # What there is
+
+    def _read(self, split: str) -> None:
+        """The topics of a split that have gold, and the gold."""
+        task, collection = self.request.task, self.request.collection
+        if collection.is_masked(split):
+            raise DataError(f"the gold of {split} is masked, so nothing can be validated by it")
+        found = Problems(lenient=self.request.lenient)
+        with self._progress.stage(f"reading {split}") as advance:
+            topics = collection.topics(split, found)
+            advance(len(topics))
+        self._problems.add_all(found)
+        if found.stopped:
+            return
+        grades = task.official.grades(collection.gold_files(split), Part(collection, split))
+        self._grades[split] = grades
+        self._topics[split] = [topic for topic in topics if topic.id in grades]
+
+    def _opened(self) -> Index:
+        task, collection = self.request.task, self.request.collection
+        names = {collection.index_of(split) for split in self.request.splits}
+        if len(names) > 1:
+            raise UsageError(
+                f"{' and '.join(self.request.splits)} are ranked among different documents: name one of them"
+            )
+        engine = self._open.enter_context(closing(open_on_disk(self._settings)))
+        try:
+            index = open_index(task, engine, *names)
+        except EngineRefused as error:
+            if not self._settings.uses_server:
+                raise
+            raise EngineRefused(
+                f"{error}, with --engine embedded: cross-validation ranks on this machine"
+            ) from error
+        require_documents(task, index, collection)
+        return index
+
+    def _divided(self) -> list[_Fold]:
+        topics = [topic for of_split in self._topics.values() for topic in of_split]
+        solved = self._solved({topic.id for topic in topics})
+        count = self.request.folds or (COUNT if len(topics) >= FEW else len(topics))
+        if count < 2:
+            raise UsageError(f"{count} fold leaves nothing to learn from: there must be two at least")
+        if not any(topic.id in solved for topic in topics):
+            number_of = dict.fromkeys((topic.id for topic in topics), 0)
+        elif count >= len(topics):
+            number_of = {topic.id: place for place, topic in enumerate(topics)}
+        else:
+            number_of = {topic.id: fold_number(topic.id, self.request.seed, count) for topic in topics}
+        try:
+            folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="searchapp-folds-"))
+        except OSError as error:
+            raise SearchappError(f"there is no room for temporary files: {reason(error)}") from error
+        return [
+            self._fold(
+                Path(folder) / str(number),
+                [topic for topic in topics if number_of[topic.id] == number],
+                [one for id_, one in solved.items() if number_of.get(id_) != number],
+            )
+            for number in sorted(set(number_of.values()))
+        ]
+
+    def _solved(self, topics: Some[str]) -> dict[str, Example]:
+        """The solved topics that any of the splits may be ranked by, read until all of the topics are among them."""
+        solved: dict[str, Example] = {}
+        with self._progress.stage("reading solved topics") as advance:
+            for split in self.request.splits:
+                found = Problems(lenient=self.request.lenient)
+                for example in self.request.collection.examples(split, found):
+                    solved.setdefault(example.topic.id, example)
+                    advance(1)
+                self._problems.add_all(found)
+                if solved.keys() >= set(topics):
+                    break
+        self._problems.raise_if_any(lenient_advice(self._problems))
+        return solved
+
+    def _fold(self, home: Path, topics: Sequence[Topic], solved: Sequence[Example]) -> _Fold:
+        request = self.request
+        engine = self._open.enter_context(closing(open_on_disk(replace(self._settings, home=home))))
+        view = _WithoutFold(request.collection, topics, solved)
+        inputs = signal_inputs(
+            request.task,
+            engine,
+            self._index,
+            lambda: (view, request.splits[0]),
+            Silent(),
+            Problems(lenient=request.lenient),
+        )
+        # Signals of many recipes ask for the same.
+        kept = replace(inputs, examples=cache(inputs.examples), labels=cache(inputs.labels))
+        return _Fold(topics, kept)
+
+    def _values(self, split: str, rankings: Mapping[str, Ranking]) -> dict[str, float]:
+        """The values of a split's topics; those of topics without a ranking mean nothing."""
+        task, collection, grades = self.request.task, self.request.collection, self._grades[split]
+        ranked = [rankings[topic.id] for topic in self._topics[split] if topic.id in rankings]
+        if not ranked:
+            return {}
+        lacking = [topic for topic in grades if topic not in rankings]
+        if lacking and task.official.scorer.files_make_one:
+            raise UsageError(
+                f"the scorer of {task.reference} takes all topics of {split} or none: rank all of them"
+            )
+        # The official scorers stop at a topic that has no ranking: any one will do, and its value is left out.
+        run = Run(TAG, (*ranked, *(replace(ranked[0], topic_id=topic) for topic in lacking)))
+        options = replace(self.request.options, split=split)
+        files = GoldFiles(collection.gold_files(split), options)
+        predictions = task.official.predictions(Submission(run, Part(collection, split), options))
+        scored = official_figures(task.official.scorer, predictions, files)
+        measure = self.request.measure
+        values: Mapping[str, float | None] = scored.official.of_topics(measure)
+        if not values:
+            if measure is None or measure in scored.official.values:
+                raise UsageError(
+                    f"{self.measure} has no value for each topic: choose another one with --measure"
+                )
+            measured = field_figures(scored.rankings, scored.qrels, [measure])
+            values = next(iter(measured.per_topic.values()), {})
+        ids = topic_ids(list(values), grades)
+        return {ids.get(name, name): value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Fold:
+    """The topics of a fold, and what they are ranked by."""
+
+    topics: Sequence[Topic]
+    inputs: Inputs
+
+
+class _WithoutFold:
+    """A collection whose solved topics are those of the other folds, and whose topics are those of one."""
+
+    def __init__(self, whole: Collection, topics: Sequence[Topic], solved: Sequence[Example]) -> None:
+        self._whole = whole
+        self._topics = topics
+        self._solved = solved
+
+    @property
+    def folder(self) -> Path:
+        return self._whole.folder
+
+    @property
+    def documents(self) -> DocumentSource:
+        return self._whole.documents
+
+    @property
+    def indexes(self) -> Mapping[str, DocumentSource]:
+        return self._whole.indexes
+
+    def index_of(self, split: str) -> str:
+        return self._whole.index_of(split)
+
+    def with_indexes(self, names: Mapping[str, str]) -> Collection:
+        return _WithoutFold(self._whole.with_indexes(names), self._topics, self._solved)
+
+    def split_files(self, split: str) -> list[Path]:
+        return self._whole.split_files(split)
+
+    def gold_files(self, split: str) -> list[Path]:
+        return self._whole.gold_files(split)
+
+    def solved_splits(self, split: str) -> tuple[str, ...]:
+        return self._whole.solved_splits(split)
+
+    def solved_by(self, splits: Sequence[str]) -> Collection:
+        return _WithoutFold(self._whole.solved_by(splits), self._topics, self._solved)
+
+    def example_files(self, split: str) -> list[Path]:
+        return self._whole.example_files(split)
+
+    def topics(self, split: str, problems: Problems) -> list[Topic]:  # noqa: ARG002  # they have been checked
+        return list(self._topics)
+
+    def examples(self, split: str, problems: Problems) -> Iterator[Example]:  # noqa: ARG002  # as the topics
+        return iter(self._solved)
+
+    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
+        return self._whole.judged_example(topic, grades)
+
+    def check_split(self, split: str, problems: Problems) -> int:
+        return self._whole.check_split(split, problems)
+
+    def is_masked(self, split: str) -> bool:
+        return self._whole.is_masked(split)

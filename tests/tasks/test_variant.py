@@ -1,0 +1,156 @@
+"""A task with recipes, templates and mappings of a user's own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp import resources, tasks
+from searchapp.errors import InvalidFiles
+from searchapp.ranking import recipes
+from tests.cli.conftest import SAMPLES, Cli
+from tests.cli.conftest import offline as offline
+
+RECIPE = """
+[recipes.mine]
+signals = [
+  { signal = "direct", template = "query.json", weight = 0.5 },
+  { signal = "neighbours", template = "similar", k = 5, power = 1.0 },
+]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A mapping with another k1, a template, and two variants of nlps."""
+    mapping = resources.index_mapping("premises")
+    for similarity in mapping["settings"]["similarity"].values():
+        similarity["k1"] = 3.0
+    (tmp_path / "mine.json").write_text(json.dumps(mapping))
+    (tmp_path / "query.json").write_text(json.dumps(resources.query_template("nlps", "bm25")))
+    (tmp_path / "plain.toml").write_text(f'extends = "nlps"\n{RECIPE}')
+    (tmp_path / "mapped.toml").write_text(
+        f'extends = "nlps"\nmapping = "mine.json"\nrecipe = "mine"\n{RECIPE}'
+    )
+    return tmp_path
+
+
+def test_a_variant_is_the_task_with_further_recipes(folder: Path) -> None:
+    task, base = tasks.load(str(folder / "plain.toml")), tasks.load("nlps")
+    assert (task.name, task.info.index_names, task.info.file) == ("nlps", ("nlps",), None)
+    assert task.reference == str(folder / "plain.toml")
+    assert recipes.names(task.recipe_book()) == sorted([*recipes.names("nlps"), "mine"])
+    assert task.index_mapping() == base.index_mapping()
+
+
+def test_a_mapping_gives_indexes_of_its_own_to_documents_and_solved_topics(folder: Path) -> None:
+    task = tasks.load(str(folder / "mapped.toml"))
+    (name,) = task.info.index_names
+    assert name.startswith("nlps-m") and task.info.default_recipe == "mine"
+    collection = task.collection(SAMPLES / "nlps")
+    assert collection.index_of("dev") == name and list(collection.indexes) == [name]
+    assert task.index_mapping() == task.examples_index_mapping() != tasks.load("nlps").index_mapping()
+
+
+def test_debates_keep_two_indexes(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(json.dumps(resources.index_mapping("sentences") | {"aliases": {}}))
+    (tmp_path / "v.toml").write_text('extends = "checkthat"\nmapping = "m.json"\n')
+    (tmp_path / "m.json").write_text(json.dumps(resources.index_mapping("sentences")))
+    task = tasks.load(str(tmp_path / "v.toml"))
+    collection = task.collection(SAMPLES / "checkthat")
+    found = [collection.index_of(split) for split in task.info.splits]
+    assert found == list(reversed(task.info.index_names)) and set(found) == set(collection.indexes)
+
+
+def test_runs_of_a_variant_are_runs_of_the_task(
+    offline: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    data = SAMPLES / "nlps"
+    for task in ("nlps", "mapped.toml"):
+        assert offline("index", task, "--data", data).code == 0
+    assert offline("rank", "nlps", "--split", "dev", "--out", "shipped").code == 0
+    assert offline("rank", "plain.toml", "--split", "dev", "--recipe", "mine", "--out", "plain").code == 0
+    assert offline("rank", "mapped.toml", "--split", "dev", "--out", "mapped", "--set", "k=3").code == 0
+    shipped, plain, mapped = (Path(f"{run}/run.trec").read_text() for run in ("shipped", "plain", "mapped"))
+    assert len({shipped, plain, mapped}) == 3
+    for task in ("nlps", "mapped.toml"):
+        assert offline("search", task, "continuous", "--size", "1").code == 0
+    compared = offline(
+        "compare", "shipped", "plain", "mapped", "--nearest", 30, "--permutations", 50, "--json"
+    )
+    assert compared.code == 0, compared.stderr
+    manifest = json.loads(Path("mapped/run.json").read_text())
+    assert manifest["task"] == "nlps" and set(manifest["variant"]["files"]) == {"mine.json", "query.json"}
+    assert "variant" not in json.loads(Path("shipped/run.json").read_text())
+    assert offline("runs", "verify", "mapped").code == 0
+    Path("query.json").write_text("{}")
+    verified = offline("runs", "verify", "mapped")
+    assert verified.code != 0 and "query.json: changed since the run was made from it" in verified.stderr
+    Path("mapped.toml").unlink()
+    assert offline("evaluate", "mapped", "--nearest", 30).code == 0, "gold and scorer are those of the task"
+
+
+def test_the_command_of_a_run_says_what_was_set(
+    folder: Path, offline: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from searchapp.app.run_metadata import command
+    from searchapp.runs.directory import read_manifest
+
+    monkeypatch.chdir(folder)
+    assert offline("index", "nlps", "--data", SAMPLES / "nlps").code == 0
+    given = ("--set", "k=3", "--set", "direct=0.1", "--set", "scale=scores")
+    assert (
+        offline("rank", "plain.toml", "--split", "dev", "--recipe", "mine", "--out", "run", *given).code == 0
+    )
+    found = command(read_manifest(Path("run")))
+    assert f"rank {folder / 'plain.toml'}" in found
+    assert "--set direct=0.1 --set k=3 --set scale=scores" in found and "power" not in found
+
+
+def test_a_task_of_ones_own_is_extended_by_its_path(tmp_path: Path) -> None:
+    own = Path(shutil.copytree(SAMPLES / "own", tmp_path / "own"))
+    (tmp_path / "v.toml").write_text('extends = "own/cooking.toml"\n[recipes.mine]\ntemplate = "bm25"\n')
+    task = tasks.load(str(tmp_path / "v.toml"))
+    assert task.info.file == own / "cooking.toml" and "mine" in recipes.names(task.recipe_book())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('extends = "nlsp"', "there is no task 'nlsp'"),
+        ("extends = 7", "extends must be text"),
+        ('extends = "v.toml"', "is a variant itself"),
+        ('extends = "x.toml"', "is a variant itself"),
+        ('extends = "gone.toml"', "gone.toml"),
+        ('extends = "nlps"\nmaping = "x.json"', "unknown key"),
+        ('extends = "nlps"\nmapping = "premises"', "must be the name of a .json file"),
+        ('extends = "nlps"\nmapping = "gone.json"', "gone.json"),
+        ('extends = "nlps"\nrecipe = "none"', "there is no recipe 'none'"),
+        ('extends = "nlps"\nrecipes = 3', "recipes must be a table"),
+        ('extends = "nlps"\nmapping = "list.json"', "a JSON object was expected"),
+        ('extends = "nlps"\nmapping = "empty.json"', "must have a property id"),
+        ('extends = "checkthat"\nexamples_mapping = "mine.json"', "has no index of solved topics"),
+    ],
+)
+def test_what_is_wrong_with_a_variant_is_said(text: str, said: str, folder: Path, offline: Cli) -> None:
+    (folder / "list.json").write_text("[]")
+    (folder / "empty.json").write_text("{}")
+    (folder / "v.toml").write_text('extends = "nlps"')
+    (folder / "x.toml").write_text(text)
+    refused = offline("tasks", "show", folder / "x.toml")
+    assert refused.code in (2, 4) and said in refused.stderr, refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_recipe_that_is_none_is_refused_when_it_is_used(folder: Path) -> None:
+    (folder / "x.toml").write_text('extends = "nlps"\n[recipes.x]\nsignals = 5\n')
+    task: Any = tasks.load(str(folder / "x.toml"))
+    with pytest.raises(Exception, match="signals must be a list"):
+        recipes.load(task.recipe_book(), "x")
+    with pytest.raises(InvalidFiles):
+        tasks.load(str(folder / "gone.toml"))
