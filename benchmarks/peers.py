@@ -184,7 +184,7 @@ def _step(options: argparse.Namespace) -> None:
     if options.step == "build":
         begin = time.perf_counter()
         system.build(collection)
-        report = {"s": time.perf_counter() - begin, "disk MiB": system.disk() / MIB}
+        report: dict[str, Any] = {"s": time.perf_counter() - begin, "disk MiB": system.disk() / MIB}
     else:
         report = system.measured(collection, options.size, options.warm_up)
         report.setdefault("version", system.version)
