@@ -3,7 +3,7 @@
 A collection is a folder of files that are made once and then read by all systems:
 
 - `documents.txt`: a document a line, its terms separated by spaces; its id is the number of the line, from 0;
-- `tokens.npy` and `starts.npy`: the same as numbers, the tokens of document i being `tokens[starts[i]:starts[i + 1]]`;
+- `tokens.int32` and `starts.npy`: the same as numbers, those of document i being `tokens[starts[i]:starts[i + 1]]`;
 - `<workload>.txt`: a query a line, each term once;
 - `collection.json`: counts, and the seconds that the analysis of real texts took.
 
@@ -31,6 +31,7 @@ CHUNK = 50_000
 """Documents that are drawn at a time."""
 SINGLE_QUERIES, BATCH_QUERIES = 200, 1000
 NLPS = "nlps"
+TOKENS = "tokens.int32"
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Collection:
 
     def token_arrays(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The numbers of all tokens, and where those of each document begin."""
-        tokens = np.load(self.folder / "tokens.npy", mmap_mode="r")
+        tokens = np.memmap(self.folder / TOKENS, np.int32, "r")
         return tokens, np.load(self.folder / "starts.npy")
 
 
@@ -117,7 +118,8 @@ def _real(collection: Collection, data: Path) -> dict[str, Any]:
     tokens = np.array([number for row in rows for number in row], np.int32)
     with collection.documents.open("w") as lines:
         _write_lines(lines, tokens, lengths, _names(len(numbers)))
-    facts = _write_arrays(collection, [tokens], [lengths], len(numbers))
+    tokens.tofile(collection.folder / TOKENS)
+    facts = _write_starts(collection, [lengths], len(numbers))
     _write_queries(collection, "batch", [query for query in asked if query])
     _write_queries(collection, "single", [query for query in asked if query][:SINGLE_QUERIES])
     return facts | {"analysis s, documents": analyzed - begin, "analysis s, topics": done - analyzed}
@@ -133,8 +135,8 @@ def _synthetic(collection: Collection, data: Path, size: int) -> dict[str, Any]:
     cumulative = np.cumsum(counts)
     names = _names(len(counts))
     draw = np.random.default_rng(SEED)
-    all_tokens, all_lengths = [], []
-    with collection.documents.open("w") as lines:
+    all_lengths = []
+    with collection.documents.open("w") as lines, (collection.folder / TOKENS).open("wb") as numbers:
         for first in range(0, size, CHUNK):
             # A whole chunk is drawn always, so that the documents do not depend on how many there are.
             lengths = draw.choice(real_lengths, CHUNK)
@@ -142,14 +144,14 @@ def _synthetic(collection: Collection, data: Path, size: int) -> dict[str, Any]:
             lengths = lengths[: size - first]
             tokens = tokens[: int(lengths.sum())]
             _write_lines(lines, tokens, lengths, names)
-            all_tokens.append(tokens)
+            tokens.tofile(numbers)
             all_lengths.append(lengths)
     for seed, (name, count) in enumerate({"single": SINGLE_QUERIES, "batch": BATCH_QUERIES}.items()):
         asking = np.random.default_rng(SEED + 1 + seed)
         lengths = asking.integers(3, 9, count)
         words = np.split(_drawn(asking, cumulative, int(lengths.sum())), np.cumsum(lengths)[:-1])
         _write_queries(collection, name, [list(dict.fromkeys(query.tolist())) for query in words])
-    return _write_arrays(collection, all_tokens, all_lengths, len(counts))
+    return _write_starts(collection, all_lengths, len(counts))
 
 
 def _texts(data: Path) -> list[str]:
@@ -183,13 +185,9 @@ def _write_queries(collection: Collection, name: str, queries: Iterable[Sequence
     collection.queries_file(name).write_text("".join(f"{line}\n" for line in lines))
 
 
-def _write_arrays(
-    collection: Collection,
-    tokens: Sequence[np.ndarray[Any, Any]],
-    lengths: Sequence[np.ndarray[Any, Any]],
-    terms: int,
+def _write_starts(
+    collection: Collection, lengths: Sequence[np.ndarray[Any, Any]], terms: int
 ) -> dict[str, Any]:
     every = np.concatenate(lengths)
-    np.save(collection.folder / "tokens.npy", np.concatenate(tokens))
     np.save(collection.folder / "starts.npy", np.concatenate([[0], np.cumsum(every)]).astype(np.int64))
     return {"documents": len(every), "tokens": int(every.sum()), "terms": terms}

@@ -36,8 +36,9 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
+from peer_base import K1, B, System, Unavailable  # noqa: E402
 from peer_collections import Collection, prepared  # noqa: E402
-from peer_systems import K1, SAME_INDEX, SYSTEMS, B, System, Unavailable  # noqa: E402
+from peer_systems import SAME_INDEX, SYSTEMS  # noqa: E402
 
 LUCENE = Path(__file__).parent / "lucene"
 RESULTS = Path(__file__).parent / "results"
@@ -74,7 +75,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--table", type=Path, nargs="+", help="print the tables of these files, measure nothing"
     )
-    parser.add_argument("--step", choices=["build", "measure"], help=argparse.SUPPRESS)
+    parser.add_argument("--step", choices=["prepare", "build", "measure"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not options.table and not options.data:
         parser.error("--data is missing")
@@ -84,7 +85,9 @@ def _options() -> argparse.Namespace:
 def _measured(options: argparse.Namespace, out: Path) -> dict[str, Any]:
     """Build and measure all systems of a size; what is known is written after each round."""
     folder = options.work / options.size
-    collection = prepared(folder / "collection", options.data, options.size)
+    # In a process of its own: what this one has ever used counts for those that it starts, see getrusage(2).
+    subprocess.run(_command(options, "prepare"), check=True)
+    collection = Collection(folder / "collection")
     systems: dict[str, dict[str, Any]] = {}
     found: dict[str, list[list[int]]] = {}
     try:
@@ -148,9 +151,7 @@ def _in_a_process(
     options: argparse.Namespace, name: str, step: str, skipped: dict[str, str]
 ) -> dict[str, Any] | None:
     """What a step of a system reports, with the peak memory of its largest process; None if it can't be done."""
-    command = [sys.executable, __file__, "--step", step, "--systems", name, "--size", options.size]
-    command += ["--data", str(options.data), "--work", str(options.work), "--threads", str(options.threads)]
-    command += ["--warm-up", str(options.warm_up)] + (["--url", options.url] if options.url else [])
+    command = [*_command(options, step), "--systems", name]
     owner = SAME_INDEX.get(name)
     if step == "build" and owner in options.systems and owner not in skipped:
         return {"as": owner}
@@ -162,12 +163,18 @@ def _in_a_process(
         errors.seek(0)
         said, complaint = output.read().strip().splitlines(), errors.read().strip().splitlines()
     if process.returncode or not said:
-        skipped[name] = (complaint or ["it said nothing"])[-1].removeprefix("peer_systems.Unavailable: ")
+        skipped[name] = (complaint or ["it said nothing"])[-1].removeprefix("peer_base.Unavailable: ")
         _say(f"{name} is left out: {skipped[name]}")
         return None
     report: dict[str, Any] = json.loads(said[-1])
     kib = 1 / 1024 if sys.platform != "darwin" else 1 / MIB
     return {"MiB": usage.ru_maxrss * kib, "cpu s": usage.ru_utime + usage.ru_stime, **report}
+
+
+def _command(options: argparse.Namespace, step: str) -> list[str]:
+    command = [sys.executable, __file__, "--step", step, "--size", options.size, "--data", str(options.data)]
+    command += ["--work", str(options.work), "--threads", str(options.threads)]
+    return [*command, "--warm-up", str(options.warm_up), *(["--url", options.url] if options.url else [])]
 
 
 def _environment() -> dict[str, str]:
@@ -177,8 +184,11 @@ def _environment() -> dict[str, str]:
 
 def _step(options: argparse.Namespace) -> None:
     """What a process of its own does: prints its report as one line."""
-    (name,) = options.systems
     folder = options.work / options.size
+    if options.step == "prepare":
+        prepared(folder / "collection", options.data, options.size)
+        return
+    (name,) = options.systems
     collection = Collection(folder / "collection")
     system = _system(options, name, folder)
     if options.step == "build":
