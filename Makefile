@@ -9,7 +9,7 @@ LOCK := $(VENV)/lock/bin/uv pip compile --quiet --universal --python-version 3.1
   --custom-compile-command 'make lock' pyproject.toml -
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-full test-cluster check format pictures elasticsearch lock clean
+.PHONY: help venv demo test test-full test-cluster check format pictures curves elasticsearch lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ format: $(STAMP) ## Format the code
 pictures: $(STAMP) ## Make the pictures in docs/images again; that of the report takes Chromium with its driver
 	$(BIN)/python -m scripts.pictures
 	$(BIN)/python -m scripts.report_pictures
+
+curves: $(STAMP) ## Draw the learning curves in docs/images/curves again, from the official data in DATA
+	$(BIN)/python -m scripts.learning_curves $(DATA)
 
 elasticsearch: $(STAMP) ## Start an Elasticsearch to work with, until Ctrl-C
 	$(BIN)/python -m tests.server

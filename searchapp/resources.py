@@ -60,7 +60,7 @@ class RecipeBook:
     template: Callable[[str], dict[str, Any]]
 
 
-LEARNING = ("neighbours", "labelled", "multiclass", "multilabel")
+LEARNING = ("neighbours", "labelled", "cocitation", "multiclass", "multilabel")
 """The signals of a recipe that need solved topics."""
 
 

@@ -76,7 +76,7 @@ def test_readme_lists_every_command_and_no_other() -> None:
     there = set(re.findall(r"## `searchapp ([^`]+)`", reference()))
     listed = set()
     for words in re.findall(r"`([^`]+)`", "".join(rows(readme, "command"))):
-        match = re.match(r"[a-z]+(?: [a-z]+)?(?= |$)", words)
+        match = re.match(r"[a-z-]+(?: [a-z]+)?(?= |$)", words)
         assert match, f"README lists {words}, which is no command"
         listed.add(match[0])
     assert listed == there

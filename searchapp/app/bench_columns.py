@@ -19,6 +19,7 @@ from searchapp.app.bench import BenchMeasure, Cell, Column, System, column_of, m
 from searchapp.app.bench_file import BenchTask, Group
 from searchapp.app.comparable import require_comparable
 from searchapp.app.evaluate import GoldSource, of_run
+from searchapp.app.judged import Judgments
 from searchapp.app.scored_runs import (
     ScoredRun,
     Scoring,
@@ -47,7 +48,7 @@ class ScoredSplit:
     """A split of a task whose cells are there: what its figures depend on.
 
     `cells` has the cell of each system, None where the recipe is not for the task; their runs are in `out`, and what is
-    kept in `folder`.
+    kept in `folder`. With `judgments` these are the gold.
     """
 
     task: BenchTask
@@ -59,6 +60,7 @@ class ScoredSplit:
     baseline: int
     cells: tuple[Cell | None, ...]
     testing: Testing
+    judgments: Judgments | None = None
 
     @property
     def present(self) -> list[int]:
@@ -79,7 +81,9 @@ class ScoredSplit:
             DataError: the gold can't be read.
         """
         options = self.task.options
-        files = [*self.collection.gold_files(self.split), *filter(None, (options.hierarchy,))]
+        judged = self.judgments
+        gold = self.collection.gold_files(self.split) if judged is None else []
+        files = [*gold, *filter(None, (options.hierarchy,))]
         described = {
             "searchapp": searchapp.__version__,
             "format": FORMAT,
@@ -91,6 +95,9 @@ class ScoredSplit:
             "groups": [asdict(group) for group in self.task.groups],
             "testing": asdict(self.testing),
         }
+        if judged is not None:
+            grades = {topic: dict(held) for topic, held in judged.grades.items()}
+            described["judgments"] = [judged.unjudged.value, digest_json(grades)]
         return digest_json(described)
 
     def without_figures(self, why: tuple[str, int] | None) -> list[Column]:
@@ -151,7 +158,7 @@ def scored_columns(split: ScoredSplit) -> list[Column]:
 
 
 def _columns(split: ScoredSplit) -> Iterator[Column]:
-    scoring = Scoring(split.source)
+    scoring = Scoring(split.source, split.judgments)
     errors: dict[int, tuple[str, int]] = {}
     scored: dict[int, ScoredRun] = {}
     read: list[StoredRun] = []

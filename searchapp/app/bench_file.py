@@ -27,6 +27,8 @@ from searchapp.evaluation.measures import require_measures
 from searchapp.evaluation.significance import PERMUTATIONS, SEED
 from searchapp.formats.problems import Problems
 from searchapp.inputs import read_text
+from searchapp.judging.fold import Folding, Rule
+from searchapp.judging.treatment import Unjudged
 from searchapp.names import refused
 from searchapp.ranking import recipes
 from searchapp.settings import ENGINES
@@ -69,6 +71,7 @@ splits = ["dev"]
 [tasks.explanation-2021]
 splits = ["dev"]
 
+# judgments = true                  # scored by what people have judged, instead of the organisers' gold
 # [tasks.nlps.groups.long]          # some of the topics, in a column of their own
 # file = "long.txt"                 # their ids, one a line; or topics = ["12", "15"], or where = { field = "value" }
 """
@@ -102,11 +105,20 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedGold:
+    """Judgments as gold, as `evaluate --judgments` takes them; `log` is their file, None for the one in the home."""
+
+    log: Path | None
+    folding: Folding
+    unjudged: Unjudged
+
+
+@dataclass(frozen=True, slots=True)
 class BenchTask:
     """A task under the name of its table, with its splits; `data` is the folder of its files.
 
     `measures` are those that are asked for beside the official figures; `lenient` is what it is for `rank` and for
-    `evaluate`.
+    `evaluate`; `judged` is the gold where that is not the organisers'.
     """
 
     name: str
@@ -117,6 +129,7 @@ class BenchTask:
     measures: tuple[str, ...] = ()
     options: ScorerOptions = field(default_factory=ScorerOptions)
     groups: tuple[Group, ...] = ()
+    judged: JudgedGold | None = None
 
     @property
     def lenient(self) -> bool:
@@ -242,6 +255,7 @@ def _task(table: TomlTable, folder: Path, home: Path, measures: tuple[str, ...])
     depth = table.whole("depth", 0, 1, DEEPEST)
     own = table.texts("measures", single=True) or ()
     groups = tuple(_group(inner, folder) for inner in table.tables("groups"))
+    judged = _judged(table, folder)
     table.finish()
     try:
         task = load(reference)
@@ -268,6 +282,38 @@ def _task(table: TomlTable, folder: Path, home: Path, measures: tuple[str, ...])
         measures=asked,
         options=options,
         groups=groups,
+        judged=judged,
+    )
+
+
+def _judged(table: TomlTable, folder: Path) -> JudgedGold | None:
+    """The judgments that are gold; None where that is the organisers'."""
+    value = table.raw("judgments")
+    if not isinstance(value, bool | str | None):
+        table.wrong(
+            "wrong value", "judgments must be true, false, or the file of a log in quotes", "judgments"
+        )
+    rule, unjudged = table.text("rule"), table.text("unjudged")
+    annotators = table.texts("annotators", single=True)
+    for key, named, known in (
+        ("rule", rule, [*Rule]),
+        ("unjudged", unjudged, [Unjudged.nonrelevant, Unjudged.condensed]),
+    ):
+        if named is not None and named not in known:
+            table.wrong("unknown value", f"{key} names {refused(named, known)}", key)
+            return None
+        if named is not None and not value:
+            table.wrong("missing key", f"{key} says how judgments count: write judgments = true too", key)
+    if annotators is not None and not value:
+        table.wrong(
+            "missing key", "annotators says whose judgments count: write judgments = true too", "annotators"
+        )
+    if not value:
+        return None
+    return JudgedGold(
+        folder / value if isinstance(value, str) else None,
+        Folding(Rule(rule or Rule.majority), list(annotators) if annotators else None),
+        Unjudged(unjudged or Unjudged.nonrelevant),
     )
 
 

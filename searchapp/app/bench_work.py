@@ -9,9 +9,9 @@ own, as many at a time as there are processors: one that fails leaves the others
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum, auto
 from pathlib import Path
@@ -23,6 +23,7 @@ from searchapp.app.bench import BenchResult, Cell, Column, System
 from searchapp.app.bench_columns import ScoredSplit, kept_columns, scored_columns
 from searchapp.app.bench_file import BenchPlan, BenchRecipe, BenchTask
 from searchapp.app.index import index_task
+from searchapp.app.judged import Judgments
 from searchapp.app.rank import RunRequest, make_run, planned
 from searchapp.app.scored_runs import Testing, import_tests
 from searchapp.digests import digest_json
@@ -30,6 +31,7 @@ from searchapp.engines import open_engine
 from searchapp.engines.base import EngineInfo, IndexInfo
 from searchapp.errors import SearchappError, is_lack_of_memory
 from searchapp.files import alone_in, reason
+from searchapp.judging.treatment import Unjudged
 from searchapp.processes import one_each
 from searchapp.progress import Progress, Silent
 from searchapp.ranking import recipes
@@ -37,7 +39,7 @@ from searchapp.runs import directory
 from searchapp.runs.directory import Manifest
 from searchapp.settings import Settings
 from searchapp.tasks import folders
-from searchapp.tasks.base import Collection
+from searchapp.tasks.base import Collection, Grades
 
 BUSY = "process {process} is at this bench in %s: wait until it is done, or choose another folder with --out"
 
@@ -45,13 +47,15 @@ BUSY = "process {process} is at this bench in %s: wait until it is done, or choo
 @dataclass(frozen=True, slots=True)
 class BenchRequest:
     """A plan, and with which settings it is carried out: `jobs` cells at a time, as many as there are processors where
-    it is None. With `overwrite` every cell is ranked anew.
+    it is None. With `overwrite` every cell is ranked anew. `judged` are the grades of people by the names of the tables
+    of tasks, of all that the plan scores by judgments.
     """
 
     plan: BenchPlan
     settings: Settings
     jobs: int | None = None
     overwrite: bool = False
+    judged: Mapping[str, Grades] = field(default_factory=dict)
 
 
 def run_bench(request: BenchRequest, progress: Progress) -> BenchResult:
@@ -154,7 +158,19 @@ class _Bench:
             columns=tuple(column for number in sorted(self._columns) for column in self._columns[number]),
             permutations=self._plan.permutations,
             seed=self._plan.seed,
+            notes=tuple(self._notes()),
         )
+
+    def _notes(self) -> Iterator[str]:
+        """Which tasks are scored by something else than the organisers' gold."""
+        for task in self._plan.tasks:
+            if task.judged is not None:
+                grades = self._request.judged[task.name]
+                counted = "left out" if task.judged.unjudged is Unjudged.condensed else "not relevant"
+                yield (
+                    f"{task.name} is scored by what people have judged, {sum(map(len, grades.values())):,} documents "
+                    f"of {len(grades):,} topics; documents that nobody has judged are {counted}"
+                )
 
     # What there is
 
@@ -329,7 +345,13 @@ class _Bench:
             baseline=self._baseline,
             cells=tuple(self._cells.get((number, system)) for system in range(len(self._systems))),
             testing=Testing(self._plan.permutations, self._plan.seed, jointly=False),
+            judgments=self._judgments(split.task),
         )
+
+    def _judgments(self, task: BenchTask) -> Judgments | None:
+        if task.judged is None:
+            return None
+        return Judgments(self._request.judged[task.name], task.judged.unjudged)
 
     def _cell(self, number: int, system: int, manifest: Manifest) -> Cell:
         return Cell(self._named(number, system), manifest.digest, seconds=manifest.seconds)

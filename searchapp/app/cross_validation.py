@@ -19,8 +19,8 @@ are no solved topics themselves, such as those of dev, are ranked with all that 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Some
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -30,8 +30,10 @@ from searchapp.app.index import lenient_advice, open_index, require_documents
 from searchapp.app.scoring import field_figures, official_figures
 from searchapp.app.signal_inputs import signal_inputs
 from searchapp.app.topic_figures import topic_ids
+from searchapp.digests import digest_json
 from searchapp.engines import open_on_disk
-from searchapp.engines.base import Index
+from searchapp.engines.base import Index, OnDisk
+from searchapp.engines.index_settings import Similarities, with_similarities
 from searchapp.errors import DataError, EngineRefused, SearchappError, UsageError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.files import reason
@@ -41,7 +43,7 @@ from searchapp.processes import spread
 from searchapp.progress import Progress, Silent
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Inputs, Need
+from searchapp.ranking.signals.base import Inputs, Need, Solved
 from searchapp.settings import Settings
 from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
 from searchapp.tasks.documents import DocumentSource
@@ -53,8 +55,30 @@ FEW = 50
 
 TAG = "cross-validation"
 
+REMEMBERED = 1 << 28
+"""Bytes of hits that each index keeps, so that what many recipes ask alike is searched once."""
+
+OPEN = 8
+"""How many indexes with other similarities are open at a time."""
+
 Values = Mapping[str, float]
 """The value of each topic by its id, in the order of the topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Numbers of similarities that differ from those of the mappings, of the documents and of the solved topics."""
+
+    documents: Similarities = field(default_factory=dict)
+    examples: Similarities = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """What it is known by."""
+        return digest_json({"documents": self.documents, "examples": self.examples})
+
+
+AS_INDEXED = Scoring()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +89,7 @@ class CrossValidationRequest:
     `options` go to the official scorer.
     `folds` are five by default, or as many as there are topics where these are fewer than `FEW`; as many as there are
     topics, or more, leave one out at a time. `depth` is the task's own by default. With `lenient` invalid topics and
-    solved topics are left out.
+    solved topics are left out. `models` is the home folder where trained models are kept; without, they are not.
     """
 
     task: Task
@@ -77,6 +101,7 @@ class CrossValidationRequest:
     depth: int | None = None
     lenient: bool = False
     options: ScorerOptions = field(default_factory=ScorerOptions)
+    models: Path | None = None
 
 
 def training_splits(task: Task, collection: Collection) -> tuple[str, ...]:
@@ -114,6 +139,7 @@ class CrossValidation:
         self._open = ExitStack()
         self._grades: dict[str, Grades] = {}
         self._topics: dict[str, list[Topic]] = {}
+        self._other_indexes: dict[str, Index] = {}
         for split in request.splits:
             self._read(split)
         self._problems.raise_if_any(lenient_advice(self._problems))
@@ -124,6 +150,9 @@ class CrossValidation:
         try:
             self._index = self._opened()
             self._folds = self._divided()
+            self._fold_of = {
+                topic.id: place for place, fold in enumerate(self._folds) for topic in fold.topics
+            }
         except BaseException:
             self.close()
             raise
@@ -158,6 +187,15 @@ class CrossValidation:
         return tuple(len(fold.topics) for fold in self._folds)
 
     @property
+    def folds(self) -> Sequence[Fold]:
+        """The folds, in the order of their numbers."""
+        return self._folds
+
+    def ranked_by(self, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
+        """Some of the topics as one more fold, which these solved topics alone rank."""
+        return self._fold(Path(self._temporary()), topics, solved)
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The files of documents, topics, gold and solved topics that the values depend on."""
         collection = self.request.collection
@@ -167,10 +205,11 @@ class CrossValidation:
             used += collection.example_files(split)
         return tuple(dict.fromkeys(used))
 
-    def scores(self, recipe: Recipe, only: Some[str] | None = None) -> Values:
+    def scores(self, recipe: Recipe, only: Some[str] | None = None, scoring: Scoring = AS_INDEXED) -> Values:
         """The value of each topic, or of `only` some, under the measure; topics that it leaves out have none.
 
-        What a topic's value is does not depend on which others are asked for.
+        What a topic's value is does not depend on which others are asked for. With another `scoring` it is what an
+        index with these similarities would give.
 
         Raises:
             UsageError: only some are asked for, and the task's scorer takes all or nothing.
@@ -182,7 +221,7 @@ class CrossValidation:
         for fold in self._folds:
             wanted = [topic for topic in fold.topics if only is None or topic.id in only]
             if wanted:
-                ranker = Ranker(recipe, fold.inputs)
+                ranker = Ranker(recipe, self._inputs(fold, scoring))
                 rankings |= {one.topic_id: one for one in ranker.rank(wanted, depth, TAG)}
         values: dict[str, float] = {}
         for split in self.request.splits:
@@ -201,6 +240,33 @@ class CrossValidation:
                 for fold in self._folds:
                     fold.inputs.examples()
                     advance(1)
+
+    def fold_of(self, topic: str) -> int:
+        """The place of the fold that a topic is in."""
+        return self._fold_of[topic]
+
+    def _inputs(self, fold: Fold, scoring: Scoring) -> Inputs:
+        """What the topics of a fold are ranked by."""
+        if scoring == AS_INDEXED:
+            return fold.inputs
+        key = scoring.key
+        if key not in self._other_indexes:
+            if len(self._other_indexes) == OPEN:
+                self._other_indexes.pop(next(iter(self._other_indexes))).close()
+            self._other_indexes[key] = self._like(
+                self._engine, self._index, scoring.documents, examples=False
+            )
+        if key not in fold.others:
+            if len(fold.others) == OPEN:
+                fold.others.pop(next(iter(fold.others))).close()
+            fold.others[key] = _Other(fold, lambda solved: self._like(fold.engine, solved, scoring.examples))
+        return replace(fold.inputs, index=self._other_indexes[key], examples=fold.others[key].solved)
+
+    def _like(self, engine: OnDisk, index: Index, numbers: Similarities, *, examples: bool = True) -> Index:
+        task = self.request.task
+        mapping = task.examples_index_mapping() if examples else task.index_mapping()
+        assert mapping is not None  # or nobody would have an index
+        return engine.open_like(index.info.name, with_similarities(mapping, numbers))
 
     # What there is
 
@@ -227,9 +293,9 @@ class CrossValidation:
             raise UsageError(
                 f"{' and '.join(self.request.splits)} are ranked among different documents: name one of them"
             )
-        engine = self._open.enter_context(closing(open_on_disk(self._settings)))
+        self._engine = self._open.enter_context(closing(open_on_disk(self._settings, REMEMBERED)))
         try:
-            index = open_index(task, engine, *names)
+            index = open_index(task, self._engine, *names)
         except EngineRefused as error:
             if not self._settings.uses_server:
                 raise
@@ -239,7 +305,7 @@ class CrossValidation:
         require_documents(task, index, collection)
         return index
 
-    def _divided(self) -> list[_Fold]:
+    def _divided(self) -> list[Fold]:
         topics = [topic for of_split in self._topics.values() for topic in of_split]
         solved = self._solved({topic.id for topic in topics})
         count = self.request.folds or (COUNT if len(topics) >= FEW else len(topics))
@@ -251,10 +317,7 @@ class CrossValidation:
             number_of = {topic.id: place for place, topic in enumerate(topics)}
         else:
             number_of = {topic.id: fold_number(topic.id, self.request.seed, count) for topic in topics}
-        try:
-            folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="searchapp-folds-"))
-        except OSError as error:
-            raise SearchappError(f"there is no room for temporary files: {reason(error)}") from error
+        folder = self._temporary()
         return [
             self._fold(
                 Path(folder) / str(number),
@@ -279,9 +342,16 @@ class CrossValidation:
         self._problems.raise_if_any(lenient_advice(self._problems))
         return solved
 
-    def _fold(self, home: Path, topics: Sequence[Topic], solved: Sequence[Example]) -> _Fold:
+    def _temporary(self) -> str:
+        try:
+            return self._open.enter_context(tempfile.TemporaryDirectory(prefix="searchapp-folds-"))
+        except OSError as error:
+            raise SearchappError(f"there is no room for temporary files: {reason(error)}") from error
+
+    def _fold(self, home: Path, topics: Sequence[Topic], solved: Sequence[Example]) -> Fold:
         request = self.request
-        engine = self._open.enter_context(closing(open_on_disk(replace(self._settings, home=home))))
+        settings = replace(self._settings, home=home)
+        engine = self._open.enter_context(closing(open_on_disk(settings, REMEMBERED)))
         view = _WithoutFold(request.collection, topics, solved)
         inputs = signal_inputs(
             request.task,
@@ -290,10 +360,11 @@ class CrossValidation:
             lambda: (view, request.splits[0]),
             Silent(),
             Problems(lenient=request.lenient),
+            home=request.models,
         )
         # Signals of many recipes ask for the same.
         kept = replace(inputs, examples=cache(inputs.examples), labels=cache(inputs.labels))
-        return _Fold(topics, kept)
+        return Fold(topics, kept, engine)
 
     def _values(self, split: str, rankings: Mapping[str, Ranking]) -> dict[str, float]:
         """The values of a split's topics; those of topics without a ranking mean nothing."""
@@ -326,11 +397,32 @@ class CrossValidation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fold:
-    """The topics of a fold, and what they are ranked by."""
+class Fold:
+    """The topics of a fold, and what they are ranked by: `others` have other similarities."""
 
     topics: Sequence[Topic]
     inputs: Inputs
+    engine: OnDisk
+    others: dict[str, _Other] = field(default_factory=dict)
+
+
+class _Other:
+    """The solved topics of a fold in an index with other similarities, which is opened when somebody asks for it."""
+
+    def __init__(self, fold: Fold, like: Callable[[Index], Index]) -> None:
+        self._fold = fold
+        self._like = like
+        self._solved: Solved | None = None
+
+    def solved(self) -> Solved:
+        if self._solved is None:
+            known = self._fold.inputs.examples()
+            self._solved = Solved(self._like(known.index), known.gold)
+        return self._solved
+
+    def close(self) -> None:
+        if self._solved is not None:
+            self._solved.index.close()
 
 
 class _WithoutFold:

@@ -13,6 +13,7 @@ from searchapp.digests import data_name, digest_file
 from searchapp.errors import DataError, NotScorable, UsageError
 from searchapp.evaluation.base import Breakdown, GoldFiles, OfficialScore, ScorerOptions
 from searchapp.evaluation.measures import Measures
+from searchapp.model import Run
 from searchapp.names import refused
 from searchapp.runs import directory, learned
 from searchapp.runs.directory import StoredRun
@@ -206,7 +207,7 @@ def evaluate_run(stored: StoredRun, given: GoldSource) -> Evaluation:
     if digest_file(path / directory.RANKINGS) != manifest.files.get(directory.RANKINGS):
         warnings.append(f"{path / directory.RANKINGS} has changed since the run was written")
     try:
-        found = _scored_run(stored, task, task.official, gold, files, tuple(warnings))
+        found = _scored_run(str(path), stored.run, task, task.official, gold, files, tuple(warnings))
     except NotScorable as error:
         raise error.of(str(path)) from error
     notes = []
@@ -219,8 +220,20 @@ def evaluate_run(stored: StoredRun, given: GoldSource) -> Evaluation:
     names: Mapping[str, float] = next(iter(found.measures.per_topic.values()), {})
     scored = [topic for topic in ranked if topic in names] or ranked
     told = learned.warning(path, manifest, scored, "--per-topic --json has the figures of the others")
-    notes += [told] if told else []
+    notes += filter(None, (told, learned.tuned_warning(path, manifest)))
     return replace(found, warnings=(*found.warnings, *notes))
+
+
+def evaluate_rankings(name: str, run: Run, task: Task, gold: GoldSource) -> Evaluation:
+    """Score rankings that stand in no run directory, under a name; `gold` says what their split is and where.
+
+    Raises:
+        as `evaluate` does.
+    """
+    try:
+        return _scored_run(name, run, task, task.official, gold, gold_files(task, gold))
+    except NotScorable as error:
+        raise error.of(name) from error
 
 
 def task_of(stored: StoredRun, given: str | None = None) -> Task:
@@ -278,19 +291,20 @@ def gold_files(task: Task, gold: GoldSource) -> Sequence[Path]:
 
 
 def _scored_run(
-    stored: StoredRun,
+    source: str,
+    run: Run,
     task: Task,
     official: OfficialFormat[P, Collection],
     gold: GoldSource,
     files: Sequence[Path],
-    warnings: tuple[str, ...],
+    warnings: tuple[str, ...] = (),
 ) -> Evaluation:
     folder = gold.folder(task)
     if folder is None or gold.split is None:  # then nobody knows the task's other files
-        predictions = official.scorer.predictions(stored.run)
+        predictions = official.scorer.predictions(run)
     else:
-        predictions = official.predictions(Submission(stored.run, Part(task.collection(folder), gold.split)))
-    return _scored(str(stored.path), task, gold, files, official, predictions, warnings)
+        predictions = official.predictions(Submission(run, Part(task.collection(folder), gold.split)))
+    return _scored(source, task, gold, files, official, predictions, warnings)
 
 
 def _scored(

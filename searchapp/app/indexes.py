@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,9 @@ from searchapp.engines.base import Engine, State, StoredVersion
 from searchapp.errors import UsageError
 from searchapp.names import meant
 from searchapp.tasks import catalogue
+
+_VARIED = re.compile(r"-m[0-9a-f]{8}(-|$)")
+"""In the name of an index that a variant with mappings of its own has, see `tasks.variant`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,8 @@ def remedy(name: str, owner: str = "") -> str:
     """
     if name.startswith(EXAMPLES):
         return "the next `searchapp rank` that needs it builds it again"
+    if _VARIED.search(name):
+        return f"build it again with `searchapp index FILE --rebuild`, FILE being the variant's, or remove {name}"
     return f"build it again with `searchapp index {owner or _shipped(name) or name} --rebuild`"
 
 
@@ -51,7 +57,8 @@ def own_tasks(stored: Iterable[StoredVersion]) -> list[OwnTask]:
     return [
         OwnTask(task_of(one), Path(one.info.owner), one.info.documents)
         for one in stored
-        if one.state is State.serves and one.info and one.info.owner and not one.name.startswith(EXAMPLES)
+        if one.state is State.serves and one.info and one.info.owner
+        if not one.name.startswith(EXAMPLES) and not _VARIED.search(one.name)
     ]
 
 

@@ -153,7 +153,7 @@ def _unseen(
     topics = [ranking.topic_id for ranking in judged]
     if not unseen:
         told = learned.warning(path, manifest, topics, "--unseen scores the others alone")
-        return judged, (told,) if told else ()
+        return judged, tuple(filter(None, (told, learned.tuned_warning(path, manifest))))
     seen = learned.topics_of(path, manifest)
     left = [ranking for ranking in judged if ranking.topic_id not in seen]
     if not left:

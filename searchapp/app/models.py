@@ -1,4 +1,6 @@
-"""The models of trained signals, kept in the home folder: trained where there is none of the same solved topics yet.
+"""The models of trained signals and learned fusions, kept in the home folder.
+
+One is trained where there is none of the same solved topics yet.
 
 A model's key is the digest of all that it depends on: solved topics with their gold, what the training reads of the
 signal, and which documents there are. Whoever ranks with the same key ranks with the same model.
@@ -6,21 +8,25 @@ signal, and which documents there are. Whoever ranks with the same key ranks wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from searchapp.app import crossfitting
 from searchapp.app.solved_index import read_examples
 from searchapp.digests import DocumentsDigest, data_digests, digest_json
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
+from searchapp.ranking.fusion import FUSION
+from searchapp.ranking.learned import Learned
 from searchapp.ranking.learning import files, fitting
 from searchapp.ranking.learning.files import Stored
 from searchapp.ranking.recipe import Recipe
+from searchapp.ranking.signals.base import Inputs
 from searchapp.ranking.signals.trained import Trained
 from searchapp.tasks.base import Collection, Task
 
@@ -29,6 +35,10 @@ FOLDER = "models"
 
 KEPT = 16
 """How many models of a task are kept: those that were trained last."""
+
+
+HELD = 2
+"""How many are kept in memory by who does not keep them on disk: those that were asked for first last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +51,25 @@ class MadeModel:
     is_new: bool
 
 
+class _Learner(NamedTuple):
+    """What a model is for: its name in the recipe, its kind, and what it depends on beside the solved topics."""
+
+    name: str
+    kind: str
+    training: Mapping[str, Any]
+
+
+Model = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""The header and the arrays of a model."""
+
+Making = Callable[[Sequence[Example], Sequence[Document]], Model]
+"""What makes a model of solved topics and documents."""
+
+
 class Models:
     """The models that a task's signals rank the topics of a split by.
 
-    `home` is where they are kept; without, they are trained each time. `judged` topics are solved ones too, see
+    `home` is where they are kept; without, the last `HELD` are kept in memory. `judged` topics are solved ones too, see
     `read_examples`.
     """
 
@@ -65,6 +90,7 @@ class Models:
         self._folder = None if home is None else home / FOLDER
         self._judged = judged
         self._problems = problems
+        self._held: dict[str, MadeModel] = {}
         self._read: tuple[Sequence[Example], Sequence[Document]] | None = None
 
     def of(self, signal: Trained, *, rebuild: bool = False, workers: int = 1) -> MadeModel:
@@ -76,17 +102,60 @@ class Models:
             UsageError: there is no model yet, and scikit-learn is not installed.
             SearchappError: it can't be kept.
         """
+
+        def made(examples: Sequence[Example], documents: Sequence[Document]) -> Model:
+            return signal.train(examples, documents, workers)
+
+        return self._of(_Learner(signal.name, signal.kind, signal.training()), made, rebuild=rebuild)
+
+    def of_fusion(self, recipe: Recipe, inputs: Inputs, *, rebuild: bool = False) -> MadeModel:
+        """The model that fuses the signals of a recipe, grown where it is not kept already, or with `rebuild`.
+
+        `inputs` are those of the signals, of which solved topics are withheld in turn.
+
+        Raises:
+            as `of` does.
+            EngineError: the engine failed on the way.
+        """
+        learned = recipe.fusion
+        assert isinstance(learned, Learned)  # the caller has asked `recipe.is_learned`
+
+        def made(examples: Sequence[Example], documents: Sequence[Document]) -> Model:
+            asking = crossfitting.asking(recipe, inputs, examples, documents, self._progress)
+            return learned.train([(one.name, one.weight) for one in recipe.signals], examples, asking)
+
+        task = self._task
+        mappings = [digest_json(one) for one in (task.index_mapping(), task.examples_index_mapping())]
+        training = {
+            "fusion": learned.manifest(),
+            "signals": [signal.manifest() for signal in recipe.signals],
+            "parameters": dict(recipe.parameters),
+            "mappings": mappings,
+        }
+        return self._of(_Learner(FUSION, Learned.kind, training), made, rebuild=rebuild)
+
+    def _of(self, learner: _Learner, made: Making, *, rebuild: bool) -> MadeModel:
+        if self._folder is not None:
+            return self._found(learner, made, rebuild=rebuild)
+        training = digest_json(learner.training)
+        if rebuild or training not in self._held:
+            self._held[training] = self._found(learner, made, rebuild=rebuild)
+            for old in list(self._held)[:-HELD]:
+                del self._held[old]
+        return replace(self._held[training], signal=learner.name)
+
+    def _found(self, learner: _Learner, made: Making, *, rebuild: bool) -> MadeModel:
         examples, documents = self._inputs()
-        key = self._key(signal, examples, documents)
-        path = self._path(signal, key)
+        key = self._key(learner.training, examples, documents)
+        path = self._path(learner.kind, key)
         if path is not None and path.exists() and not rebuild:
             stored = files.read(path)
             if stored.header.get("key") != key:
                 raise DataError(f"{path} is the model of other solved topics: remove it")
-            return MadeModel(signal.name, stored, path, False)
+            return MadeModel(learner.name, stored, path, False)
         fitting.require_learn()
-        with self._progress.stage(f"training {signal.name} on {len(examples):,} solved topics"):
-            header, arrays = signal.train(examples, documents, workers)
+        with self._progress.stage(f"training {learner.name} on {len(examples):,} solved topics"):
+            header, arrays = made(examples, documents)
         stored = Stored.of({**self._about(key, examples), **header}, arrays)
         if path is not None:
             try:
@@ -95,7 +164,7 @@ class Models:
                 raise SearchappError(f"{path.parent} can't be made: {error.strerror}") from error
             files.write(path, stored)
             self._forget_old(path)
-        return MadeModel(signal.name, stored, path, True)
+        return MadeModel(learner.name, stored, path, True)
 
     def _inputs(self) -> tuple[Sequence[Example], Sequence[Document]]:
         if self._read is None:
@@ -105,7 +174,9 @@ class Models:
             self._read = examples, list(self._collection.documents.read(Problems(lenient=True)))
         return self._read
 
-    def _key(self, signal: Trained, examples: Iterable[Example], documents: Iterable[Document]) -> str:
+    def _key(
+        self, training: Mapping[str, Any], examples: Iterable[Example], documents: Iterable[Document]
+    ) -> str:
         solved = [[one.topic.id, one.topic.text, dict(one.gold)] for one in examples]
         seen = DocumentsDigest()
         for _document in seen.watch(documents):
@@ -113,7 +184,7 @@ class Models:
         return digest_json(
             {
                 "format": files.FORMAT,
-                "training": signal.training(),
+                "training": training,
                 "solved": digest_json(solved),
                 "judged": sorted(one.topic.id for one in self._judged),
                 "documents": seen.hexdigest(),
@@ -134,33 +205,39 @@ class Models:
             "data_digests": data_digests(collection.folder, collection.example_files(self._split)),
         }
 
-    def _path(self, signal: Trained, key: str) -> Path | None:
-        return (
-            None if self._folder is None else self._folder / f"{self._task.name}-{signal.kind}-{key[:16]}.npz"
-        )
+    def _path(self, kind: str, key: str) -> Path | None:
+        return None if self._folder is None else self._folder / f"{self._task.name}-{kind}-{key[:16]}.npz"
 
     def _forget_old(self, path: Path) -> None:
         with suppress(OSError):
-            kept = sorted(
-                path.parent.glob(f"{self._task.name}-multi*-????????????????.npz"),
-                key=lambda one: (one == path, one.stat().st_mtime_ns),
-            )
+            names = (f"{self._task.name}-{kind}-????????????????.npz" for kind in ("multi*", Learned.kind))
+            found = [one for name in names for one in path.parent.glob(name)]
+            kept = sorted(found, key=lambda one: (one == path, one.stat().st_mtime_ns))
             for old in kept[:-KEPT]:
                 old.unlink(missing_ok=True)
 
 
-def train(models: Models, recipe: Recipe, *, rebuild: bool = False, workers: int = 1) -> list[MadeModel]:
-    """The models of all trained signals of a recipe.
+def train(
+    models: Models,
+    recipe: Recipe,
+    inputs: Callable[[], Inputs],
+    *,
+    rebuild: bool = False,
+    workers: int = 1,
+) -> list[MadeModel]:
+    """The models of all trained signals of a recipe, and of its fusion, for which `inputs` are those of its signals.
 
     Raises:
         UsageError: it has none.
-        as `Models.of` does.
+        as `Models.of` and `Models.of_fusion` do.
     """
-    if not recipe.trained:
+    if not recipe.trained and not recipe.is_learned:
         raise UsageError(
-            f"the recipe {recipe.name} has nothing to train: choose one with the signal multiclass or multilabel"
+            f"the recipe {recipe.name} has nothing to train: choose one with the signal multiclass or multilabel, or "
+            "the fusion learned"
         )
-    return [models.of(signal, rebuild=rebuild, workers=workers) for signal in recipe.trained]
+    made = [models.of(signal, rebuild=rebuild, workers=workers) for signal in recipe.trained]
+    return made + ([models.of_fusion(recipe, inputs(), rebuild=rebuild)] if recipe.is_learned else [])
 
 
 def described(made: MadeModel) -> Mapping[str, Any]:

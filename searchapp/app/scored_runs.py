@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from searchapp.app.comparison import Corrected, Doubt, Measured, Pair, Values
-from searchapp.app.evaluate import Evaluation, GoldSource, evaluate_run, gold_files
+from searchapp.app.evaluate import Evaluation, GoldSource, evaluate_rankings, evaluate_run, gold_files
 from searchapp.app.judged import JUDGED, Judgments, Subject, evaluate_judged
 from searchapp.app.topic_figures import topic_ids
 from searchapp.errors import DataError, UsageError
@@ -24,8 +24,10 @@ from searchapp.evaluation.multiple_comparisons import (
     tukey,
 )
 from searchapp.evaluation.significance import PERMUTATIONS, SEED, PairTests, mean, pair_tests, paired
+from searchapp.model import Run
 from searchapp.processes import spread
 from searchapp.runs.directory import StoredRun
+from searchapp.runs.given import GivenRun
 from searchapp.tasks.base import Grades, Part, Task
 
 USUAL_MEASURES = 3
@@ -101,13 +103,34 @@ def scored_run(stored: StoredRun, scoring: Scoring, task: Task, grades: Grades) 
     Raises:
         as `evaluate` does.
     """
-    measures = scoring.measures(task)
+    source = _asked(scoring, task)
     if scoring.judgments is None:
-        found = evaluate_run(stored, replace(scoring.source, measures=measures))
-    else:
-        measures = tuple(dict.fromkeys((*measures, *JUDGED))) if measures else ()
-        source = replace(scoring.source, measures=measures)
-        found = evaluate_judged(Subject.stored(stored, source), scoring.judgments, source)
+        return _with_values(evaluate_run(stored, source), grades)
+    return _with_values(evaluate_judged(Subject.stored(stored, source), scoring.judgments, source), grades)
+
+
+def scored_rankings(name: str, run: Run, scoring: Scoring, task: Task, grades: Grades) -> ScoredRun:
+    """Score rankings that stand in no run directory, as `scored_run` does; the source says of which split they are.
+
+    Raises:
+        as `evaluate` does.
+    """
+    source = _asked(scoring, task)
+    if scoring.judgments is None:
+        return _with_values(evaluate_rankings(name, run, task, source), grades)
+    subject = Subject(GivenRun(Path(name), run, None, ""), task, source.split, source.folder(task))
+    return _with_values(evaluate_judged(subject, scoring.judgments, source), grades)
+
+
+def _asked(scoring: Scoring, task: Task) -> GoldSource:
+    """The source with the measures that are computed."""
+    measures = scoring.measures(task)
+    if measures and scoring.judgments is not None:
+        measures = tuple(dict.fromkeys((*measures, *JUDGED)))
+    return replace(scoring.source, measures=measures)
+
+
+def _with_values(found: Evaluation, grades: Grades) -> ScoredRun:
     topics = next(iter(found.measures.per_topic.values()), {})
     ids = topic_ids(list(topics), grades)
     official = {name: found.of_topics(name) for name in found.official.values}

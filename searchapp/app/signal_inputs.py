@@ -14,6 +14,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
 from searchapp.ranking.learning.files import Stored
+from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Inputs, Labels, Solved, gold_of
 from searchapp.ranking.signals.trained import Trained
 from searchapp.tasks.base import Collection, Task
@@ -39,6 +40,7 @@ def signal_inputs(
         collection, _ = split_of()
         return collection.documents.read(Problems(lenient=True))
 
+    @cache  # several signals ask the same index
     def examples() -> Solved:
         solved, found = index_examples(task, engine, *split_of(), progress, judged, problems)
         return Solved(solved, gold_of(found))
@@ -54,7 +56,11 @@ def signal_inputs(
     def model(signal: Trained) -> Stored:
         return models().of(signal).stored
 
-    return Inputs(index, task.info.topics_are_documents, examples, labels, documents, model)
+    def fusion(recipe: Recipe) -> Stored:
+        return models().of_fusion(recipe, inputs).stored
+
+    inputs = Inputs(index, task.info.topics_are_documents, examples, labels, documents, model, fusion)
+    return inputs
 
 
 def typed_inputs(

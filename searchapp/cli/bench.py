@@ -10,6 +10,7 @@ import typer
 
 from searchapp.cli.common import JsonOption, command
 from searchapp.cli.output import print_json, say, show, stdout_console, warn
+from searchapp.cli.scoring_options import judged_grades
 from searchapp.errors import SearchappError, UsageError
 from searchapp.settings import Settings
 
@@ -52,6 +53,9 @@ def register(app: typer.Typer) -> None:
         as_csv: Annotated[
             bool, typer.Option("--csv", help="Print the figures as CSV, every one at full precision.")
         ] = False,
+        as_latex: Annotated[
+            bool, typer.Option("--latex", help="Print the figures as LaTeX tables for the package booktabs.")
+        ] = False,
         as_markdown: Annotated[
             bool, typer.Option("--markdown", help="Print the figures as Markdown tables.")
         ] = False,
@@ -68,8 +72,8 @@ def register(app: typer.Typer) -> None:
         from searchapp.cli import bench_table
         from searchapp.cli.progress import for_person
 
-        if sum((as_json, as_csv, as_markdown)) > 1:
-            raise UsageError("--json, --csv and --markdown are ways to print: choose one of them")
+        if sum((as_json, as_csv, as_latex, as_markdown)) > 1:
+            raise UsageError("--json, --csv, --latex and --markdown are ways to print: choose one of them")
         if example:
             show(bench_file.EXAMPLE.rstrip("\n"))
             return
@@ -80,11 +84,18 @@ def register(app: typer.Typer) -> None:
         plan = bench_file.read(file, settings.home)
         if out is not None:
             plan = replace(plan, out=out)
-        found = run_bench(BenchRequest(plan, settings, jobs, overwrite), for_person(settings))
+        judged = {
+            task.name: judged_grades(settings, task.task.name, task.judged.folding, task.judged.log)
+            for task in plan.tasks
+            if task.judged is not None
+        }
+        found = run_bench(BenchRequest(plan, settings, jobs, overwrite, judged), for_person(settings))
         if as_json:
             print_json(found.to_json())
         elif as_csv:
             show(bench_table.as_csv(found).rstrip("\n"))
+        elif as_latex:
+            show(bench_table.as_latex(found).rstrip("\n"))
         elif as_markdown:
             show(bench_table.as_markdown(found).rstrip("\n"))
         else:

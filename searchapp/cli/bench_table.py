@@ -1,15 +1,22 @@
-"""A bench as people read it in a terminal or a pipe, as CSV and as Markdown."""
+"""A bench as people read it in a terminal or a pipe, as CSV, as Markdown and as LaTeX."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from searchapp.app.comparison import number, signed
-from searchapp.cli.comparison_rows import TESTED, exactly, for_markdown
 from searchapp.cli.figures import Column, print_columns
+from searchapp.cli.written_tables import (
+    TESTED,
+    csv_table,
+    exactly,
+    for_latex,
+    for_markdown,
+    latex_comments,
+    latex_table,
+    markdown_table,
+)
 from searchapp.report.bench_wording import STEPS, greatest, legend, lines_of, marks, official, step
 from searchapp.visible import visible, visible_line
 
@@ -134,35 +141,33 @@ def _style(difference: Difference | None, greatest: float) -> str:
 
 def as_csv(found: BenchResult) -> str:
     """The bench for a spreadsheet."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    return csv_table(COLUMNS, _rows(found))
+
+
+def _rows(found: BenchResult) -> Iterator[list[object]]:
     for column, measure in lines_of(found):
         for place, system in enumerate(found.systems):
             cell = column.cells[place]
             if cell is None:
                 continue
             difference = None if measure is None else measure.differences[place]
-            writer.writerow(
-                [
-                    column.task,
-                    column.split,
-                    column.group or "",
-                    system.engine,
-                    system.name,
-                    system.recipe,
-                    "" if measure is None else measure.name,
-                    "" if measure is None else str(measure.is_official).lower(),
-                    "" if measure is None else measure.topics,
-                    exactly(None if measure is None else measure.figures[place]),
-                    found.systems[found.baseline].name,
-                    *_of_difference(difference),
-                    cell.run,
-                    cell.digest,
-                    cell.error or "",
-                ]
-            )
-    return buffer.getvalue()
+            yield [
+                column.task,
+                column.split,
+                column.group or "",
+                system.engine,
+                system.name,
+                system.recipe,
+                "" if measure is None else measure.name,
+                "" if measure is None else str(measure.is_official).lower(),
+                "" if measure is None else measure.topics,
+                exactly(None if measure is None else measure.figures[place]),
+                found.systems[found.baseline].name,
+                *_of_difference(difference),
+                cell.run,
+                cell.digest,
+                cell.error or "",
+            ]
 
 
 def _of_difference(one: Difference | None) -> list[object]:
@@ -192,13 +197,15 @@ def as_markdown(found: BenchResult) -> str:
     """The bench as Markdown tables, and below them what must be known of them."""
     lines: list[str] = []
     for heading, first, columns in _tables(found):
-        every = [first, *columns]
         lines += [f"**{for_markdown(heading)}**", ""] if heading else []
-        lines.append("| " + " | ".join(for_markdown(one.heading) for one in every) + " |")
-        lines.append("|" + "".join("---|" if one.is_text else "---:|" for one in every))
-        lines += [
-            "| " + " | ".join(for_markdown(one.cells[row].strip()) for one in every) + " |"
-            for row in range(len(first.cells))
-        ]
-        lines.append("")
+        lines += [*markdown_table([first, *columns]), ""]
     return "\n".join([*lines, *(f"- {for_markdown(visible(one))}" for one in legend(found))]) + "\n"
+
+
+def as_latex(found: BenchResult) -> str:
+    """The bench as tables for LaTeX with the package booktabs, and what must be known of them as comments."""
+    lines = latex_comments(legend(found))
+    for heading, first, columns in _tables(found):
+        lines += ["", rf"\textbf{{{for_latex(heading)}}}\par"] if heading else []
+        lines += latex_table([first, *columns])
+    return "\n".join(lines) + "\n"

@@ -1,7 +1,7 @@
 """The commands as Typer has them: each is imported when it is needed, and usage lines and help look alike.
 
-A module of this package stands for the command or group of its name. Only the one that is typed is imported, all of
-them for the list in the help.
+A module of this package stands for the command or group of its name, with _ for -. Only the one that is typed is
+imported, all of them for the list in the help.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ NAMES = (
     "serve",
     "rank",
     "train",
+    "tune",
     "export",
     "validate",
     "evaluate",
     "compare",
     "bench",
+    "ablate",
+    "learning-curve",
     "report",
     "runs",
     "topics",
@@ -43,6 +46,11 @@ NAMES = (
 """The commands and groups, in the order of the help."""
 
 _REQUIRED = re.compile(r"\{(.*)\}(?=(?:\.\.\.)?$)")
+
+
+def module_of(name: str) -> str:
+    """The module that stands for a command."""
+    return f"searchapp.cli.{name.replace('-', '_')}"
 
 
 def _plain(params: list[Any]) -> list[Any]:
@@ -102,7 +110,7 @@ class _Commands(MutableMapping[str, Any]):
             raise KeyError(name)
         if name not in self._made:
             holder = typer.Typer()
-            import_module(f"searchapp.cli.{name}").register(holder)
+            import_module(module_of(name)).register(holder)
             self._made |= typer.main.get_group(holder).commands
         return self._made[name]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from searchapp.app.comparison import number, signed
-from searchapp.cli.comparison_rows import bars
+from searchapp.cli.comparison_rows import bars, tests_columns
 from searchapp.cli.figures import Column, print_columns
-from searchapp.report.wording import DUE, doubted, figures_of, legend, moves, tests_table
+from searchapp.report.wording import DUE, doubted, figures_of, legend, moves
 from searchapp.visible import visible, visible_line
 
 if TYPE_CHECKING:
@@ -23,9 +23,8 @@ def print_comparison(console: Console, found: Comparison, topics: int) -> None:
     """Print the figures, the tests, and where the runs differ, with so many topics of either end."""
     _print_figures(console, found)
     _heading(console, "Differences")
-    heading, rows = tests_table(found)
-    columns = [Column(name, [row[place] for row in rows], place == 1) for place, name in enumerate(heading)]
-    print_columns(console, Column("measure", columns[0].cells, is_text=True), columns[1:])
+    first, *columns = tests_columns(found)
+    print_columns(console, first, columns)
     _print_doubts(console, found)
     for one in found.topics if topics else ():
         _print_topics(console, found, one, topics)

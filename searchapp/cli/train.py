@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +12,9 @@ from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command, 
 from searchapp.cli.output import print_json, say, warn_of_skipped
 from searchapp.cli.recipe_options import ExamplesOption, SetOption, parameters_of
 from searchapp.settings import Settings
+
+if TYPE_CHECKING:
+    from searchapp.ranking.signals.base import Inputs
 
 RECIPE = "best"
 
@@ -51,13 +55,17 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Train the models of a recipe on the solved topics that a split may be ranked by.
 
+        A model that fuses signals learns from what they say of solved topics, so that the task must be indexed.
+
         `rank`, `search` and `topics` train what they need themselves, and keep it as this command does: in the home
         folder, under the digest of all that a model depends on. The same topics, seed and version of scikit-learn give
         the same model.
         """
         from searchapp.app import models
-        from searchapp.app.signal_inputs import last_solved
+        from searchapp.app.index import open_index, require_documents
+        from searchapp.app.signal_inputs import last_solved, signal_inputs
         from searchapp.cli.progress import for_person
+        from searchapp.engines import open_engine
         from searchapp.formats.problems import Problems
         from searchapp.ranking import recipes
         from searchapp.tasks import load
@@ -69,18 +77,30 @@ def register(app: typer.Typer) -> None:
         if examples:
             collection = collection.solved_by(examples)
         problems = Problems(lenient=lenient)
-        kept = models.Models(
-            loaded, collection, ranked, for_person(settings), settings.home, problems=problems
-        )
-        made = models.train(kept, chosen, rebuild=rebuild, workers=workers)
+        progress = for_person(settings)
+        kept = models.Models(loaded, collection, ranked, progress, settings.home, problems=problems)
+        with ExitStack() as opened:
+
+            def inputs() -> Inputs:
+                engine = open_engine(settings, lambda sentence: say(settings, sentence))
+                opened.enter_context(closing(engine))
+                index = open_index(loaded, engine, collection.index_of(ranked))
+                require_documents(loaded, index, collection)
+                split_of = (collection, ranked)
+                return signal_inputs(loaded, engine, index, lambda: split_of, progress, problems)
+
+            made = models.train(kept, chosen, inputs, rebuild=rebuild, workers=workers)
         warn_of_skipped(problems.skipped)
         for one in made:
             header = one.stored.header
             done = "trained on" if one.is_new else "was there already, of"
+            made_of = f"{len(header['labels']):,} labels"
+            if "trees" in header:
+                made_of = f"{header['trees']:,} trees of {header['candidates']:,} candidates"
             say(
                 settings,
                 f"{loaded.name} {ranked}, {one.signal}: {done} {header['solved']:,} solved topics, "
-                f"{len(header['labels']):,} labels, {len(header['features']):,} features; kept in {one.path}",
+                f"{made_of}, {len(header['features']):,} features; kept in {one.path}",
             )
         if as_json:
             described = [dict(models.described(one)) for one in made]

@@ -32,11 +32,14 @@ def open_engine(
     return open_on_disk(settings)
 
 
-def open_on_disk(settings: Settings) -> OnDisk:
-    """The engine that needs no server, whichever the settings select."""
+def open_on_disk(settings: Settings, remembered: int = 0) -> OnDisk:
+    """The engine that needs no server, whichever the settings select.
+
+    Each index keeps the answers of what it has searched in so many bytes `remembered`, for who asks the same often.
+    """
     from searchapp.engines.embedded import EmbeddedEngine
 
-    return EmbeddedEngine.at(settings)
+    return EmbeddedEngine.at(settings, remembered)
 
 
 def open_server(

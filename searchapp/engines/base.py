@@ -314,6 +314,13 @@ class OnDisk(Engine, Protocol):
     def names(self) -> list[str]:
         """The indexes that have a version to serve, sound or not, in order."""
 
+    def open_like(self, name: str, mapping: Mapping[str, Any]) -> Index:
+        """A handle that scores as if the index had been made with a mapping, which has other similarities.
+
+        Raises:
+            EngineRefused: there is no such index, or the mapping differs in more than similarities.
+        """
+
     def verify(self, name: str, progress: Progress) -> IndexInfo | None:
         """Read every file of the version that serves and compare it with its digest; None if none serves.
 

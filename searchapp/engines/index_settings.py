@@ -51,6 +51,60 @@ def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
     return {**mapping, "settings": _nested(flat)}
 
 
+SIMILARITY = "similarity"
+NUMBERS = {"k1": 1.2, "b": 0.75}
+"""What can be chosen of a similarity, with Lucene's defaults."""
+
+Similarities = Mapping[str, Mapping[str, float]]
+"""Numbers of similarities by their names."""
+
+
+def similarities(mapping: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """k1 and b of each similarity by BM25 that the texts of a mapping have, by its name.
+
+    >>> similarities({"mappings": {"properties": {"text": {"type": "text"}}}})
+    {'default': {'k1': 1.2, 'b': 0.75}}
+    """
+    described = canonical(mapping).get("settings", {}).get(SIMILARITY, {})
+    used = {
+        field.get(SIMILARITY) or "default"
+        for field in _fields(mapping.get("mappings", {}).get("properties", {}))
+        if field.get("type") == "text"
+    }
+    return {
+        name: {key: float(described.get(name, {}).get(key, default)) for key, default in NUMBERS.items()}
+        for name in sorted(used)
+        if described.get(name, {}).get("type", "BM25") == "BM25"
+    }
+
+
+def with_similarities(mapping: Mapping[str, Any], numbers: Similarities) -> dict[str, Any]:
+    """The mapping with other numbers for some similarities, in the one form."""
+    if not numbers:
+        return dict(mapping)
+    changed = canonical(mapping)
+    settings = dict(changed.get("settings", {}))
+    described = dict(settings.get(SIMILARITY, {}))
+    for name, values in numbers.items():
+        described[name] = {"type": "BM25", **described.get(name, {}), **values}
+    return {**changed, "settings": {**settings, SIMILARITY: described}}
+
+
+def without_similarities(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping without what its similarities are, in the one form."""
+    changed = canonical(mapping)
+    settings = {key: value for key, value in changed.get("settings", {}).items() if key != SIMILARITY}
+    return {**changed, "settings": settings}
+
+
+def _fields(properties: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """All fields and sub-fields."""
+    for field in properties.values():
+        if isinstance(field, Mapping):
+            yield field
+            yield from _fields(field.get("fields", {}))
+
+
 def _flattened(settings: Mapping[str, Any], above: Path) -> Iterator[tuple[Path, Any]]:
     """Every value under its whole name; an object without members is a value."""
     for name, value in settings.items():

@@ -10,6 +10,7 @@ from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
 from searchapp.model import Hits, Ranking, Run, Topic
 from searchapp.progress import Advance, no_progress
+from searchapp.ranking.fusion import FUSION, Given, Weighted
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import (
     Answer,
@@ -46,6 +47,10 @@ class Ranker:
         self._scorers = [signal.prepare(inputs) for signal in recipe.signals]
         self._retrievers = [scorer for scorer in self._scorers if isinstance(scorer, Retriever)]
         self._topics_are_documents = inputs.topics_are_documents
+        names = [signal.name for signal in recipe.signals]
+        self._fusion = recipe.fusion
+        if len(names) > 1:
+            self._fusion = recipe.fusion.ready(names, lambda: inputs.fusion(recipe))
 
     def rank(self, topics: Sequence[Topic], depth: int, tag: str, advance: Advance = no_progress) -> Run:
         """The first `depth` documents for every topic, in the order of the topics.
@@ -68,14 +73,14 @@ class Ranker:
 
         The details are those of the signals, each with its value before it is weighed.
         """
-        scorers = self._scorers
-        asked = Asked([topic], depth, self.recipe.fusion.scale)
-        parts = [scorer.explain(asked, document_id) for scorer in scorers]
-        if len(parts) == 1:
-            return parts[0]
-        score = dict(next(self._fused([topic], depth, no_progress))).get(document_id)
+        if len(self._scorers) == 1:
+            return self._scorers[0].explain(self._asked_alone(topic, depth, ()), document_id)
+        answers = [answer for (answer,) in self._answers([topic], depth, no_progress)]
+        score = self._fusion.fused(self._weighted(answers)).get(document_id)
         if score is None:
             return None
+        asked = self._asked_alone(topic, depth, answers)
+        parts = [scorer.explain(asked, document_id) for scorer in self._scorers]
         details = tuple(
             Explanation(
                 part.value, f"{signal.name}, weight {signal.weight:g}: {part.description}", part.details
@@ -83,30 +88,41 @@ class Ranker:
             for signal, part in zip(self.recipe.signals, parts, strict=True)
             if part is not None
         )
-        return Explanation(score, f"fused by {self.recipe.fusion.by}", details)
+        said, of_fusion = self._fusion.explained(self._weighted(answers), document_id)
+        return Explanation(score, said, (*details, *of_fusion))
 
     def shares(self, topic: Topic, document_id: str, depth: int) -> list[Share]:
         """What each signal gives to a document's score, with who voted where votes count.
 
-        Every fusion adds what the signals give, so that the shares add up to the score.
+        They add up to the score, see `Fusion.given`.
         """
-        asked = Asked([topic], depth, self.recipe.fusion.scale)
-        shares = []
-        every = zip(
-            self.recipe.signals, self._scorers, self._answers([topic], depth, no_progress), strict=True
-        )
-        for signal, scorer, answers in every:
-            (answer,) = answers
-            is_alone = len(self._scorers) == 1
-            given = dict(answer) if is_alone else self.recipe.fusion.fused([(signal.weight, answer)])
-            votes = tuple(scorer.votes(asked, document_id))
-            shares.append(Share(signal.name, signal.weight, given.get(document_id), votes))
-        return shares
+        answers = [answer for (answer,) in self._answers([topic], depth, no_progress)]
+        if len(answers) == 1:
+            given = Given([dict(answers[0]).get(document_id)])
+        else:
+            given = self._fusion.given(self._weighted(answers), document_id)
+        asked = self._asked_alone(topic, depth, answers)
+        shares = [
+            Share(signal.name, signal.weight, value, tuple(scorer.votes(asked, document_id)))
+            for signal, scorer, value in zip(self.recipe.signals, self._scorers, given.signals, strict=True)
+        ]
+        return [*shares, Share(self._fusion.by, 1.0, given.rest)] if given.rest else shares
+
+    def answers(
+        self, topics: Sequence[Topic], depth: int, advance: Advance = no_progress
+    ) -> Iterator[Sequence[Answer]]:
+        """What each signal says of each topic, in the order of the topics.
+
+        Raises:
+            EngineError: the engine failed on the way.
+        """
+        return zip(*self._answers(topics, depth, advance), strict=True)
 
     def models(self) -> dict[str, dict[str, Any]]:
-        """What a run records of the models that its signals rank by, by the names of the signals."""
+        """What a run records of the models that it was ranked by, by the names of the signals, and `FUSION`."""
         found = zip(self.recipe.signals, (scorer.model() for scorer in self._scorers), strict=True)
-        return {signal.name: model for signal, model in found if model}
+        fusion = {FUSION: model} if (model := self._fusion.model()) else {}
+        return {signal.name: model for signal, model in found if model} | fusion
 
     def _hits(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[Hits]:
         if len(self._scorers) == 1:
@@ -122,27 +138,43 @@ class Ranker:
         return topic.id if self._topics_are_documents else None
 
     def _fused(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[dict[str, float]]:
-        weights = [signal.weight for signal in self.recipe.signals]
         for answers in zip(*self._answers(topics, depth, advance), strict=True):
-            yield self.recipe.fusion.fused(list(zip(weights, answers, strict=True)))
+            yield self._fusion.fused(self._weighted(answers))
+
+    def _weighted(self, answers: Sequence[Answer]) -> Weighted:
+        return [(signal.weight, answer) for signal, answer in zip(self.recipe.signals, answers, strict=True)]
+
+    def _asked_alone(self, topic: Topic, depth: int, answers: Sequence[Answer]) -> Asked:
+        """What signals are asked about one topic, with its candidates in the `answers` of all of them."""
+        candidates = [as_hits(answers[0], depth)] if self.recipe.needs(Need.candidates) else []
+        return Asked([topic], depth, self._fusion.scale, candidates)
 
     def _answers(self, topics: Sequence[Topic], depth: int, advance: Advance) -> list[Iterator[Answer]]:
-        """What each signal says of each topic; the last signal, which often has the most to do, says how far it is."""
-        asked = Asked(topics, depth, self.recipe.fusion.scale)
+        """What each signal says of each topic, as deep as the fusion looks.
+
+        The last signal, which often has the most to do, says how far it is.
+        """
+        self._fusion.require_unseen(topics)
+        depth = max(depth, self._fusion.reach) if len(self._scorers) > 1 else depth
+        asked = Asked(topics, depth, self._fusion.scale)
         if self._is_one_request(topics):
             found = retrieved_together(self._retrievers, asked)
             advance(1)
             return [iter([answer]) for answer in found]
         if self.recipe.needs(Need.candidates):
-            first = list(self._scorers[0].answers(asked, no_progress))
+            first = list(self._said(0, asked, no_progress))
             asked = Asked(topics, depth, asked.scale, [as_hits(answer, depth) for answer in first])
             answers: list[Iterator[Answer]] = [iter(first)]
         else:
-            answers = [self._scorers[0].answers(asked, self._advance_of(0, advance))]
+            answers = [self._said(0, asked, self._advance_of(0, advance))]
         return answers + [
-            scorer.answers(asked, self._advance_of(place, advance))
-            for place, scorer in enumerate(self._scorers[1:], start=1)
+            self._said(place, asked, self._advance_of(place, advance))
+            for place in range(1, len(self._scorers))
         ]
+
+    def _said(self, place: int, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        """What the signal at a place says of each topic."""
+        return self._scorers[place].answers(asked, advance)
 
     def _is_one_request(self, topics: Sequence[Topic]) -> bool:
         """Whether a server far away is asked for one topic, by signals that do not wait for each other's answers.

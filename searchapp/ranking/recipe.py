@@ -8,6 +8,7 @@ from typing import Any
 
 from searchapp.model import Topic
 from searchapp.ranking.fusion import Fusion
+from searchapp.ranking.learned import Learned
 from searchapp.ranking.signals.base import Need, Signal
 from searchapp.ranking.signals.direct import Direct
 from searchapp.ranking.signals.trained import Trained
@@ -19,7 +20,8 @@ class Recipe:
     """The signals of a recipe, the first of which retrieves candidates, and how they are fused.
 
     `query` is what a search asks and what is marked in documents. `parameters` are those of all its templates.
-    `written` is the recipe as a file may have it, with the values that were set.
+    `written` is the recipe as a file may have it, with the values that were set, `tuned` what it says of how these were
+    found.
     """
 
     name: str
@@ -29,10 +31,14 @@ class Recipe:
     fusion: Fusion
     parameters: Mapping[str, Any]
     written: Mapping[str, Any] = field(default_factory=dict)
+    tuned: Mapping[str, Any] = field(default_factory=dict)
 
     def needs(self, need: Need) -> bool:
-        """Whether one of the signals needs it."""
-        return any(need in signal.needs for signal in self.signals)
+        """Whether one of the signals needs it, or the fusion."""
+        needed = [signal.needs for signal in self.signals]
+        if len(self.signals) > 1:
+            needed.append(self.fusion.needs)
+        return any(need in one for one in needed)
 
     @property
     def learns(self) -> bool:
@@ -43,6 +49,11 @@ class Recipe:
     def trained(self) -> tuple[Trained, ...]:
         """Those of its signals that rank by a model."""
         return tuple(signal for signal in self.signals if isinstance(signal, Trained))
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether a model fuses its signals."""
+        return len(self.signals) > 1 and isinstance(self.fusion, Learned)
 
     @property
     def takes_words(self) -> bool:
@@ -76,4 +87,5 @@ class Recipe:
             "parameters": dict(self.parameters),
             "signals": [signal.manifest() for signal in self.signals],
         }
+        described |= {"tuned": dict(self.tuned)} if self.tuned else {}
         return described | ({"fusion": self.fusion.manifest()} if len(self.signals) > 1 else {})

@@ -27,6 +27,7 @@ from searchapp.errors import DataError, UsageError
 from searchapp.names import meant, refused
 from searchapp.ranking import earlier, fusion
 from searchapp.ranking.fusion import Fusion
+from searchapp.ranking.learned import Learned
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals import KINDS
 from searchapp.ranking.signals.base import Need, Signal
@@ -44,7 +45,9 @@ _TYPES: Mapping[str, tuple[type, str]] = {
     "neighbours": (Mapping, "a table"),
     "labelled": (Mapping, "a table"),
     "baseline": (str, "text in quotes"),
+    "tuned": (Mapping, "a table"),
 }
+_FUSIONS: Mapping[str, Any] = {**fusion.KINDS, Learned.by: Learned}
 _SIGNAL = "signal"
 _NAME = "name"
 _BY = "by"
@@ -142,15 +145,21 @@ def _tables(place: RecipeName, described: Mapping[str, Any]) -> dict[str, Mutabl
 class Settable:
     """Something of a recipe that can be set by its `name`: its value now, which ones it can have, what it means.
 
+    The `full` name is right too: with that of the signal before, even where there is no other one of the key.
     It is the `key` of the signal `of` this name, or of the templates or the fusion. A value that is left out is None.
     """
 
     name: str
+    full: str
     of: str
     key: str
     value: object
     kind: str
     about: str
+
+
+def _named(full: str, of: str, key: str, value: object, kind: str, about: str) -> Settable:
+    return Settable(full, full, of, key, value, kind, about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +201,14 @@ class _Reading:
         of_fusion = Table(place, "fusion", written, parameters)
         fused = _fusion(place, written, of_fusion)
         self.recipe = Recipe(
-            place.recipe, described.get("about", ""), query, signals, fused, parameters, deepcopy(described)
+            place.recipe,
+            described.get("about", ""),
+            query,
+            signals,
+            fused,
+            parameters,
+            deepcopy(described),
+            described.get("tuned", {}),
         )
         self.places = dict(self._found(read, of_fusion, list(queries.values())))
 
@@ -202,7 +218,9 @@ class _Reading:
         Raises:
             UsageError: it has no such parameter, or the value is of the wrong kind.
         """
-        if key not in self.places:
+        by_full = {one.settable.full: one for one in self.places.values()}
+        found = self.places.get(key) or by_full.get(key)
+        if found is None:
             shared = [full for full in self.places if full.endswith(f".{key}")]
             if shared:
                 raise UsageError(
@@ -212,7 +230,6 @@ class _Reading:
             raise UsageError(
                 f"the recipe {self._place} has no parameter {key!r}{meant(key, self.places)}: it has {there}"
             )
-        found = self.places[key]
         found.table[found.key] = value
         try:
             return _Reading(self._place, self._described)
@@ -234,21 +251,21 @@ class _Reading:
             about = "; ".join(one.template.where(f"{_RECIPE}{key}") for one in queries if one.uses(key))
             add(
                 key,
-                _Place(Settable(f"parameters.{key}", "templates", key, value, kind, about), described, key),
+                _Place(_named(f"parameters.{key}", "templates", key, value, kind, about), described, key),
             )
         for signal, (name, table) in zip(self.recipe.signals, read.items(), strict=True):
             for key, (value, kind) in table.settable.items():
                 about = signal.meanings.get(key, f"{key} of the signal {signal.kind}")
                 if key != WEIGHT:
-                    one = Settable(f"{name}.{key}", name, key, value, kind, about)
+                    one = _named(f"{name}.{key}", name, key, value, kind, about)
                     add(key, _Place(one, self._tables[name], key))
                 elif len(read) > 1:
-                    one = Settable(f"{name}.{key}", name, key, value, kind, _COUNTS)
+                    one = _named(f"{name}.{key}", name, key, value, kind, _COUNTS)
                     add(name, _Place(one, self._tables[name], key))
         if len(read) > 1:
             for key, (value, kind) in of_fusion.settable.items():
                 about = self.recipe.fusion.meanings.get(key, f"{key} of the fusion")
-                one = Settable(f"fusion.{key}", "fusion", key, value, kind, about)
+                one = _named(f"fusion.{key}", "fusion", key, value, kind, about)
                 add(key, _Place(one, self._described["fusion"], key))
         for short, places in found.items():
             written = [one for one in places if one.is_written] or places
@@ -279,9 +296,9 @@ def _query(
 
 def _fusion(place: RecipeName, written: Mapping[str, Any], table: Table) -> Fusion:
     by = str(written.get(_BY))
-    if by not in fusion.KINDS:
-        raise DataError(f"the recipe {place} has no fusion by {refused(by, fusion.KINDS)}")
-    read = fusion.KINDS[by].read(table)
+    if by not in _FUSIONS:
+        raise DataError(f"the recipe {place} has no fusion by {refused(by, _FUSIONS)}")
+    read: Fusion = _FUSIONS[by].read(table)
     table.finish(_BY)
     return read
 

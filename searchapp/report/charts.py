@@ -28,6 +28,9 @@ WIDTH, HEIGHT = 1100, 320
 HALF_WIDTH, LOW = 560, 220
 """Of a chart beside another one, and of one without labels."""
 
+CURVE_WIDTH, CURVE_HEIGHT, HEADING = 860, 380, 30
+"""Of a chart that is a file of its own, and of the heading above it."""
+
 TEXT = 13
 """Pixels of a letter, as in the page's style."""
 
@@ -54,6 +57,14 @@ class Mark:
     low: float | None = None
     high: float | None = None
     kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Marks at numbers, joined by a line unless they are `dots_only`."""
+
+    points: tuple[tuple[int, Mark], ...]
+    dots_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +112,63 @@ def lines(
         dots_size=3,
     )
     return _drawn(chart, series, about, held)
+
+
+def curve(series: Sequence[Line], about: str, titles: tuple[str, str]) -> str:
+    """Lines and dots over numbers, as an SVG file of its own with `about` as its heading; `titles` are of the axes."""
+    places = sorted({x for one in series for x, _ in one.points})
+    values = [mark.value for one in series for _, mark in one.points if mark.value is not None]
+    spread = max(values) - min(values) or 0.01
+    keys = {"x": visible_line(titles[0]), "y": visible_line(titles[1])}
+    chart = _chart(
+        pygal.XY,
+        width=CURVE_WIDTH,
+        height=CURVE_HEIGHT,
+        x_labels=[{"value": x, "label": f"{x:,}"} for x in places],
+        x_title="x",
+        y_title="y",
+        range=(max(0.0, min(values) - spread / 5), max(values) + spread / 5),
+        value_formatter="{:.3f}".format,
+    )
+    marked: dict[str, Mark] = {}
+    for number, one in enumerate(series):
+        points = []
+        for place, (x, mark) in enumerate(one.points):
+            key = f"{number}:{place}"
+            marked[key] = mark
+            points.append({"value": (x, mark.value), "label": key})
+        chart.add(str(number), points, stroke=not one.dots_only, dots_size=2 if one.dots_only else 4)
+    return _alone(_element(chart.render(is_unicode=True), marked, keys, about), about)
+
+
+_STYLE = """
+svg { --paper: #ffffff; --ink: #1a1d21; --soft: #4d555e; --line: #c9d0d8; --c: #0b62b0;
+  font: 13px system-ui, sans-serif; }
+@media (prefers-color-scheme: dark) {
+  svg { --paper: #14171a; --ink: #e8eaed; --soft: #abb4be; --line: #414a54; --c: #6cb6ff; }
+}
+.paper { fill: var(--paper); } .heading { fill: var(--ink); font-weight: 600; } text { fill: var(--soft); }
+.background { fill: none; } .title, .axis.x text { text-anchor: middle; } .axis.y text { text-anchor: end; }
+.axis path { stroke: var(--line); fill: none; } .axis.x .guide { stroke: none; } .axis > .line { stroke: var(--soft); }
+.line { fill: none; } .series .line { stroke: var(--c); stroke-width: 2; } .dot { fill: var(--c); }
+.color-1 .dot { fill: var(--soft); }
+"""
+"""Of a drawing that is a file of its own: the page's colours."""
+
+
+def _alone(root: ElementTree.Element, heading: str) -> str:
+    """A drawing as a file: with its style, a ground, and a heading above."""
+    width, height = CURVE_WIDTH, CURVE_HEIGHT + HEADING
+    root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 -{HEADING} {width} {height}"}
+    style = ElementTree.Element("style")
+    style.text = _STYLE
+    ground = {"class": "paper", "x": "0", "y": f"-{HEADING}", "width": f"{width}", "height": f"{height}"}
+    said = ElementTree.Element("text", {"class": "heading", "x": "20", "y": "-10"})
+    said.text = visible_line(heading)
+    for place, one in enumerate((style, ElementTree.Element("rect", ground), said)):
+        root.insert(place, one)
+    text = ElementTree.tostring(root, encoding="unicode") + "\n"
+    return text.translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})  # which XML can't hold
 
 
 def _chart(kind: Callable[..., Graph], **options: Any) -> Graph:
@@ -159,6 +227,13 @@ def _drawn(
 
 def _inline(svg: str, marked: Mapping[str, Mark], labels: Mapping[str, str], about: str) -> Markup:
     """A drawing of pygal's as an element of a page, its marks and labels under their names."""
+    # ElementTree writes every < & > and quote of texts and attributes as references.
+    return Markup(ElementTree.tostring(_element(svg, marked, labels, about), encoding="unicode"))
+
+
+def _element(
+    svg: str, marked: Mapping[str, Mark], labels: Mapping[str, str], about: str
+) -> ElementTree.Element:
     root = ElementTree.fromstring(svg)
     _clean(root, marked)
     for text in root.iter("text"):
@@ -166,8 +241,7 @@ def _inline(svg: str, marked: Mapping[str, Mark], labels: Mapping[str, str], abo
     box = root.get("viewBox", f"0 0 {WIDTH} {HEIGHT}")
     root.attrib.clear()
     root.attrib.update({"class": "chart", "viewBox": box, "role": "img", "aria-label": visible_line(about)})
-    # ElementTree writes every < & > and quote of texts and attributes as references.
-    return Markup(ElementTree.tostring(root, encoding="unicode"))
+    return root
 
 
 def _clean(node: ElementTree.Element, marked: Mapping[str, Mark]) -> None:

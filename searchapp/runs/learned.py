@@ -85,6 +85,20 @@ def warning(path: Path, manifest: Manifest, scored: Collection[str], remedy: str
     return f"{learned} on {those}, so its figures are too good to be fair: {advice}"
 
 
+def tuned_warning(path: Path, manifest: Manifest) -> str | None:
+    """A sentence for who scores a run whose recipe was tuned on its topics, or on a split that is reported."""
+    tuned = manifest.recipe.get("tuned")
+    splits = tuned.get("splits") if isinstance(tuned, Mapping) else None
+    if not isinstance(tuned, Mapping) or not isinstance(splits, list):
+        return None
+    on = f"the recipe of {path} was tuned on {', '.join(map(str, splits))}"
+    if manifest.split in splits:
+        return f"{on}, whose topics these are, so its figures are too good to be fair"
+    if tuned.get("reported"):
+        return f"{on}, which figures are reported for: say so where its figures are shown"
+    return None
+
+
 def _recorded(manifest: Manifest) -> Mapping[str, Any]:
     found = manifest.recipe.get(_KEY)
     return found if isinstance(found, Mapping) else {}

@@ -85,7 +85,7 @@ def test_half_a_character_is_told(nlps: Searcher, request_: SearchRequest) -> No
 
 
 def test_the_recipe_of_searches_comes_first(nlps: Searcher, checkthat: Searcher) -> None:
-    assert nlps.recipes == ("words", "bm25", "neighbours", "tfidf")
+    assert nlps.recipes == ("words", "best", "bm25", "neighbours", "tfidf")
     assert checkthat.recipes == ("words",)
     assert nlps.recipe().name == "words"
     with pytest.raises(UsageError, match="no recipe 'bm52'"):

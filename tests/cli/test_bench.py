@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,10 @@ from searchapp.cli import bench_table
 from searchapp.console import HarmlessConsole
 from searchapp.errors import DataError, UsageError
 from searchapp.files import alone_in
+from searchapp.judging.events import Author
+from searchapp.judging.log import JudgmentLog
+from searchapp.judging.session import SeenDocument, Session
+from searchapp.runs import directory
 from tests.cli.conftest import SAMPLES, Cli
 
 KILLS = 40 if hypothesis.settings().max_examples > 100 else 4
@@ -285,6 +290,63 @@ def test_other_layouts_have_the_same_figures(benched: Cli) -> None:
     marked = benched("bench", "plan.toml", "--markdown").stdout
     assert marked.startswith("| task | measure | topics |") and "**Difference to bm25**" in marked
     assert benched("bench", "plan.toml", "--markdown", "--json").code == 2
+    latex = benched("bench", "plan.toml", "--latex").stdout
+    figure = found.columns[0].measures[0].figures[1]
+    assert latex.startswith("% figures are those of") and latex.count(r"\begin{tabular}") == 2
+    assert rf"nlps dev & {found.columns[0].measures[0].name} (official) & " in latex
+    assert f"{figure:.4f}" + r" \\" in latex and latex.rstrip().endswith(
+        r"\bottomrule" + "\n" + r"\end{tabular}"
+    )
+
+
+def test_names_do_nothing_in_latex(benched: Cli) -> None:
+    found = read_bench(Path("plan"))
+    (first, second) = found.systems
+    named = replace(found, systems=(first, replace(second, name=r"a_b & 100% $x$ \input{/etc/passwd} █")))
+    latex = bench_table.as_latex(named)
+    assert r"a\_b \& 100\% \$x\$ \textbackslash{}input\{/etc/passwd\} $\bullet$" in latex
+
+
+def test_people_s_judgments_are_the_gold_where_the_file_says_so(benched: Cli) -> None:
+    log = Path("log.sqlite")
+    run = Path("plan/nlps/dev/embedded/near")
+    ranked = directory.read(run).run.rankings
+    with JudgmentLog(log) as opened:
+        session = Session(opened, "nlps", Author("ann"))
+        for ranking in ranked[:4]:
+            for place, document in enumerate(ranking.document_ids()[:6]):
+                session.grade([SeenDocument(ranking.topic_id, document)], int(place % 3 == 0))
+    Path("plan.toml").write_text(PLAN + 'judgments = "log.sqlite"\n')
+    judged = benched("bench", "plan.toml", "--json")
+    assert judged.code == 0, judged.stderr
+    assert "0 of 2 cells ranked, 2 kept" in judged.stderr
+    (column,) = read_bench(Path("plan")).columns
+    figures = {measure.name: measure.figures[1] for measure in column.measures}
+    expected = benched("evaluate", run, "--judgments", "--log", log, "--nearest", 50, "--json").json
+    assert expected["topics"] == 4
+    for name, value in figures.items():
+        assert value == {**expected["measures"], **expected["official"]["values"]}[name]
+    assert "nlps is scored by what people have judged, 24 documents of 4 topics" in judged.json["notes"][0]
+    # What is judged since counts, without a cell being ranked anew.
+    with JudgmentLog(log) as opened:
+        seen = SeenDocument(ranked[4].topic_id, ranked[4].document_ids()[0])
+        Session(opened, "nlps", Author("ann")).grade([seen], 1)
+    assert benched("bench", "plan.toml", "--json").json["columns"][0]["measures"][0]["topics"] == 5
+
+
+def test_judgments_that_are_no_gold_are_a_mistake(benched: Cli) -> None:
+    for line, said in (
+        ("judgments = 3", "judgments must be true, false, or the file of a log in quotes"),
+        ('judgments = true\nrule = "most"', "rule names 'most'"),
+        ('judgments = true\nunjudged = "bounds"', "unjudged names 'bounds'"),
+        ('annotators = "ann"', "write judgments = true too"),
+    ):
+        Path("plan.toml").write_text(f"{PLAN}{line}\n")
+        refused = benched("bench", "plan.toml")
+        assert refused.code == 4 and said in refused.stderr
+    Path("plan.toml").write_text(f"{PLAN}judgments = true\n")
+    refused = benched("bench", "plan.toml")
+    assert refused.code == 4 and "there are no judgments yet" in refused.stderr
 
 
 def test_the_result_is_read_back_as_it_was_written(benched: Cli) -> None:

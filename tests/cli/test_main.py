@@ -133,8 +133,8 @@ def printed_by(code: str) -> str:
 
 def test_no_command_imports_anything_heavy_before_it_runs() -> None:
     code = (
-        "import sys; from importlib import import_module; from searchapp.cli.commands import NAMES\n"
-        "for name in NAMES: import_module(f'searchapp.cli.{name}')\n"
+        "import sys; from importlib import import_module; from searchapp.cli.commands import NAMES, module_of\n"
+        "for name in NAMES: import_module(module_of(name))\n"
         "heavy = {'elasticsearch', 'numpy', 'scipy', 'ir_measures', 'rich.table', 'ijson', 'textual', 'httpx'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
@@ -143,10 +143,10 @@ def test_no_command_imports_anything_heavy_before_it_runs() -> None:
 
 def test_only_the_command_that_is_typed_is_imported() -> None:
     code = (
-        "import sys; from searchapp.cli import run; from searchapp.cli.commands import NAMES\n"
+        "import sys; from searchapp.cli import run; from searchapp.cli.commands import NAMES, module_of\n"
         "run(sys.argv[1:] or ['--version'])\n"
         "run(['validate', '--help'])\n"
-        "print([name for name in NAMES if f'searchapp.cli.{name}' in sys.modules])"
+        "print([name for name in NAMES if module_of(name) in sys.modules])"
     )
     first, *_help, last = printed_by(code).splitlines()
     assert first == f"searchapp {__version__}"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -105,26 +103,6 @@ def test_train_makes_the_model_that_rank_makes(offline: Cli, tmp_path: Path) -> 
         "trained"
     ]
     assert len(models(tmp_path)) == 3
-
-
-def test_other_processes_with_other_numbers_of_threads_make_the_same_bytes(tmp_path: Path) -> None:
-    for threads, workers in ((1, 1), (2, 2)):
-        home, out = tmp_path / f"home{threads}", tmp_path / f"run{threads}"
-        settings = {f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "OPENBLAS", "MKL")}
-        environ = {key: value for key, value in os.environ.items() if not key.startswith("SEARCHAPP_")}
-        environ |= settings | {"SEARCHAPP_HOME": str(home), "PYTHONHASHSEED": str(threads)}
-        data = ["--data", str(SAMPLES / TASK)]
-        for arguments in (
-            ["index", TASK, *data],
-            ["train", TASK, *data, "--split", "fold0", "--workers", str(workers)],
-            ["rank", TASK, *data, "--split", "fold0", "--recipe", "best", "--out", str(out)],
-        ):
-            command = [sys.executable, "-m", "searchapp", *arguments]
-            done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
-    first, second = ((tmp_path / f"home{threads}" / "models").glob("*") for threads in (1, 2))
-    assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second] != []
-    assert bytes_of(tmp_path / "run1") == bytes_of(tmp_path / "run2")
 
 
 def test_a_damaged_model_is_refused_until_it_is_trained_again(offline: Cli, tmp_path: Path) -> None:

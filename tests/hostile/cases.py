@@ -67,11 +67,15 @@ def cases(world: World) -> Iterator[Case]:
     yield Case("rank", [task, "--split", "dev", "--out", run, "--overwrite"])
     yield Case("rank", [task, "--split", "dev", "--recipe", world.recipe, "--out", f"{run}2", "--overwrite"])
     yield Case("train", [task, "--split", "dev", "--recipe", world.recipe], code=2)
+    yield Case("tasks show", [task, "--recipe", world.recipe])
+    yield from _tuning(world)
     yield Case("runs verify", [run])
     yield Case("compare", [run, f"{run}2", "--anyway"])
     report = world.folder / (world.hostile.name("report file") + ".html")
     yield Case("report", [run, f"{run}2", "--anyway", "--out", report, "--overwrite"])
     yield Case("bench", [worlds.bench(world)])
+    yield Case("ablate", [task, "--split", "dev", "--recipe", "fused", "--lenient"])
+    yield Case("learning-curve", [task, "--split", "dev", "--recipe", world.recipe], code=2)
     yield Case("runs show", [run])
     yield Case("runs list", [])
     yield Case("runs tag", [run, world.hostile.id("tag of a run")], code=2)
@@ -115,6 +119,17 @@ def _starting(world: World) -> Iterator[Case]:
         [out, "--documents", files / "documents.jsonl", "--topics", files / "topics.jsonl",
          "--gold", world.gold, "--name", "new", "--overwrite"],
     )  # fmt: skip
+
+
+def _tuning(world: World) -> Iterator[Case]:
+    tuned = world.folder / (world.hostile.name("tuned file") + ".toml")
+    given = [world.task, "--recipe", world.recipe, "--split", "dev", "--on-reported", "--lenient"]
+    yield Case(
+        "tune",
+        [*given, "--over", "k1=0.5,1.5", "--search", "grid", "--out", tuned, "--overwrite"],
+    )
+    yield Case("tune", [*given, "--over", f"{world.hostile.id('parameter that is tuned')}=1,2"], code=2)
+    yield Case("tasks show", [tuned])
 
 
 def _judging(world: World, trec: Path) -> Iterator[Case]:

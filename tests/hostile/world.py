@@ -149,6 +149,12 @@ gold = {quoted(world.gold.name)}
 [recipes.{quoted(world.recipe)}]
 about = {quoted(hostile.text("about a recipe"))}
 template = "bm25"
+[recipes.fused]
+template = "bm25"
+signals = [
+  {{ signal = "direct", name = {quoted(hostile.text("name of a signal"))}, template = "bm25" }},
+  {{ signal = "direct", name = "other", template = "words", weight = 0.5 }},
+]
 """
 
 

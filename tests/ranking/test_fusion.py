@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from searchapp.model import Hit, Hits
-from searchapp.ranking.fusion import ReciprocalRanks, Sum, added, as_shares
+from searchapp.ranking.fusion import CombMnz, Fusion, ReciprocalRanks, Sum, Weighted, added, as_shares
 from searchapp.ranking.signals.base import Scale, ranked
 
 
@@ -39,3 +39,24 @@ def test_a_sum_takes_hits_on_its_scale_and_scores_as_they_are() -> None:
     hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0))
     assert Sum(Scale.shares).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 2.0, "b": 1.5}
     assert Sum(Scale.scores).fused([(2.0, hits), (1.0, {"b": 1.0})]) == {"a": 16.0, "b": 5.0}
+
+
+def test_a_document_that_more_signals_speak_for_counts_more_often() -> None:
+    hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0))
+    mnz = CombMnz(Scale.shares)
+    # b: 2 signals, 2 * (2 * 1/4 + 1 * 0.5); c has a score of 0 from one of them
+    assert mnz.fused([(2.0, hits), (1.0, {"b": 0.5, "c": 0.0})]) == {"a": 2.0, "b": 2.0, "c": 0.0}
+    assert mnz.fused([(0.0, hits), (1.0, {"b": 0.5})]) == {"a": 0.0, "b": 0.5}, "a weight of 0 does not count"
+    assert mnz.manifest() == {"by": "mnz", "scale": "shares"}
+
+
+@pytest.mark.parametrize("fusion", [Sum(), Sum(Scale.scores), CombMnz(), ReciprocalRanks(60.0)])
+def test_what_each_signal_gives_comes_to_the_score(fusion: Fusion) -> None:
+    hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0), Hit("d", 2.0))
+    answers: Weighted = [(2.0, hits), (0.5, {"b": 1.0, "c": 0.25}), (1.0, {"a": 0.0, "b": 0.125})]
+    for document, score in fusion.fused(answers).items():
+        given, rest = fusion.given(answers, document)
+        assert rest == 0
+        assert sum(one or 0.0 for one in given) == pytest.approx(score)
+        assert [one is None for one in given] == [document not in dict(answer) for _, answer in answers]
+    assert fusion.given(answers, "nowhere").signals == [None, None, None]

@@ -148,7 +148,7 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
         (SIGNALS.replace("0.5", "-0.5"), "weight must be a number that is not negative"),
         (SIGNALS.replace("0.5", "nan"), "weight must be a number that is not negative"),
         (SIGNALS.replace("power = 2.0", "power = inf"), "power must be a number that is not negative"),
-        (SIGNALS + "fusion = { by = 'max' }", "has no fusion by 'max': choose sum or ranks"),
+        (SIGNALS + "fusion = { by = 'max' }", "has no fusion by 'max': choose sum or mnz or ranks"),
         (SIGNALS + "fusion = { by = 'ranks' }", "says no rank_constant for 'fusion'"),
         (SIGNALS + "fusion = { by = 'sum', scale = 'x' }", "has no scale 'x'"),
         (SIGNALS + "fusion = { by = 'sum', constant = 1 }", "unknown key 'constant'"),
@@ -213,6 +213,13 @@ def test_what_a_recipe_leaves_out_can_be_set_and_takes_no_name_away() -> None:
     best = recipes.load("smart-types-dbpedia", "best", {"power": 2.0, "multiclass.power": 4.0})
     neighbours, multiclass = best.signals
     assert (neighbours.parameters()["power"], multiclass.parameters()["power"]) == (2.0, 4.0)
+
+
+def test_the_full_name_is_right_too() -> None:
+    one, other = (recipes.load("nlps", "neighbours", {key: 7}) for key in ("k", "neighbours.k"))
+    assert one.manifest() == other.manifest()
+    weighed = recipes.load("nlps", "neighbours", {"direct.weight": 0.1})
+    assert weighed.signals[0].weight == 0.1
 
 
 def test_a_word_that_is_none_of_those_is_the_users_mistake() -> None:

@@ -7,7 +7,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from searchapp.report.charts import LONGEST_LABEL, LONGEST_NAME, Mark, grouped_bars, lines, sorted_bars
+from searchapp.report.charts import (
+    LONGEST_LABEL,
+    LONGEST_NAME,
+    Line,
+    Mark,
+    curve,
+    grouped_bars,
+    lines,
+    sorted_bars,
+)
 from searchapp.visible import visible_line
 from tests.report.conftest import PAYLOADS
 
@@ -68,3 +77,35 @@ def test_the_same_marks_give_the_same_drawing() -> None:
 
     assert drawn() == drawn()
     assert len(drawing(drawn()).findall(".//circle")) == 11
+
+
+def test_a_curve_is_a_file_with_its_points_at_their_numbers() -> None:
+    marks = tuple((x, Mark(y, f"{x}")) for x, y in ((0, 0.2), (10, 0.3), (40, 0.25)))
+    root = drawing(curve([Line(marks), Line(marks[1:2], dots_only=True)], "heading", ("judged", "score")))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    dots = [
+        (float(one.get("cx", "nan")), float(one.get("cy", "nan"))) for one in root.findall(".//{*}circle")
+    ]
+    assert len(dots) == 4
+    (left, low), (middle, high), (right, between), _sample = dots
+    assert (middle - left) == pytest.approx((right - left) / 4, abs=0.1)
+    assert high < between < low and (low - between) == pytest.approx((low - high) / 2, abs=0.1)
+    texts = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"heading", "judged", "score", "0", "10", "40"} <= set(texts)
+
+
+@pytest.mark.parametrize("payload", [*PAYLOADS, "\x00\x1b[2J\ud800", "x", "y"])
+def test_names_in_a_curve_are_text_and_nothing_else(payload: str) -> None:
+    svg = curve([Line(((1, Mark(0.5, payload)),))], payload, (payload, payload))
+    root = ElementTree.fromstring(svg)
+    tags = {element.tag.rpartition("}")[2] for element in root.iter()}
+    assert tags <= {"svg", "g", "rect", "path", "text", "title", "circle", "style"}
+    shown = visible_line(payload).replace("\uffff", "\ufffd")
+    assert [one.text for one in root.iter() if one.get("class") == "heading"] == [shown]
+    assert "\uffff" not in svg
+    assert len([one for one in root.iter() if one.tag.endswith("style")]) == 1
+    svg.encode()
+
+
+def test_a_curve_without_spread_is_drawn() -> None:
+    assert "0.000" in curve([Line(((5, Mark(0.0, "a")),))], "about", ("x", "y"))

@@ -18,6 +18,7 @@ from searchapp.engines.base import (
     StoredVersion,
 )
 from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded.memory import Memory
 from searchapp.engines.embedded.refusals import unsupported
 from searchapp.engines.embedded.schema import Analyzers, Schema
 from searchapp.engines.embedded.storage import verified
@@ -25,6 +26,7 @@ from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.reader import IndexReader
 from searchapp.engines.embedded.storage.versions import CURRENT, Versions
 from searchapp.engines.embedded.storage.writer import IndexWriter
+from searchapp.engines.index_settings import without_similarities
 from searchapp.errors import DataError, EngineRefused, SearchappError
 from searchapp.files import reason
 from searchapp.model import Document
@@ -40,20 +42,26 @@ MakeAnalyzers = Callable[[Mapping[str, Any]], Analyzers]
 
 
 class EmbeddedEngine:
-    """An `Engine` whose index `name` is the folder `<home>/indexes/<prefix>-<name>`."""
+    """An `Engine` whose index `name` is the folder `<home>/indexes/<prefix>-<name>`.
+
+    Each index that it opens keeps the answers of what it has searched in so many bytes `remembered`.
+    """
 
     has_shards = False
 
-    def __init__(self, home: Path, prefix: str, analyzers: MakeAnalyzers | None = None) -> None:
+    def __init__(
+        self, home: Path, prefix: str, analyzers: MakeAnalyzers | None = None, remembered: int = 0
+    ) -> None:
+        self._remembered = remembered
         self._folder = home / INDEXES
         self._prefix = prefix
         self._analyzers = analyzers or _analyzers
         self._open: list[EmbeddedIndex] = []
 
     @classmethod
-    def at(cls, settings: Settings) -> EmbeddedEngine:
+    def at(cls, settings: Settings, remembered: int = 0) -> EmbeddedEngine:
         """The engine of the settings' home folder; nothing is made before an index is."""
-        return cls(settings.home, settings.index_prefix)
+        return cls(settings.home, settings.index_prefix, remembered=remembered)
 
     def info(self) -> EngineInfo:
         return EngineInfo("embedded", __version__, str(self._folder))
@@ -140,11 +148,31 @@ class EmbeddedEngine:
         return info
 
     def open(self, name: str) -> EmbeddedIndex:
-        reader = self._of_serving(name, IndexReader)
+        return self._opened(name, IndexReader)
+
+    def open_like(self, name: str, mapping: Mapping[str, Any]) -> EmbeddedIndex:
+        """A handle that scores as if the index had been made with a mapping, which has other similarities.
+
+        Nothing is written: lengths and frequencies are the same under all similarities.
+
+        Raises:
+            EngineRefused: there is no such index, or the mapping differs in more than similarities.
+        """
+
+        def read(folder: Path) -> IndexReader:
+            if without_similarities(Manifest.read(folder).mapping) != without_similarities(mapping):
+                raise EngineRefused(f"{folder} was made with another mapping, in more than its similarities")
+            return IndexReader(folder, mapping)
+
+        return self._opened(name, read)
+
+    def _opened(self, name: str, read: Callable[[Path], IndexReader]) -> EmbeddedIndex:
+        reader = self._of_serving(name, read)
         if reader is None:
             folder = self._versions(name).folder
             raise EngineRefused(f"there is no index in {folder}: make it with `searchapp index {name}`")
-        index = EmbeddedIndex(reader, self._analyzers(reader.schema.analysis))
+        memory = Memory(self._remembered) if self._remembered else None
+        index = EmbeddedIndex(reader, self._analyzers(reader.schema.analysis), memory)
         # What is closed is let go, with the descriptors of its mapped files.
         self._open = [*(one for one in self._open if not one.is_closed), index]
         return index

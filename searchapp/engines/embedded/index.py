@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from searchapp.engines.embedded.body import BodyReader, Frame, Request
 from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Emitted, Highlighter
+from searchapp.engines.embedded.memory import Answer, Memory
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.readers import READERS
 from searchapp.engines.embedded.queries.settle import settled
@@ -45,17 +46,15 @@ from searchapp.progress import Advance, no_progress
 BATCH_BODIES = 64
 """Topics whose terms are gathered together."""
 
-Answer = tuple[Numbers, Float32s]
-"""The best documents of a query and their scores."""
-
 
 class EmbeddedIndex:
     """An `Index` whose files this process has open, from which it answers even after a newer version serves."""
 
     is_at_hand = True
 
-    def __init__(self, reader: IndexReader, analyzers: Analyzers) -> None:
+    def __init__(self, reader: IndexReader, analyzers: Analyzers, memory: Memory | None = None) -> None:
         self._reader = reader
+        self._memory = memory
         self._analyzers = analyzers
         self._bodies = BodyReader(Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader)))
         self._scorer = Scorer(reader)
@@ -70,6 +69,9 @@ class EmbeddedIndex:
         return self._reader.info
 
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
+        if self._memory is not None:
+            yield from self._remembered(list(bodies), self._memory, advance)
+            return
         done = 0
         try:
             for answers in processes.spread(self._answers, _batches(bodies)):
@@ -78,6 +80,26 @@ class EmbeddedIndex:
                 advance(len(answers))
         except QueryRefused as error:
             raise QueryRefused(str(error), done + error.place) from error
+
+    def _remembered(self, bodies: Sequence[Body], memory: Memory, advance: Advance) -> Iterator[Hits]:
+        """The hits of bodies, of which only those are searched that have not been before."""
+        keys = memory.keys(bodies)
+        new = [place for place, key in enumerate(keys) if memory.get(key) is None]
+        searched = chain.from_iterable(
+            processes.spread(self._answers, _batches(bodies[place] for place in new))
+        )
+        done = 0
+        for key in keys:
+            answer = memory.get(key)
+            if answer is None:
+                try:
+                    answer = next(searched)
+                except QueryRefused as error:  # by its place in the batch, all of which are asked together
+                    raise QueryRefused(str(error), new[done - done % BATCH_BODIES + error.place]) from error
+                done += 1
+                memory.put(key, answer)
+            yield self._hits(*answer)
+            advance(1)
 
     def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
         return one_by_one(asked)
@@ -155,7 +177,7 @@ class EmbeddedIndex:
 
     def twin(self) -> EmbeddedIndex:
         try:
-            return EmbeddedIndex(IndexReader(self._reader.folder), self._analyzers)
+            return EmbeddedIndex(IndexReader(self._reader.folder, self._reader.mapping), self._analyzers)
         except DataError:
             if self._reader.folder.is_dir():
                 raise

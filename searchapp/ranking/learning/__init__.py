@@ -1,1 +1,1 @@
-"""Linear models of texts: what they see of a text, how they are trained, and the files that they are kept in."""
+"""Linear models of texts and trees over signals: what they see, how they are trained, and the files that keep them."""

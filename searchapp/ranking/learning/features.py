@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-WORDS, LETTERS, PATTERN, BEGINS, ENDS = "words", "letters", "pattern", "begins", "ends"
+KINDS = WORDS, LETTERS, PATTERN, BEGINS, ENDS = "words", "letters", "pattern", "begins", "ends"
 
 FEWEST: Mapping[str, int] = {WORDS: 2, LETTERS: 3, PATTERN: 2, BEGINS: 2, ENDS: 2}
 """The texts that must have a feature of each kind: what is in one alone says nothing of others."""
@@ -102,8 +102,11 @@ class Vocabulary:
     idf: Floats
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> tuple[Vocabulary, Any]:
-        """The features that enough of some texts have, see `FEWEST`, and the vectors of these texts, see `vectors`."""
+    def of(cls, texts: Iterable[str], without: Collection[str] = ()) -> tuple[Vocabulary, Any]:
+        """The features that enough of some texts have, see `FEWEST`, and the vectors of these texts, see `vectors`.
+
+        Those of the kinds `without` are left out.
+        """
         import numpy as np
 
         found = [counted(text) for text in texts]
@@ -111,7 +114,11 @@ class Vocabulary:
         containing: Counter[str] = Counter()
         for features in found:
             containing.update(features.keys())
-        kept = sorted(feature for feature, df in containing.items() if df >= FEWEST[kind_of(feature)])
+        kept = sorted(
+            feature
+            for feature, df in containing.items()
+            if df >= FEWEST[kind := kind_of(feature)] and kind not in without
+        )
         df = np.array([containing[feature] for feature in kept], dtype=np.float64)
         vocabulary = cls(tuple(kept), np.log((1.0 + total) / (1.0 + df)) + 1.0)
         return vocabulary, vocabulary._weighed(found)

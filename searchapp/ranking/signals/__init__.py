@@ -3,6 +3,7 @@
     direct       a query template over the documents
     neighbours   a query template over solved topics, whose gold votes
     labelled     a query template by which candidates find graded documents like them
+    cocitation   documents that solved topics have beside those that lead, in their gold
     tfidf        cosine of tf-idf vectors of the texts, without an engine
     multiclass   a linear model of the one answer that a topic has, trained on solved topics
     multilabel   a linear model of each document, whether it is among a topic's answers
@@ -16,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from searchapp.ranking.signals.base import Signal
+from searchapp.ranking.signals.cocitation import Cocitation
 from searchapp.ranking.signals.direct import Direct
 from searchapp.ranking.signals.labelled import Labelled
 from searchapp.ranking.signals.multiclass import MultiClass
@@ -24,5 +26,5 @@ from searchapp.ranking.signals.neighbours import Neighbours
 from searchapp.ranking.signals.tfidf import TfIdf
 
 KINDS: Mapping[str, type[Signal]] = {
-    kind.kind: kind for kind in (Direct, Neighbours, Labelled, TfIdf, MultiClass, MultiLabel)
+    kind.kind: kind for kind in (Direct, Neighbours, Labelled, Cocitation, TfIdf, MultiClass, MultiLabel)
 }

@@ -45,7 +45,7 @@ class Need(StrEnum):
     """The texts of all documents, without an engine."""
 
     candidates = "candidates"
-    """What the first signal of the recipe retrieves."""
+    """What the first signal of the recipe ranks highest."""
 
     model = "model"
     """A model that was trained on solved topics, see `searchapp.ranking.signals.trained`."""
@@ -63,10 +63,26 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """Solved topics: an index of them, whose documents have the topics' ids, and the graded answers of each."""
+    """Solved topics: an index of them, whose documents have the topics' ids, and the graded answers of each.
+
+    Those that are `withheld` are in the index all the same: they have no gold, and must not be among the nearest.
+    """
 
     index: Index
     gold: Mapping[str, Mapping[str, float]]
+    withheld: frozenset[str] = frozenset()
+
+    def without(self, topics: frozenset[str]) -> Solved:
+        """The same, some topics withheld."""
+        gold = {topic: answers for topic, answers in self.gold.items() if topic not in topics}
+        return Solved(self.index, gold, self.withheld | topics)
+
+    def nearest(self, body: Body) -> Body:
+        """A search body that finds solved topics, for those that are not withheld."""
+        if not self.withheld:
+            return body
+        others = {"bool": {"must": [body["query"]], "must_not": [{"ids": {"values": sorted(self.withheld)}}]}}
+        return {**body, "query": others}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +121,15 @@ class Inputs:
     model: Callable[[Any], Any] = _not_given
     """Gives a signal of `searchapp.ranking.signals.trained` the `Stored` model that it was trained to."""
 
+    fusion: Callable[[Any], Any] = _not_given
+    """Gives a recipe whose fusion is learned, see `searchapp.ranking.learned`, the `Stored` model of that."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What signals are asked: `depth` documents for each topic, scores on a scale.
 
-    `candidates` are what the first signal retrieved, one for each topic; empty for a signal that does not need them.
+    `candidates` are what the first signal ranks highest, one for each topic; empty for a signal that needs none.
     """
 
     topics: Sequence[Topic]

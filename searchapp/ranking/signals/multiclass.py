@@ -28,7 +28,7 @@ from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
 from searchapp.model import Document, Example
 from searchapp.ranking.learning import fitting
-from searchapp.ranking.learning.features import Vocabulary
+from searchapp.ranking.learning.features import KINDS, Vocabulary
 from searchapp.ranking.learning.linear import Linear, broken, numbers, sparse, texts
 from searchapp.ranking.signals.base import Answer, Asked
 from searchapp.ranking.signals.trained import SEED, Trained, TrainedScorer, by_features, enough
@@ -64,6 +64,7 @@ class MultiClass(Trained):
     """One label for each class that at least `fewest` solved topics have; see the module for the others."""
 
     kind: ClassVar[str] = "multiclass"
+    features: ClassVar[tuple[str, ...]] = KINDS
     meanings: ClassVar[Mapping[str, str]] = {
         **Trained.meanings,
         "cutoff": "how many ranks count in the gain that is expected; left out: all",
@@ -128,7 +129,7 @@ class MultiClass(Trained):
         among = {value: [row for row, one in enumerate(values) if one == value] for value in known}
         rows = {label: [row for row, one in enumerate(classes) if one == label] for label in labels}
         of_label = [known.index(values[rows[label][0]]) for label in labels]
-        vocabulary, vectors = Vocabulary.of([one.topic.text for one in solved])
+        vocabulary, vectors = Vocabulary.of([one.topic.text for one in solved], self.without)
         # The labels of the model: first the values, then the classes, each told from those of its value alone.
         work = list(fitting.jobs({place: among[value] for place, value in enumerate(known)}, self.by_cost))
         for place, value in enumerate(known):

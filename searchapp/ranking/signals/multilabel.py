@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from searchapp.engines.base import Explanation
 from searchapp.model import Document, Example
 from searchapp.ranking.learning import fitting
-from searchapp.ranking.learning.features import Vocabulary
+from searchapp.ranking.learning.features import KINDS, Vocabulary
 from searchapp.ranking.learning.linear import Linear
 from searchapp.ranking.signals.base import Answer, Asked
 from searchapp.ranking.signals.trained import SEED, Trained, TrainedScorer, by_features, enough
@@ -34,6 +34,7 @@ class MultiLabel(Trained):
     """One label for each document that at least `fewest` solved topics are answered by."""
 
     kind: ClassVar[str] = "multilabel"
+    features: ClassVar[tuple[str, ...]] = KINDS
 
     steepness: float
 
@@ -68,7 +69,7 @@ class MultiLabel(Trained):
         labels = sorted(document for document, found in rows.items() if len(found) >= self.fewest)
         enough(examples, labels, "a document in its gold")
         texts = [example.topic.text for example in examples]
-        vocabulary, vectors = Vocabulary.of(texts)
+        vocabulary, vectors = Vocabulary.of(texts, self.without)
         work = [fitting.Job({place: rows[label]}, self.cost) for place, label in enumerate(labels)]
         linear = fitting.fitted(vocabulary, vectors, labels, work, self.seed, workers)
         return linear.header(), linear.arrays()

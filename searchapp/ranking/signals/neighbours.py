@@ -49,7 +49,7 @@ class _Voting(Retriever):
         return self.solved.index
 
     def body(self, topic: Topic, asked: Asked) -> Body:  # noqa: ARG002  # the nearest vote for any depth
-        return self.signal.query.body(topic, self.signal.k)
+        return self.solved.nearest(self.signal.query.body(topic, self.signal.k))
 
     def answer(self, topic: Topic, hits: Hits, asked: Asked) -> Answer:
         return votes(hits, self.solved.gold, self.signal.power, without=topic.id, scale=asked.scale)

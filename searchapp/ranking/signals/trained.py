@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
-from searchapp.model import Document, Example
+from searchapp.model import Document, Example, Topic
 from searchapp.ranking.learning.features import kind_of
 from searchapp.ranking.signals.base import Asked, Inputs, Need, Scorer, Signal
 
@@ -24,13 +24,19 @@ SEED = 2021
 SHOWN = 8
 """How many features an explanation names: those that weigh most."""
 
-RECORDED = ("key", "solved", "labels", "features", "learner", "data_digests")
+RECORDED = ("key", "solved", "labels", "features", "candidates", "trees", "learner", "data_digests")
 """What a run records of the header of a model; of lists how long they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trained(Signal):
-    """A signal with a linear model of topics: at least `fewest` solved topics a label, C = `cost`, and a `seed`."""
+    """A signal with a linear model of topics: at least `fewest` solved topics a label, C = `cost`, and a `seed`.
+
+    The model has no features of the kinds `without`, which an ablation leaves out.
+    """
+
+    features: ClassVar[tuple[str, ...]] = ()
+    """The kinds of features of its model, as far as each can be left out."""
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
     meanings: ClassVar[Mapping[str, str]] = {
@@ -43,6 +49,7 @@ class Trained(Signal):
     cost: float
     fewest: int
     seed: int
+    without: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def queries(self) -> tuple[TopicQuery, ...]:
@@ -51,7 +58,8 @@ class Trained(Signal):
 
     def training(self) -> dict[str, Any]:
         """What its model depends on beside the solved topics; parameters that only ranking depends on are left out."""
-        return {"signal": self.kind, "cost": self.cost, "fewest": self.fewest, "seed": self.seed}
+        described = {"signal": self.kind, "cost": self.cost, "fewest": self.fewest, "seed": self.seed}
+        return described | ({"without": list(self.without)} if self.without else {})
 
     @abstractmethod
     def train(
@@ -82,13 +90,9 @@ class TrainedScorer(Scorer):
 
     def __init__(self, stored: Stored) -> None:
         self._stored = stored
-        self._seen = frozenset(stored.header.get("topics", ()))
 
     def model(self) -> dict[str, Any]:
-        header = self._stored.header
-        recorded = {key: header[key] for key in RECORDED if key in header}
-        counted = {key: len(value) if isinstance(value, list) else value for key, value in recorded.items()}
-        return {"digest": self._stored.digest, **counted}
+        return recorded(self._stored)
 
     def require_unseen(self, asked: Asked) -> None:
         """Make sure that no topic is ranked by its own answers.
@@ -96,12 +100,29 @@ class TrainedScorer(Scorer):
         Raises:
             DataError: one of those that are asked is among the solved topics of the model.
         """
-        for topic in asked.topics:
-            if topic.id in self._seen:
-                raise DataError(
-                    f"the recipe's model was trained on the topic {topic.id} and knows its answers: rank another "
-                    "split, or choose another recipe"
-                )
+        require_unseen(self._stored, asked.topics)
+
+
+def recorded(stored: Stored) -> dict[str, Any]:
+    """What a run records of a model."""
+    found = {key: stored.header[key] for key in RECORDED if key in stored.header}
+    counted = {key: len(value) if isinstance(value, list) else value for key, value in found.items()}
+    return {"digest": stored.digest, **counted}
+
+
+def require_unseen(stored: Stored, topics: Sequence[Topic]) -> None:
+    """Make sure that none of the topics is among the solved ones of a model, which knows their answers.
+
+    Raises:
+        DataError: one of them is.
+    """
+    seen = frozenset(stored.header.get("topics", ()))
+    for topic in topics:
+        if topic.id in seen:
+            raise DataError(
+                f"the recipe's model was trained on the topic {topic.id} and knows its answers: rank another "
+                "split, or choose another recipe"
+            )
 
 
 def enough(examples: Sequence[Example], labels: Sequence[str], what: str) -> None:

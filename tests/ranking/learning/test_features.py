@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from searchapp.ranking.learning.features import FEWEST, Vocabulary, counted, kind_of
+from searchapp.ranking.learning.features import FEWEST, PATTERN, WORDS, Vocabulary, counted, kind_of
 
 TEXTS = [
     "Who wrote The Silent River?",
@@ -71,3 +71,12 @@ def test_any_text_has_features_of_known_kinds_and_a_finite_vector(text: str) -> 
     assert len(vocabulary.features) == len(found)
     assert math.isfinite(float(vectors.sum()))
     np.testing.assert_array_equal(vocabulary.vectors([text]).toarray()[0], vectors.toarray()[0])
+
+
+def test_kinds_of_features_can_be_left_out() -> None:
+    every, _vectors = Vocabulary.of(["Who wrote it?", "Who wrote that?"])
+    fewer, vectors = Vocabulary.of(["Who wrote it?", "Who wrote that?"], [WORDS, PATTERN])
+    kinds = {kind_of(feature) for feature in every.features}
+    assert {kind_of(feature) for feature in fewer.features} == kinds - {WORDS, PATTERN}
+    assert set(fewer.features) == {one for one in every.features if kind_of(one) not in (WORDS, PATTERN)}
+    assert vectors.shape == (2, len(fewer.features))

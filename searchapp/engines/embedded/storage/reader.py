@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -228,8 +228,10 @@ def _joined(values: Column, parts: Sequence[slice]) -> NDArray[Any]:
 class IndexReader:
     """A version of an index, open."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, mapping: Mapping[str, Any] | None = None) -> None:
         """Open a version, which is verified whole unless it has been since its files were written or changed.
+
+        It is scored by the similarities of the `mapping`, which is in all else that which it was made with.
 
         Raises:
             EngineRefused: it is not searchapp's, or a newer searchapp's.
@@ -240,7 +242,8 @@ class IndexReader:
         self.manifest = Manifest.read(folder)
         verified_now = verified.require(folder, self.manifest)
         self.info = self.manifest.info
-        self.schema = Schema.of(self.manifest.mapping)
+        self.mapping = mapping or self.manifest.mapping
+        self.schema = Schema.of(self.mapping)
         self.count = self.info.documents
         self.sources = Documents(folder, has_checksums=self.manifest.has_checksums)
         try:

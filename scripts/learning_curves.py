@@ -1,0 +1,83 @@
+"""Draws the learning curves in docs/images/curves from the official data: `make curves DATA=DIR`.
+
+python -m scripts.learning_curves DIR [NAME]...
+
+DIR holds the folders of `FOLDERS`. A curve has a line in `CURVES`, which is the command beside its picture in
+docs/learning-curve.md; a test says so where one has none. The table of each is printed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images" / "curves"
+
+FOLDERS = {"nlps": "nlps", "explanation-2019": "worldtree2019", "smart-types-dbpedia": "smart"}
+"""The folder of each task's data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A picture, and the options of `searchapp learning-curve TASK` that draw it."""
+
+    task: str
+    options: str
+
+    @property
+    def path(self) -> Path:
+        return IMAGES / f"{self.task}.svg"
+
+    @property
+    def command(self) -> str:
+        """What draws the curve, as a document says it."""
+        return f"searchapp learning-curve {self.task} {self.options} --out {self.task}.svg"
+
+
+CURVES = (
+    Curve(
+        "nlps",
+        "--split dev --recipe neighbours --alone --points 0,50,100,200,400,800 --repetitions 3 --unjudged 500",
+    ),
+    Curve(
+        "explanation-2019",
+        "--split dev --recipe neighbours --alone --points 0,5,10,20,40,53 --repetitions 5 --depth 1000",
+    ),
+    Curve(
+        "smart-types-dbpedia",
+        "--split fold0 --recipe best --alone --points 100,250,500,1000,2000 --repetitions 2 --unjudged 1000",
+    ),
+)
+
+
+def main() -> None:
+    """Draw the curves that are named, all without a name."""
+    data, named = Path(sys.argv[1]), set(sys.argv[2:])
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
+    for one in CURVES:
+        if named and one.task not in named:
+            continue
+        with tempfile.TemporaryDirectory(prefix="searchapp-curve-") as home:
+
+            def run(*words: str, home: str = home) -> None:
+                command = [sys.executable, "-m", "searchapp", *words, "--home", home, "--quiet"]
+                subprocess.run(command, check=True, env=environment)
+
+            folder = str((data / FOLDERS[one.task]).resolve())
+            run("index", one.task, "--data", folder)
+            print(f"{one.command}\n", flush=True)
+            run(
+                "learning-curve",
+                one.task,
+                *one.options.split(),
+                *("--data", folder, "--out", str(one.path), "--overwrite", "--markdown"),
+            )
+
+
+if __name__ == "__main__":
+    main()

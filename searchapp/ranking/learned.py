@@ -1,0 +1,311 @@
+"""The fusion `learned`: trees rank the candidates that the weighted sum puts first, by what each signal says of them.
+
+The `candidates` are the first documents of the weighted sum of shares. Trees, see `learning.trees`, say for each the
+log-odds that it is relevant, from these features:
+
+    NAME share     its score in the signal NAME, as a share of the topic's greatest; 0 where that is silent
+    NAME score     the score itself, on the scale `scores`
+    NAME best      the greatest score that NAME gives to any document: how sure it is of the topic
+    sum            the weighted sum
+    signals        how many signals speak for it
+
+A document that is no candidate keeps its place behind them, by the weighted sum.
+
+The trees are grown on solved topics. A topic must not be ranked by its own answers there either, and it is not enough
+to leave out its own vote: how often all others cite a document tells whether the topic does. So the solved topics are
+dealt into `parts`, and the votes for the topics of one part come from the others alone (cross-fitting; Wolpert,
+"Stacked generalization", Neural Networks 5, 1992).
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from searchapp.engines.base import Explanation
+from searchapp.errors import DataError
+from searchapp.model import Example, Hits
+from searchapp.ranking.fusion import Fusion, Given, Sum, Weighted
+from searchapp.ranking.learning import boosting
+from searchapp.ranking.learning.boosting import Growth
+from searchapp.ranking.learning.trees import Trees
+from searchapp.ranking.signals.base import Answer, Need, Scale, Scores
+from searchapp.ranking.signals.trained import SEED, SHOWN, recorded, require_unseen
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from searchapp.model import Topic
+    from searchapp.ranking.learning.files import Stored
+    from searchapp.ranking.tables import Table
+
+    Floats = NDArray[np.float64]
+
+REACH = 500
+"""How many documents of each signal are looked at, so that candidates are the same whatever depth is ranked."""
+
+EQUALS = 0.001
+"""What the weighted sum counts beside the log-odds: it orders candidates between which the trees see no difference."""
+
+_SHARE, _SCORE, _BEST = "share", "score", "best"
+_OF_ALL = ("sum", "signals")
+
+Shares = Sequence[tuple[float, Mapping[str, float]]]
+"""The weight of each signal and the shares that it gives to documents."""
+
+Asking = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, Sequence[Answer]]]]
+"""What each signal says of some solved topics, if those of these ids had no votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned(Fusion):
+    """Trees over the first `candidates` of the weighted sum, grown on at most `topics` solved ones in `parts`.
+
+    Without its model it is the weighted sum.
+    """
+
+    by: ClassVar[str] = "learned"
+    kind: ClassVar[str] = "fusion"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
+    reach: ClassVar[int] = REACH
+    meanings: ClassVar[Mapping[str, str]] = {
+        "candidates": "how many documents the trees rank: the first ones of the weighted sum",
+        "topics": "how many solved topics the trees are grown on at most",
+        "parts": "into how many parts solved topics are dealt, each ranked by the votes of the others",
+        "trees": "how many trees are grown",
+        "leaves": "how many leaves a tree has at most",
+        "fewest": "how many candidates a leaf must have",
+        "rate": "how much of what a tree says counts",
+        "seed": "the seed by which solved topics are dealt",
+    }
+
+    candidates: int
+    topics: int
+    parts: int
+    growth: Growth
+    scale: Scale = Scale.scores
+
+    @classmethod
+    def read(cls, table: Table) -> Learned:
+        """The fusion of a table with `candidates`, `topics`, `parts`, `trees`, `leaves`, `fewest` and `rate`."""
+        growth = Growth(
+            trees=table.whole("trees"),
+            leaves=table.whole("leaves"),
+            fewest=table.whole("fewest"),
+            rate=table.number("rate"),
+            seed=table.whole("seed", SEED),
+        )
+        parts = table.whole("parts")
+        if parts < 2:
+            raise table.place.wrong("has 1 part in its fusion, whose topics nobody could vote for")
+        if growth.leaves < 2:
+            raise table.place.wrong("has 1 leaf in its fusion, which asks for nothing")
+        return cls(table.whole("candidates"), table.whole("topics"), parts, growth)
+
+    @property
+    def first(self) -> Sum:
+        """What chooses the candidates."""
+        return Sum(Scale.shares)
+
+    @property
+    def unlearned(self) -> Sum:
+        """What asks signals on the same scale, without a model."""
+        return Sum(self.scale)
+
+    def manifest(self) -> dict[str, Any]:
+        growth = self.growth
+        return {
+            "by": self.by,
+            "candidates": self.candidates,
+            "topics": self.topics,
+            "parts": self.parts,
+            "trees": growth.trees,
+            "leaves": growth.leaves,
+            "fewest": growth.fewest,
+            "rate": growth.rate,
+            "seed": growth.seed,
+        }
+
+    def ready(self, signals: Sequence[str], model: Callable[[], Stored]) -> Fusion:
+        return _Ranking(self, signals, model())
+
+    def fused(self, answers: Weighted) -> dict[str, float]:
+        return self.first.fused(as_shares(answers))
+
+    def given(self, answers: Weighted, document: str) -> Given:
+        return self.first.given(as_shares(answers), document)
+
+    def train(
+        self, signals: Sequence[tuple[str, float]], examples: Sequence[Example], asking: Asking
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Header and arrays of the model for signals of these names and weights, which solved topics make.
+
+        Raises:
+            DataError: no candidate of a solved topic is relevant, or all are.
+        """
+        import numpy as np
+
+        names = feature_names([name for name, _ in signals])
+        found: list[Floats] = []
+        relevant: list[bool] = []
+        of_each = -(-self.topics // self.parts)
+        for part in self.dealt(examples):
+            for example, answers in asking(part[:of_each], frozenset(one.topic.id for one in part)):
+                weighted = [(weight, answer) for (_, weight), answer in zip(signals, answers, strict=True)]
+                documents, rows = self.rows(weighted, example.topic.id)
+                found.append(rows)
+                relevant += [example.gold.get(document, 0.0) > 0 for document in documents]
+        wanted = np.array(relevant, dtype=np.bool_)
+        if not wanted.any() or wanted.all():
+            raise DataError(
+                f"the candidates of {len(examples):,} solved topics are all alike relevant, so that nothing tells one "
+                "from another: choose another recipe"
+            )
+        trees = boosting.grown(names, np.concatenate(found), wanted, self.growth)
+        return {"candidates": len(wanted), "labels": ["relevant"], **trees.header()}, trees.arrays()
+
+    def dealt(self, examples: Sequence[Example]) -> list[list[Example]]:
+        """Solved topics dealt into parts, by the seed and whatever their order."""
+        shuffled = sorted(examples, key=lambda one: one.topic.id)
+        random.Random(self.growth.seed).shuffle(shuffled)  # no secret
+        return [shuffled[part :: self.parts] for part in range(self.parts)]
+
+    def rows(self, answers: Weighted, without: str | None = None) -> tuple[list[str], Floats]:
+        """The candidates, `without` one document, and what the trees look at: (candidates, features) float64."""
+        reached = [(weight, _reached(answer)) for weight, answer in answers]
+        shares = as_shares(reached)
+        return self.rows_of(reached, shares, self.first.fused(shares), without)
+
+    def rows_of(
+        self, answers: Weighted, shares: Shares, total: Scores, without: str | None = None
+    ) -> tuple[list[str], Floats]:
+        """The same, of answers that reach no deeper than they should, their shares and the weighted sum of these."""
+        import numpy as np
+
+        best = heapq.nsmallest(self.candidates + 1, total.items(), key=lambda one: (-one[1], one[0]))
+        documents = [document for document, _ in best if document != without][: self.candidates]
+        columns: list[list[float]] = []
+        speaking = [0.0] * len(documents)
+        for (_, answer), (_, shared) in zip(answers, shares, strict=True):
+            scores = dict(answer) if isinstance(answer, Hits) else answer
+            of_signal = [shared.get(document, 0.0) for document in documents]
+            columns.append(of_signal)
+            columns.append([scores.get(document, 0.0) for document in documents])
+            columns.append([max(scores.values(), default=0.0)] * len(documents))
+            speaking = [count + (share > 0) for count, share in zip(speaking, of_signal, strict=True)]
+        columns += [[total[document] for document in documents], speaking]
+        return documents, np.array(columns, dtype=np.float64).T.copy()
+
+
+class _Ranking(Fusion):
+    """The fusion with its model.
+
+    A candidate's score is the log-odds, `EQUALS` of the weighted sum, and as much for all as it takes to be above
+    whatever the weighted sum gives to others: what the weights come to, less the least that the trees can say.
+    """
+
+    __slots__ = ("_described", "_features_of", "_lift", "_signals", "_stored", "_trees", "scale")
+
+    by = Learned.by
+    needs = Learned.needs
+    reach = REACH
+
+    def __init__(self, described: Learned, signals: Sequence[str], stored: Stored) -> None:
+        self._described = described
+        self._signals = signals
+        self._stored = stored
+        self._trees = Trees.read(stored.header, stored.arrays)
+        self.scale = described.scale
+        if self._trees.features != feature_names(signals):
+            raise DataError(
+                "the model of the fusion has features of other signals: train again with "
+                "`searchapp train TASK --rebuild`"
+            )
+
+    def require_unseen(self, topics: Sequence[Topic]) -> None:
+        require_unseen(self._stored, topics)
+
+    def model(self) -> dict[str, Any]:
+        return recorded(self._stored)
+
+    def manifest(self) -> dict[str, Any]:
+        return self._described.manifest()
+
+    def fused(self, answers: Weighted) -> dict[str, float]:
+        shares = as_shares(answers)
+        total = self._described.first.fused(shares)
+        if all(_reached(answer) is answer for _, answer in answers):
+            documents, rows = self._described.rows_of(answers, shares, total)
+        else:
+            documents, rows = self._described.rows(answers)
+        scores = self._trees.scores(rows) + self._lifted(answers)
+        found = zip(documents, scores.tolist(), strict=True)
+        return total | {document: score + EQUALS * total[document] for document, score in found}
+
+    def given(self, answers: Weighted, document: str) -> Given:
+        row = self._row(answers, document)
+        if row is None:
+            return self._described.given(answers, document)
+        parts = self._trees.parts(row)[0]
+        added = self._described.given(answers, document).signals
+        of_signals: list[float | None] = []
+        for place, share in enumerate(added):
+            value = float(parts[3 * place : 3 * place + 3].sum()) + EQUALS * (share or 0.0)
+            of_signals.append(value if value or share is not None else None)
+        rest = float(parts[3 * len(added) :].sum()) + self._trees.bias + self._lifted(answers)
+        return Given(of_signals, rest)
+
+    def explained(self, answers: Weighted, document: str) -> tuple[str, tuple[Explanation, ...]]:
+        row = self._row(answers, document)
+        if row is None:
+            said = f"fused by sum, behind the {self._described.candidates:,} candidates that {self.by} ranks"
+            return said, ()
+        trees = self._trees
+        log_odds = float(trees.scores(row)[0])
+        parts = trees.parts(row)[0].tolist()
+        every = sorted(zip(parts, trees.features, row[0].tolist(), strict=True), key=lambda one: -abs(one[0]))
+        details = [Explanation(part, f"{name} is {value:.4g}") for part, name, value in every[:SHOWN] if part]
+        if others := sum(part for part, _, _ in every[SHOWN:]):
+            details.append(Explanation(others, f"{len(every) - SHOWN} further features"))
+        details.append(Explanation(trees.bias, "what the trees say of any candidate"))
+        learned = Explanation(
+            log_odds,
+            f"log-odds of being relevant, by {len(trees.roots)} trees, the sum of",
+            tuple(details),
+        )
+        total = self._described.fused(answers)[document]
+        said = f"log-odds {log_odds:.4f}, {EQUALS:g} * the weighted sum {total:.4f}, and {self._lifted(answers):.4f}"
+        return f"fused by {self.by}: {said}, which every candidate has", (learned,)
+
+    def _row(self, answers: Weighted, document: str) -> Floats | None:
+        documents, rows = self._described.rows(answers)
+        return rows[[documents.index(document)]] if document in documents else None
+
+    def _lifted(self, answers: Weighted) -> float:
+        return sum(weight for weight, _ in answers) - self._trees.least
+
+
+def feature_names(signals: Sequence[str]) -> tuple[str, ...]:
+    """What the trees look at, in the order of the columns."""
+    return (*(f"{name} {what}" for name in signals for what in (_SHARE, _SCORE, _BEST)), *_OF_ALL)
+
+
+def as_shares(answers: Weighted) -> Shares:
+    """Answers on the scale of scores as shares of the greatest of each."""
+    found: list[tuple[float, dict[str, float]]] = []
+    for weight, answer in answers:
+        scores = dict(answer) if isinstance(answer, Hits) else answer
+        greatest = max(scores.values(), default=0.0)
+        if greatest > 0:
+            found.append((weight, {document: score / greatest for document, score in scores.items()}))
+        else:
+            found.append((weight, dict.fromkeys(scores, 0.0)))
+    return found
+
+
+def _reached(answer: Answer) -> Answer:
+    return answer[:REACH] if isinstance(answer, Hits) and len(answer) > REACH else answer

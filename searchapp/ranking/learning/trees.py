@@ -1,0 +1,162 @@
+"""Regression trees, added: what gradient boosting makes (Friedman, "Greedy function approximation", 2001), as arrays.
+
+A tree asks at each node whether one feature is at most a threshold, and goes left if it is. Every node has a value,
+what the tree would say if it stopped there, and a leaf's is what it says. So a score comes apart into what its features
+gave: walking down, each step changes the value by what the feature that was asked there is worth for this row
+(Saabas, "Interpreting random forests", 2014). Together with the values of the roots that is the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from searchapp.ranking.learning.linear import Arrays, broken, numbers, texts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Whole = NDArray[np.int64]
+
+_NAMES = ("feature", "threshold", "left", "right", "value", "roots")
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Trees over the `features` that are named, their nodes one after the other; all arrays are (nodes,) but `roots`.
+
+    `feature` is the place of the one that a node asks for, `left` and `right` are the nodes that follow; a leaf is
+    followed by itself. `roots` (trees,) are the first nodes, and no node is followed by one before it.
+    """
+
+    features: tuple[str, ...]
+    feature: Whole
+    threshold: Floats
+    left: Whole
+    right: Whole
+    value: Floats
+    roots: Whole
+
+    def scores(self, rows: Floats) -> Floats:
+        """What the trees say of each row of features, (rows, features), added: (rows,)."""
+        import numpy as np
+
+        at = self._start(rows)
+        while (followers := self._followers(rows, at)) is not None:
+            at = followers
+        return np.asarray(self.value[at].sum(axis=1))
+
+    def parts(self, rows: Floats) -> Floats:
+        """What each feature gave to the score of each row: (rows, features); with `bias` added they are the score."""
+        import numpy as np
+
+        at = self._start(rows)
+        found = np.zeros(rows.shape)
+        numbers_ = np.arange(len(rows))
+        while (followers := self._followers(rows, at)) is not None:
+            change = self.value[followers] - self.value[at]
+            for tree in range(at.shape[1]):
+                np.add.at(found, (numbers_, self.feature[at[:, tree]]), change[:, tree])
+            at = followers
+        return found
+
+    @property
+    def bias(self) -> float:
+        """What the trees say of a row before they look at it."""
+        return float(self.value[self.roots].sum())
+
+    @property
+    def least(self) -> float:
+        """Less than which the trees say of no row: the sum of the least leaf of each."""
+        import numpy as np
+
+        leaves = np.where(self.left == np.arange(len(self.left)), self.value, np.inf)
+        return float(np.minimum.reduceat(leaves, self.roots).sum())
+
+    def _start(self, rows: Floats) -> Whole:
+        import numpy as np
+
+        return np.broadcast_to(self.roots, (len(rows), len(self.roots)))
+
+    def _followers(self, rows: Floats, at: Whole) -> Whole | None:
+        """The nodes that follow for each row and tree; None where all are leaves."""
+        import numpy as np
+
+        if not len(rows) or bool((self.left[at] == at).all()):
+            return None
+        asked = rows[np.arange(len(rows))[:, None], self.feature[at]]
+        return np.where(asked <= self.threshold[at], self.left[at], self.right[at])
+
+    def header(self) -> dict[str, Any]:
+        """What a file says of it beside its arrays."""
+        return {"features": list(self.features), "trees": len(self.roots)}
+
+    def arrays(self) -> dict[str, Any]:
+        """Its arrays, for a file."""
+        return {name: getattr(self, name) for name in _NAMES}
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Trees:
+        """The trees that `header` and `arrays` describe.
+
+        Raises:
+            DataError: they describe none.
+        """
+        import numpy as np
+
+        names = texts(header, "features")
+        held = arrays.get("value")
+        nodes = -1 if held is None else held.size
+        roots = arrays.get("roots")
+        left, right = (
+            numbers(arrays, name, nodes, below=nodes).astype(np.int64) for name in ("left", "right")
+        )
+        places = np.arange(nodes)
+        is_leaf = left == places
+        # Who follows lies behind, so that every walk ends.
+        if any(((one < places) | ((one == places) != is_leaf)).any() for one in (left, right)):
+            raise broken("trees")
+        return cls(
+            names,
+            numbers(arrays, "feature", nodes, below=len(names)).astype(np.int64),
+            numbers(arrays, "threshold", nodes),
+            left,
+            right,
+            numbers(arrays, "value", nodes),
+            numbers(arrays, "roots", -1 if roots is None else roots.size, below=nodes).astype(np.int64),
+        )
+
+
+def joined(features: Sequence[str], grown: Sequence[Mapping[str, Any]]) -> Trees:
+    """Trees from the arrays of each: `feature`, `threshold`, `left`, `right` and `value` of its nodes, the root first.
+
+    A leaf has `left` -1. The numbers of nodes are those within their tree.
+    """
+    import numpy as np
+
+    sizes = [len(one["value"]) for one in grown]
+    roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    held: dict[str, list[Any]] = {name: [] for name in _NAMES[:-1]}
+    for root, one in zip(roots, grown, strict=True):
+        places = np.arange(len(one["value"]))
+        is_leaf = np.asarray(one["left"]) < 0
+        for name in ("left", "right"):
+            held[name].append(root + np.where(is_leaf, places, one[name]))
+        held["feature"].append(np.where(is_leaf, 0, one["feature"]))
+        held["threshold"].append(np.where(is_leaf, 0.0, one["threshold"]))
+        held["value"].append(np.asarray(one["value"], dtype=np.float64))
+    whole = {name: np.concatenate(found) for name, found in held.items()}
+    for name in ("feature", "left", "right"):
+        whole[name] = whole[name].astype(np.int64)
+    return Trees(
+        tuple(features),
+        whole["feature"],
+        whole["threshold"],
+        whole["left"],
+        whole["right"],
+        whole["value"],
+        roots,
+    )

@@ -1,0 +1,159 @@
+"""`searchapp ablate` on the samples: its figures are those of `rank` and `evaluate`, its tests those of `compare`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp import tasks
+from tests.cli.conftest import SAMPLES, Cli
+
+NEAREST = ("--nearest", 50)
+
+
+def ablated(run: Cli, task: str, *options: object) -> Any:
+    assert run("index", task, "--data", SAMPLES / task).code == 0
+    found = run("ablate", task, "--json", *options)
+    assert found.code == 0, found.stderr
+    return found.json
+
+
+def by_name(found: Any, measure: int = 0) -> dict[str, Any]:
+    return {one["name"]: one for one in found["measures"][measure]["variants"]}
+
+
+def test_figures_and_tests_are_those_of_runs_that_are_ranked_and_compared(
+    offline: Cli, tmp_path: Path
+) -> None:
+    found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", "--measure", "RR", *NEAREST)
+    assert [one["name"] for one in found["variants"]] == [
+        "as it is", "without direct", "without neighbours", "direct alone", "neighbours alone",
+    ]  # fmt: skip
+    for recipe in ("bm25", "neighbours"):
+        out = tmp_path / recipe
+        assert offline("rank", "nlps", "--split", "dev", "--recipe", recipe, "--out", out).code == 0
+    compared = offline("compare", tmp_path / "bm25", tmp_path / "neighbours", "--json", *NEAREST).json
+    for measure in (0, 1):
+        variants = by_name(found, measure)
+        (expected,) = [
+            one for one in compared["measures"] if one["measure"] == found["measures"][measure]["measure"]
+        ]
+        figures = {Path(name).name: value for name, value in expected["means"].items()}
+        assert variants["as it is"]["figure"] == figures["neighbours"]
+        assert (
+            variants["direct alone"]["figure"] == figures["bm25"] == variants["without neighbours"]["figure"]
+        )
+        # A gain is what the recipe as it is has more: the neighbours, over bm25 alone.
+        assert variants["without neighbours"]["tests"] == expected["pairs"][0]["tests"]
+        assert variants["as it is"]["tests"] is None
+
+
+def test_costs_are_those_of_the_signals_that_are_left(offline: Cli) -> None:
+    found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", *NEAREST)
+    whole, without_direct, without_votes, *_ = found["variants"]
+    direct, votes = found["signals"]
+    assert whole["cpu"] >= direct["cpu"] + votes["cpu"] > 0 and whole["cpu_saved"] == 0
+    assert without_direct["cpu"] >= votes["cpu"] and without_votes["cpu"] >= direct["cpu"]
+    assert without_direct["cpu_saved"] == whole["cpu"] - without_direct["cpu"]
+
+
+def test_topics_that_are_solved_ones_are_ranked_in_folds(offline: Cli) -> None:
+    found = ablated(offline, "nlps", "--split", "train", "--recipe", "neighbours", *NEAREST)
+    assert found["folds"] == found["topics"] == 12
+    assert (
+        ablated(offline, "nlps", "--split", "train", "--folds", 3, "--recipe", "neighbours", *NEAREST)[
+            "folds"
+        ]
+        <= 3
+    )
+    both = ablated(
+        offline, "smart-types-dbpedia", "--split", "fold0", "--split", "fold1", "--recipe", "neighbours"
+    )
+    assert both["splits"] == ["fold0", "fold1"]
+    ones = [
+        ablated(offline, "smart-types-dbpedia", "--split", fold, "--recipe", "neighbours")
+        for fold in both["splits"]
+    ]
+    counts = [one["measures"][0]["topics"] for one in ones]
+    assert both["measures"][0]["topics"] == sum(counts)
+    means = [by_name(one)["direct alone"]["figure"] for one in ones]
+    weighted = sum(count * mean for count, mean in zip(counts, means, strict=True)) / sum(counts)
+    assert by_name(both)["direct alone"]["figure"] == pytest.approx(weighted, abs=1e-12)
+
+
+@pytest.mark.parametrize("task", tasks.names())
+def test_every_task_is_taken_apart(offline: Cli, task: str) -> None:
+    split = {"checkthat": "training"}.get(task, "fold0" if task.startswith("smart") else "dev")
+    found = ablated(offline, task, "--split", split, "--recipe", "neighbours", "--nearest", 50, "--lenient")
+    variants = by_name(found)
+    assert len(variants) == 5
+    assert variants["as it is"]["figure"] > 0
+    assert found["told"] == (["labelled"] if task == "checkthat" else [])
+
+
+def test_trained_signals_are_parts_too_and_their_models_are_kept(offline: Cli, tmp_path: Path) -> None:
+    task = "smart-types-dbpedia"
+    found = ablated(offline, task, "--split", "fold0")
+    assert found["recipe"]["name"] == "best" and "multiclass alone" in by_name(found)
+    kept = sorted((tmp_path / "home" / "models").iterdir())
+    assert len(kept) == 1
+    out = tmp_path / "run"
+    assert offline("rank", task, "--split", "fold0", "--recipe", "best", "--out", out).code == 0
+    assert sorted((tmp_path / "home" / "models").iterdir()) == kept
+    official = offline("evaluate", out, "--json").json["official"]
+    assert by_name(found)["as it is"]["figure"] == official["value"]
+
+
+def test_models_are_trained_without_each_kind_of_features(offline: Cli) -> None:
+    task = "smart-relations-dbpedia"
+    found = ablated(offline, task, "--split", "fold0", "--features")
+    names = [one["name"] for one in found["variants"]]
+    assert names[1:6] == [
+        f"multilabel without {kind}" for kind in ("words", "letters", "pattern", "begins", "ends")
+    ]
+    variants = by_name(found)
+    assert len({variants[name]["figure"] for name in names[1:6]}) > 1
+    # p-values are corrected among the five of them, and among the three signals that are left out.
+    p = [variants[name]["corrected"]["randomisation"] for name in names[1:6]]
+    assert all(one["holm"] <= min(1.0, 5 * one["p"]) + 1e-12 for one in p)
+    assert [one["kind"] for one in found["variants"]] == [
+        "whole",
+        *["unseen"] * 5,
+        *["without"] * 3,
+        *["alone"] * 3,
+    ]
+    refused = offline("ablate", task, "--split", "fold0", "--recipe", "neighbours", "--features")
+    assert refused.code == 2 and "leave out --features" in refused.stderr
+
+
+def test_every_layout_has_the_same_figures(offline: Cli) -> None:
+    found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", *NEAREST)
+    options = ("ablate", "nlps", "--split", "dev", "--recipe", "neighbours", *NEAREST)
+    figures = {name: one["figure"] for name, one in by_name(found).items()}
+    rows = list(csv.DictReader(io.StringIO(offline(*options, "--csv").stdout)))
+    assert [float(row["figure"]) for row in rows] == list(figures.values())
+    assert [row["kind"] for row in rows] == ["whole", "without", "without", "alone", "alone"]
+    for layout in ((), ("--markdown",), ("--latex",)):
+        shown = offline(*options, *layout).stdout
+        assert all(f"{figure:.4f}" in shown for figure in figures.values())
+        assert "corrected by Holm among the variants of one kind" in shown
+        assert "the official scorer asks for more documents" in shown
+    assert offline(*options, "--csv", "--json").code == 2
+
+
+def test_what_can_t_be_taken_apart_is_a_mistake(offline: Cli) -> None:
+    assert offline("index", "nlps", "--data", SAMPLES / "nlps").code == 0
+    refused = offline("ablate", "nlps", "--split", "dev", "--recipe", "bm25")
+    assert refused.code == 2 and "choose a recipe of several signals" in refused.stderr
+    options = ("ablate", "nlps", "--recipe", "neighbours")
+    assert offline(*options, "--split", "nowhere").code == 2
+    refused = offline(*options, "--split", "dev", "--measure", "Guess@3")
+    assert refused.code == 2 and "Guess@3" in refused.stderr
+    refused = offline(*options, "--split", "dev", "--measure", "MAP@500")  # the sample has no 500 premises
+    assert refused.code == 4 and "the official scorer would not score" in refused.stderr
+    assert json.dumps(refused.stdout) == '""'

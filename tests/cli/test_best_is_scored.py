@@ -1,0 +1,50 @@
+"""What ranks best in each task is scored by the official scorer as it is: nothing needs `--lenient`."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from searchapp import tasks
+from tests.cli.conftest import SAMPLES, Cli
+from tests.cli.ranked_samples import learning_recipes, split_of
+
+NEAREST = {"nlps": ["--nearest", 50]}
+"""The official cut-off needs 500 premises a statement; the sample has 70 in all."""
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_the_best_recipe_s_run_is_scored_and_its_official_file_valid(
+    offline: Cli, name: str, tmp_path: Path
+) -> None:
+    task = tasks.load(name)
+    data, split, out = SAMPLES / name, split_of(task), tmp_path / "run"
+    assert offline("index", name, "--data", data).code == 0
+    recipe = learning_recipes(task)[0]  # `best`, where the task has it
+    ranked = offline("rank", name, "--split", split, "--recipe", recipe, "--out", out)
+    assert ranked.code == 0, ranked.stderr
+    scored = offline("evaluate", out, "--json", *NEAREST.get(name, []))
+    assert scored.code == 0, scored.stderr
+    assert math.isfinite(scored.json["official"]["value"])
+    official = [path for path in sorted(out.iterdir()) if path.name not in ("run.json", "run.trec")]
+    if NEAREST.get(name):  # written by `export` with the cut-off
+        official = [tmp_path / "official"]
+        exported = offline("export", out, "--format", "official", "--out", official[0], *NEAREST[name])
+        assert exported.code == 0, exported.stderr
+    assert official
+    again = offline(
+        "evaluate",
+        *official,
+        "--task",
+        name,
+        "--data",
+        data,
+        "--split",
+        split,
+        "--json",
+        *NEAREST.get(name, []),
+    )
+    assert again.code == 0, again.stderr
+    assert again.json["official"]["values"] == pytest.approx(scored.json["official"]["values"], abs=1e-12)

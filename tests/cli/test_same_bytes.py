@@ -1,0 +1,101 @@
+"""The same seed gives the same bytes: on both engines, in two processes, with one worker and with two.
+
+Recipes that learn are trained and rank once in a process of their own, with one processor and one thread, and again
+here with two workers, which share even the smallest batches of topics. The short profile takes one recipe a task on
+the samples, the full one all recipes that learn, and the real data.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from searchapp import tasks
+from searchapp.engines.embedded import index
+from tests.cli import ranked_samples
+from tests.cli.conftest import SAMPLES, Cli
+from tests.profile import FULL
+from tests.real import FOLDERS, real_data
+
+THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+
+
+def wanted(task: str) -> list[str]:
+    found = ranked_samples.learning_recipes(tasks.load(task))
+    assert found
+    return found if FULL else found[:1]
+
+
+def ranked_elsewhere(folder: Path, *asked: tuple[str, str, Path]) -> Path:
+    """What another process makes with one worker: run directories, and `home` with the models."""
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("SEARCHAPP_")}
+    environ |= THREADS | {"SEARCHAPP_HOME": str(folder / "home"), "PYTHONHASHSEED": "7"}
+    named = [":".join(map(str, one)) for one in asked]
+    command = [sys.executable, "-m", "tests.cli.ranked_samples", str(folder), "1", *named]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The samples, ranked in another process."""
+    asked = [(task, recipe, SAMPLES / task) for task in tasks.names() for recipe in wanted(task)]
+    return ranked_elsewhere(tmp_path_factory.mktemp("elsewhere"), *asked)
+
+
+def require_same(
+    run: Cli, task: str, recipe: str, data: Path, engine: str, elsewhere: Path, tmp_path: Path
+) -> None:
+    """Train and rank here with two workers: every file has the bytes of the other process."""
+    out = tmp_path / engine / recipe
+
+    def command(arguments: Sequence[object]) -> None:
+        done = run(*arguments, "--engine", engine)
+        assert done.code == 0, done.stderr
+
+    command(["index", task, "--data", data])
+    ranked_samples.rank(command, tasks.load(task), data, recipe, 2, out)
+    there = dict(ranked_samples.contents(elsewhere / f"{task}-{recipe}"))
+    assert "run.trec" in there
+    assert dict(ranked_samples.contents(out)) == there
+    models = dict(ranked_samples.contents(elsewhere / "home" / "models"))
+    for name, content in ranked_samples.contents(tmp_path / "home" / "models"):
+        assert models[name] == content
+
+
+@pytest.mark.parametrize("task", tasks.names())
+@pytest.mark.parametrize(
+    "engine", ["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)]
+)
+def test_samples_are_ranked_to_the_same_bytes(
+    request: pytest.FixtureRequest,
+    engine: str,
+    task: str,
+    elsewhere: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run: Cli = request.getfixturevalue("offline" if engine == "embedded" else "server")
+    monkeypatch.setattr(index, "BATCH_BODIES", 1)
+    for recipe in wanted(task):
+        require_same(run, task, recipe, SAMPLES / task, engine, elsewhere, tmp_path)
+
+
+@pytest.mark.data
+@pytest.mark.elasticsearch
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(not FULL, reason="training takes minutes; the samples are ranked above")
+@pytest.mark.parametrize("task", FOLDERS)
+def test_the_real_data_are_ranked_to_the_same_bytes(server: Cli, task: str, tmp_path: Path) -> None:
+    data = real_data(task)
+    recipes = wanted(task)[:1]
+    there = ranked_elsewhere(tmp_path / "elsewhere", *((task, recipe, data) for recipe in recipes))
+    for engine in ("embedded", "elasticsearch"):
+        for recipe in recipes:
+            require_same(server, task, recipe, data, engine, there, tmp_path)

@@ -1,0 +1,288 @@
+"""`searchapp tune`: what it finds, writes and says, and that it goes on where it was ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.app.tune_log import FILE
+from searchapp.files import alone_in
+from tests.cli.conftest import SAMPLES, Cli, Result
+
+SPACE = ("--over", "k=1,3,5", "--over", "direct=0.1:2:log", "--over", "k1=0.6:1.6")
+GIVEN = ("nlps", "--recipe", "neighbours", "--nearest", 30, "--folds", 3)
+
+Tune = Callable[..., Result]
+
+
+@pytest.fixture
+def tune(offline: Cli, indexed_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
+    """Tunes the recipe neighbours of the sample of nlps, in a folder of its own."""
+    shutil.copytree(indexed_home, tmp_path / "home")
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> Result:
+        return offline("tune", *GIVEN, *arguments)
+
+    return run
+
+
+def log_in(folder: Path) -> bytes:
+    return (folder / FILE).read_bytes()
+
+
+def test_the_best_recipe_is_written_and_ranks_as_it_was_found(
+    tune: Tune, offline: Cli, tmp_path: Path
+) -> None:
+    tuned = tune(*SPACE, "--trials", 6, "--out", "best.toml", "--json")
+    assert tuned.code == 0, tuned.stderr
+    found = tuned.json
+    assert [Path(one).name for one in found["out"]] == ["best.toml", "best.mapping.json"]
+    figures = [one["value"] for one in found["trials"]]
+    assert figures == sorted(figures, reverse=True) and len(figures) == 7
+    assert found["best"]["value"] > found["shipped"]["value"] and found["best"]["set"].keys() == {
+        "k",
+        "direct",
+        "k1",
+    }
+    assert found["best"]["tests"]["mean"] == pytest.approx(found["best"]["value"] - found["shipped"]["value"])
+    assert found["shipped"]["value"] <= found["chosen_on_other_folds"] <= found["best"]["value"]
+    low, high = found["interval"]
+    assert low < found["best"]["value"] < high
+    assert offline("index", "best.toml").code == 0
+    assert offline("rank", "best.toml", "--split", "dev", "--out", "run").code == 0
+    manifest = json.loads(Path("run/run.json").read_text())
+    assert manifest["recipe"]["tuned"]["splits"] == ["train"] and manifest["variant"]["path"].endswith(
+        "best.toml"
+    )
+    (vote,) = (one for one in manifest["recipe"]["signals"] if one["signal"] == "neighbours")
+    assert vote["k"] == found["best"]["set"]["k"]
+    # An index with the written mapping gives what was found by scoring the one that was there otherwise.
+    again = offline("tune", "best.toml", *GIVEN[3:], "--over", "k=2,4", "--trials", 1, "--json")
+    assert again.json["shipped"]["value"] == found["best"]["value"], again.stderr
+    assert not [
+        line for line in offline("evaluate", "run", "--nearest", 30).stderr.splitlines() if "tuned" in line
+    ]
+
+
+def test_one_worker_or_two_and_an_interruption_or_none_are_the_same_bytes(tune: Tune, tmp_path: Path) -> None:
+    assert tune(*SPACE, "--trials", 5, "--out", "one.toml", "--log", "one").code == 0
+    assert tune(*SPACE, "--trials", 5, "--out", "two.toml", "--log", "two", "--workers", 2).code == 0
+    lines = log_in(tmp_path / "one").splitlines(keepends=True)
+    assert len(lines) == 7 and log_in(tmp_path / "two") == b"".join(lines)
+    for place, torn in ((1, b""), (3, b"{"), (4, lines[4][:-1]), (6, lines[6][:-30] + b"\n")):
+        Path("cut").mkdir(exist_ok=True)
+        (tmp_path / "cut" / FILE).write_bytes(b"".join(lines[:place]) + torn)
+        assert tune(*SPACE, "--trials", 5, "--out", "cut.toml", "--log", "cut", "--overwrite").code == 0
+        assert log_in(tmp_path / "cut") == b"".join(lines)
+    for written in ("one", "two", "cut"):
+        text = Path(f"{written}.toml").read_text().replace(f"{written}.", "x.")
+        assert text == Path("one.toml").read_text().replace("one.", "x.")
+        assert Path(f"{written}.mapping.json").read_bytes() == Path("one.mapping.json").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
+def test_a_tuning_that_was_killed_goes_on(tune: Tune, tmp_path: Path, name: str) -> None:
+    asked = [*SPACE, "--trials", 6, "--out", "killed.toml"]
+    command = [sys.executable, "-m", "searchapp", "tune", *GIVEN, *asked, "--log", "killed"]
+    process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "killed" / FILE).exists() or log_in(tmp_path / "killed").count(b"\n") < 3:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(getattr(signal, name))
+    _, told = process.communicate(timeout=60)
+    assert process.returncode != 0 and "Traceback" not in told and not Path("killed.toml").exists()
+    if name == "SIGINT":
+        assert process.returncode == 130 and "the same command goes on from there" in told
+    assert tune(*asked, "--log", "killed").code == 0
+    assert tune(*asked[:-1], "whole.toml", "--log", "whole").code == 0
+    assert log_in(tmp_path / "killed") == log_in(tmp_path / "whole")
+    assert Path("killed.mapping.json").read_bytes() == Path("whole.mapping.json").read_bytes()
+
+
+def test_two_at_once_are_refused_and_another_tuning_is_told_from_it(tune: Tune, tmp_path: Path) -> None:
+    with alone_in(tmp_path / "log", ""):
+        refused = tune(*SPACE, "--trials", 2, "--log", "log")
+    assert refused.code == 1 and f"process {os.getpid()} is at this tuning in log" in refused.stderr
+    assert tune(*SPACE, "--trials", 2, "--log", "log").code == 0
+    other = tune(*SPACE, "--trials", 2, "--log", "log", "--seed", 1)
+    assert other.code == 4 and "the log of another tuning" in other.stderr and "--restart" in other.stderr
+    assert tune(*SPACE, "--trials", 2, "--log", "log", "--seed", 1, "--restart").code == 0
+    path = tmp_path / "log" / FILE
+    path.write_bytes(path.read_bytes().replace(b'"trial": 1', b'"trial": 2', 1))
+    damaged = tune(*SPACE, "--trials", 2, "--log", "log", "--seed", 1)
+    assert damaged.code == 4 and "line 3 was changed since it was written" in damaged.stderr
+
+
+def test_a_full_disk_is_said_and_what_is_there_is_kept(tune: Tune, tmp_path: Path) -> None:
+    asked = ("tune", *GIVEN, *SPACE, "--trials", 4, "--log", "full")
+    assert tune(*SPACE, "--trials", 4, "--log", "whole").code == 0
+    whole = log_in(tmp_path / "whole")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / FILE).write_bytes(b"".join(whole.splitlines(keepends=True)[:2]))
+    limit = len(whole) - 300
+    filled = subprocess.run(
+        [sys.executable, "-c", FULL % limit, *map(str, asked)], capture_output=True, text=True, timeout=120
+    )
+    assert filled.returncode == 1, filled.stderr
+    assert "could not be written: " in filled.stderr and "the same command goes on" in filled.stderr
+    assert "Traceback" not in filled.stderr
+    assert whole.startswith(log_in(tmp_path / "full")) and log_in(tmp_path / "full").endswith(b"\n")
+    assert tune(*SPACE, "--trials", 4, "--log", "full").code == 0
+    assert log_in(tmp_path / "full") == whole
+
+
+FULL = """
+import resource, sys
+from searchapp.app import tune_log
+append = tune_log.TuneLog.append
+def limited(log, done):  # once the indexes of the folds are there, which are larger than the log
+    resource.setrlimit(resource.RLIMIT_FSIZE, (%d, resource.RLIM_INFINITY))
+    append(log, done)
+tune_log.TuneLog.append = limited
+from searchapp.cli import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune, offline: Cli) -> None:
+    space = ("--over", "k=1,4", "--search", "grid")
+    refused = tune(*space, "--split", "dev")
+    assert refused.code == 2 and "dev is what figures are reported for" in refused.stderr
+    told = tune(*space, "--split", "dev", "--on-reported", "--out", "dev.toml")
+    assert told.code == 0 and "too good" in told.stderr and "too good" in Path("dev.toml").read_text()
+    for split in ("dev", "train"):
+        assert offline("rank", "dev.toml", "--split", split, "--out", split).code == 0
+        assert json.loads(Path(f"{split}/run.json").read_text())["recipe"]["tuned"]["reported"] is True
+        assert "tuned on dev" in offline("evaluate", split, "--nearest", 30).stderr
+    assert offline("rank", "nlps", "--split", "dev", "--out", "shipped").code == 0
+    both = ("shipped", "dev", "--nearest", 30, "--permutations", 50)
+    assert "tuned on dev, whose topics these are" in offline("compare", *both).stderr
+    assert offline("report", *both, "--out", "r.html").code == 0
+    assert "tuned on dev, whose topics these are" in Path("r.html").read_text()
+    Path("b.toml").write_text(
+        "permutations = 50\n[recipes.bm25]\n[recipes.tuned]\n[tasks.mine]\n"
+        "task = 'dev.toml'\nsplits = 'dev'\nnearest = 30\n"
+    )
+    benched = offline("bench", "b.toml")
+    assert benched.code == 0 and "tuned on dev, whose topics these are" in benched.stderr, benched.stderr
+
+
+def test_a_table_has_the_best_first_and_the_recipe_as_it_was(tune: Tune) -> None:
+    table = tune("--over", "k=1,3,5", "--search", "grid")
+    assert table.code == 0, table.stderr
+    lines = table.stdout.splitlines()
+    assert lines[0].split()[:3] == ["trial", "k", "MAP@30"] and len(lines) == 5
+    assert any(line.startswith("as it was") for line in lines)
+    assert "3 folds, seed 2021; 3 trials, grid" in table.stderr
+
+
+def test_halving_gives_the_best_ever_more_topics(
+    offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from searchapp.app import tune_space
+
+    monkeypatch.setattr(tune_space, "LEAST_TOPICS", 2)
+    monkeypatch.chdir(tmp_path)
+    assert offline("index", "nlps", "--data", SAMPLES / "nlps").code == 0
+    given = ("tune", *GIVEN, *SPACE, "--trials", 9, "--search", "halving", "--json")
+    halved = offline(*given, "--log", "one")
+    assert halved.code == 0, halved.stderr
+    sizes = [one["topics"] for one in halved.json["trials"] if one["trial"]]
+    assert sizes == [12, 4, 4, *[12 // 9 or 1] * 6] or sorted(set(sizes)) == [4, 12], sizes
+    (best,) = [one for one in halved.json["trials"] if one["trial"] and one["complete"]][:1]
+    again = offline("tune", *GIVEN, *SPACE, "--trials", 9, "--json", "--log", "all").json
+    alone = {one["trial"]: one for one in again["trials"]}
+    assert alone[best["trial"]]["value"] == best["value"], "of all topics it is what a random search finds"
+    assert offline(*given, "--log", "two", "--workers", 2).code == 0
+    assert log_in(tmp_path / "one") == log_in(tmp_path / "two")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 2, "say what to tune over"),
+        (("--over", "x=1,2"), 2, "has no parameter 'x'"),
+        (("--over", "k=0,1"), 2, "k must be a whole number from 1 on, not 0"),
+        (("--over", "k=a,b"), 2, "k must be a whole number from 1 on, not 'a'"),
+        (("--over", "k=1.5,2"), 2, "k must be a whole number"),
+        (("--over", "direct=-1:1"), 2, "must be a number that is not negative, not -1.0"),
+        (("--over", "b=0:2"), 2, "b must be a number from 0 to 1"),
+        (("--over", "mapping.none.k1=1,2"), 2, "has no parameter 'mapping.none.k1'"),
+        (("--over", "k=1,2", "--over", "neighbours.k=3,4"), 2, "k is tuned over twice"),
+        (("--over", "k1=1,2", "--over", "mapping.k1=3,4"), 2, "mapping.k1 is tuned over twice"),
+        (("--over", "k=1:999999:1000", "--over", "direct=0:1:1000", "--search", "grid"), 2, "combinations"),
+        (("--over", "scale=shares,other"), 2, "choose shares or scores"),
+        (("--over", "k=1,2", "--measure", "nothing"), 2, "there is no measure 'nothing'"),
+        (("--over", "k=1,2", "--split", "none"), 2, "has no split"),
+        (("--over", "k=1,2", "--recipe", "none"), 2, "has no recipe"),
+        (("--over", "k=1,2", "--out", "x.json"), 2, "must end in .toml"),
+        (("--over", "k=1,2", "--out", "none/x.toml"), 2, "there is no folder"),
+        (("--space", "gone.toml"), 4, "gone.toml"),
+        (("--over", "k=1,2", "--log", "file"), 1, "file could not be written to"),
+        (
+            (
+                "--over",
+                "\x1b[31mk=1,2",
+            ),
+            2,
+            "has no parameter",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tune: Tune, arguments: tuple[str, ...], code: int, said: str) -> None:
+    Path("file").write_text("")
+    refused = tune(*arguments)
+    assert (refused.code, said in refused.stderr) == (code, True), refused.stderr
+    assert "Traceback" not in refused.stderr and "\x1b[31m" not in refused.stderr and not refused.stdout
+
+
+def test_a_trial_that_fails_is_told_and_the_others_go_on(
+    offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    task = "smart-relations-dbpedia"
+    assert offline("index", task, "--data", SAMPLES / task).code == 0
+    tuned = offline("tune", task, "--recipe", "best", "--over", "fewest=2,500", "--search", "grid", "--json")
+    assert tuned.code == 0, tuned.stderr
+    last: Any = tuned.json["trials"][-1]
+    assert last["set"] == {"fewest": 500} and last["value"] is None and "lower `fewest`" in last["error"]
+    assert "failed: " in tuned.stderr and tuned.json["splits"] == [f"fold{number}" for number in range(5)]
+
+
+def test_a_task_of_ones_own_and_a_variant_are_tuned(
+    offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(SAMPLES / "own", tmp_path / "own")
+    assert offline("index", "own/cooking.toml").code == 0
+    given = ("--recipe", "neighbours", "--over", "k=1,2", "--search", "grid", "--out")
+    tuned = offline("tune", "own/cooking.toml", *given, "best.toml")
+    assert tuned.code == 0, tuned.stderr
+    assert 'extends = "own/cooking.toml"' in Path("best.toml").read_text()
+    assert offline("rank", "best.toml", "--split", "dev", "--out", "run").code == 0
+    assert offline("evaluate", "run").code == 0
+
+
+def test_debates_are_left_out_one_at_a_time_and_not_halved(
+    offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert offline("index", "checkthat", "--data", SAMPLES / "checkthat").code == 0
+    given = ("tune", "checkthat", "--recipe", "neighbours", "--over", "k=1,5", "--lenient")
+    found = offline(*given, "--json").json
+    assert (found["folds"], found["topics"], found["splits"]) == (3, 3, ["training"])
+    assert found["measure"] == "MAP"
+    refused = offline(*given, "--search", "halving")
+    assert refused.code == 2 and "takes all or none" in refused.stderr

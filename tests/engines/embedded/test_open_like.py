@@ -1,0 +1,85 @@
+"""An index scores as if it had been made with other similarities; its answers may be remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp import tasks
+from searchapp.app.index import index_task
+from searchapp.engines.base import IndexSpec
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.index_settings import similarities, with_similarities
+from searchapp.errors import EngineRefused, QueryRefused
+from searchapp.formats.problems import Problems
+from searchapp.model import Hits
+from searchapp.progress import Silent
+from searchapp.ranking import recipes
+from tests.app.conftest import SAMPLES
+
+TASK = tasks.load("nlps")
+NUMBERS = {"statement": {"k1": 3.0, "b": 0.1}, "prose": {"b": 0.9}}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("like")
+    collection = TASK.collection(SAMPLES / "nlps")
+    with closing(EmbeddedEngine(home, "t")) as engine:
+        index_task(TASK, engine, collection, Silent())
+        documents = list(collection.documents.read(Problems()))
+        mapping = with_similarities(TASK.index_mapping(), NUMBERS)
+        engine.build("made", IndexSpec(mapping, len(documents), "made", "made"), documents)
+    return home
+
+
+@pytest.fixture
+def engine(home: Path) -> Iterator[EmbeddedEngine]:
+    with closing(EmbeddedEngine(home, "t", remembered=1 << 20)) as opened:
+        yield opened
+
+
+def bodies() -> list[dict[str, Any]]:
+    query = recipes.load("nlps", "bm25")
+    topics = TASK.collection(SAMPLES / "nlps").topics("dev", Problems())
+    return [query.body(topic, 20) for topic in topics]
+
+
+def test_it_answers_as_an_index_that_was_made_so(engine: EmbeddedEngine) -> None:
+    like = engine.open_like("nlps", with_similarities(TASK.index_mapping(), NUMBERS))
+    made, shipped = engine.open("made"), engine.open("nlps")
+    assert list(like.search(bodies())) == list(made.search(bodies())) != list(shipped.search(bodies()))
+    assert list(like.twin().search(bodies())) == list(made.search(bodies()))
+
+
+def test_another_mapping_is_refused(engine: EmbeddedEngine) -> None:
+    with pytest.raises(EngineRefused, match="more than its similarities"):
+        engine.open_like("nlps", tasks.load("explanation-2019").index_mapping())
+
+
+def test_what_is_remembered_is_what_was_searched(home: Path, engine: EmbeddedEngine) -> None:
+    with closing(EmbeddedEngine(home, "t")) as plain:
+        expected: list[Hits] = list(plain.open("nlps").search(bodies()))
+    index = engine.open("nlps")
+    assert list(index.search(bodies()[:4])) == expected[:4]
+    done: list[int] = []
+    assert list(index.search(bodies(), done.append)) == expected and sum(done) == len(expected)
+    assert list(index.search(reversed(bodies()))) == list(reversed(expected))
+    refused = [*bodies()[:6], {"query": {"no such": {}}, "size": 1}]
+    with pytest.raises(QueryRefused) as caught:
+        list(index.search(refused))
+    assert caught.value.place == 6
+    with closing(EmbeddedEngine(home, "t", remembered=200)) as small:
+        index = small.open("nlps")
+        assert list(index.search(bodies())) == list(index.search(bodies())) == expected
+
+
+def test_similarities_are_those_of_the_texts() -> None:
+    assert similarities(TASK.index_mapping())["statement"] == {"k1": 0.9, "b": 0.4}
+    changed = similarities(with_similarities(TASK.index_mapping(), NUMBERS))
+    assert changed["statement"] == {"k1": 3.0, "b": 0.1} and changed["prose"] == {"k1": 0.9, "b": 0.9}
+    assert with_similarities(TASK.index_mapping(), {}) == TASK.index_mapping()

@@ -1,0 +1,105 @@
+"""Trees: what they say of rows, what each feature gave, and files that are none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from searchapp.errors import DataError
+from searchapp.ranking.learning.boosting import Growth, grown
+from searchapp.ranking.learning.files import Stored
+from searchapp.ranking.learning.trees import Trees, joined
+
+# The first asks whether a is at most 1, then whether b is at most 2; the second says 0.5 of everything.
+FIRST = {
+    "feature": [0, 1, 0, 0, 0],
+    "threshold": [1.0, 2.0, 0.0, 0.0, 0.0],
+    "left": [1, 3, -1, -1, -1],
+    "right": [2, 4, -1, -1, -1],
+    "value": [0.0, -1.0, 4.0, -3.0, 1.0],
+}
+SECOND = {"feature": [0], "threshold": [0.0], "left": [-1], "right": [-1], "value": [0.5]}
+TREES = joined(["a", "b"], [FIRST, SECOND])
+ROWS = np.array([[1.0, 2.0], [1.0, 2.5], [1.5, 0.0]])
+
+GROWTH = Growth(trees=8, leaves=4, fewest=5, rate=0.3, seed=3)
+
+
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(1)
+    found = random.normal(size=(400, 3))
+    return found, found[:, 0] + found[:, 1] ** 2 + random.normal(size=400) > 1.5
+
+
+def test_a_row_goes_left_where_its_feature_is_at_most_the_threshold() -> None:
+    assert TREES.scores(ROWS).tolist() == [-2.5, 1.5, 4.5]
+    assert TREES.scores(ROWS[:0]).tolist() == []
+    assert TREES.least == -2.5
+
+
+def test_what_the_features_gave_comes_to_the_score() -> None:
+    parts = TREES.parts(ROWS)
+    assert parts.tolist() == [[-1.0, -2.0], [-1.0, 2.0], [4.0, 0.0]]
+    np.testing.assert_array_equal(parts.sum(axis=1) + TREES.bias, TREES.scores(ROWS))
+
+
+def test_grown_trees_say_what_the_learner_says() -> None:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    found, relevant = rows()
+    learner = HistGradientBoostingClassifier(
+        max_iter=8,
+        max_leaf_nodes=4,
+        min_samples_leaf=5,
+        learning_rate=0.3,
+        early_stopping=False,
+        random_state=3,
+    ).fit(found, relevant)
+    trees = grown(["a", "b", "c"], found, relevant, GROWTH)
+    np.testing.assert_allclose(trees.scores(found), learner.decision_function(found), rtol=1e-9)
+    np.testing.assert_allclose(trees.parts(found).sum(axis=1) + trees.bias, trees.scores(found), rtol=1e-9)
+    assert trees.least <= trees.scores(found).min()
+
+
+SCRIPT = """
+from tests.ranking.learning.test_trees import GROWTH, rows
+from searchapp.ranking.learning.boosting import grown
+from searchapp.ranking.learning.files import Stored
+trees = grown(["a", "b", "c"], *rows(), GROWTH)
+print(Stored.of(trees.header(), trees.arrays()).digest)
+"""
+
+
+def test_other_processes_with_other_numbers_of_threads_grow_the_same_trees() -> None:
+    found = set()
+    for threads in ("1", "2"):
+        settings = {"OMP_NUM_THREADS": threads, "PYTHONHASHSEED": threads}
+        command = [sys.executable, "-c", SCRIPT]
+        done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=True)
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+def test_trees_are_read_from_what_is_kept_of_them() -> None:
+    read = Trees.read(TREES.header(), TREES.arrays())
+    assert Stored.of(read.header(), read.arrays()).digest == Stored.of(TREES.header(), TREES.arrays()).digest
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("feature", [0, 2, 0, 0, 0, 0]),
+        ("left", [1, 0, 2, 3, 4, 5]),  # the second is followed by the first: a walk without an end
+        ("right", [2, 4, 3, 3, 4, 5]),  # a leaf on one side alone
+        ("threshold", [1.0, float("nan"), 0.0, 0.0, 0.0, 0.0]),
+        ("value", [0.0]),
+        ("roots", [0, 6]),
+    ],
+)
+def test_what_are_no_trees_is_refused(name: str, value: list[float]) -> None:
+    with pytest.raises(DataError, match="train again"):
+        Trees.read(TREES.header(), TREES.arrays() | {name: np.array(value)})
