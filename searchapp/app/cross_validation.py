@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cache
+from math import isfinite
 from pathlib import Path
 
 from searchapp.app.index import lenient_advice, open_index, require_documents
@@ -406,4 +407,8 @@ class CrossValidation:
             measured = field_figures(scored.rankings, scored.qrels, [measure])
             values = next(iter(measured.per_topic.values()), {})
         ids = topic_ids(list(scored.qrels), grades)  # some topics may have no value
-        return {ids.get(name, name): value for name, value in values.items() if value is not None}
+        return {
+            ids.get(name, name): value
+            for name, value in values.items()
+            if value is not None and isfinite(value)
+        }

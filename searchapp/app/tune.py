@@ -138,9 +138,13 @@ class TuneResult:
     def provenance(self) -> dict[str, Any]:
         """How the best recipe was found, which its file and the manifests of its runs have."""
         validation, first = self.request.validation, self.trials[0]
+        before = self.best.recipe.tuned  # what was learned from a reported split stays learned
+        splits = before.get("splits")
         found: dict[str, Any] = {
-            "splits": list(validation.splits),
-            "reported": bool(self.reported),
+            "splits": list(
+                dict.fromkeys([*(splits if isinstance(splits, list) else ()), *validation.splits])
+            ),
+            "reported": bool(self.reported or before.get("reported")),
             "measure": self.measure,
             "value": first.value,
             "before": self.shipped.value,
@@ -266,7 +270,12 @@ class _Tuning:
         with progress.stage("trials", total) as advance:
             # The first one here: what it searches is known to processes that are forked later.
             if (SHIPPED, 0) not in log.done:
-                log.append(Done(SHIPPED, 0, self._values(SHIPPED, None)))
+                values = self._values(SHIPPED, None)
+                if not values:
+                    raise DataError(
+                        "no topic has a value under the measure: choose another one with --measure"
+                    )
+                log.append(Done(SHIPPED, 0, values))
             advance(1)
             alive = list(range(1, len(self._plan)))
             before: set[str] = set()
@@ -319,8 +328,6 @@ class _Tuning:
             if found
             and (number == SHIPPED or ((number, last) in log.done and not log.done[number, last].error))
         }
-        if not shipped:
-            raise DataError("no topic has a value under the measure: choose another one with --measure")
         tried = [
             Tried(
                 number,

@@ -163,6 +163,11 @@ def test_a_split_that_is_reported_is_refused_and_then_told_everywhere(tune: Tune
         assert offline("rank", "dev.toml", "--split", split, "--out", split).code == 0
         assert json.loads(Path(f"{split}/run.json").read_text())["recipe"]["tuned"]["reported"] is True
         assert "tuned on dev" in offline("evaluate", split, "--nearest", 30).stderr
+    again = offline("tune", "dev.toml", "--nearest", 30, "--folds", 3, "--over", "k=2", "--out", "twice.toml")
+    assert again.code == 0, again.stderr
+    assert 'splits = ["dev", "train"]\nreported = true' in Path("twice.toml").read_text(), (
+        "once told stays told"
+    )
     assert offline("rank", "nlps", "--split", "dev", "--out", "shipped").code == 0
     both = ("shipped", "dev", "--nearest", 30, "--permutations", 50)
     assert "tuned on dev, whose topics these are" in offline("compare", *both).stderr
