@@ -23,7 +23,6 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Example, Run, Topic
 from searchapp.progress import Advance, Progress
 from searchapp.ranking.apart import Apart, depending, learning
-from searchapp.ranking.learned import Learned
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Signal
@@ -252,8 +251,7 @@ class _Learning:
                 raise DataError(
                     f"nothing can be learned from {len(sample):,} judged topics without an answer"
                 )
-            fusion = recipe.fusion.first if isinstance(recipe.fusion, Learned) else recipe.fusion
-            plain = replace(recipe, signals=tuple(fixed), fusion=fusion)
+            plain = replace(recipe, signals=tuple(fixed), fusion=recipe.fusion.unlearned)
             return Ranker(plain, fold.inputs).rank(self._scored, request.depth, TAG)
         again = learning(recipe.signals)
         try:
