@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -92,14 +93,20 @@ class EmbeddedIndex:
             raise QueryRefused(str(error), done + error.place) from error
 
     def _remembered(self, bodies: Sequence[Body], memory: Memory, advance: Advance) -> Iterator[Hits]:
-        """The hits of bodies, of which only those are searched that have not been before."""
+        """The hits of bodies, of which only those are searched that have not been before, and each once."""
         keys = memory.keys(bodies)
-        new = [place for place, key in enumerate(keys) if memory.get(key) is None]
+        # What is new is settled here: others may ask the same index while these hits are drawn.
+        first: dict[bytes, int] = {}
+        for place, key in enumerate(keys):
+            if memory.get(key) is None:
+                first.setdefault(key, place)
+        new = list(first.values())
+        repeated = {key for key, count in Counter(keys).items() if count > 1}
+        held: dict[bytes, Answer] = {}
         searched = chain.from_iterable(self._searched(bodies[place] for place in new))
         done = 0
-        for key in keys:
-            answer = memory.get(key)
-            if answer is None:
+        for place, key in enumerate(keys):
+            if first.get(key) == place:
                 try:
                     answer = next(searched)
                 except QueryRefused as error:  # by its place in the batch, all of which are asked together
@@ -108,6 +115,12 @@ class EmbeddedIndex:
                     ) from error
                 done += 1
                 memory.put(key, answer)
+                if key in repeated:
+                    held[key] = answer
+            else:
+                known = held.get(key) or memory.get(key)
+                assert known is not None  # it was there before, or is the answer of an earlier place
+                answer = known
             yield self._hits(*answer)
             advance(1)
 
