@@ -64,6 +64,7 @@ LEARNING = (
     "neighbours",
     "labelled",
     "cocitation",
+    "popular",
     "multiclass",
     "multilabel",
     "cosine",
@@ -71,6 +72,7 @@ LEARNING = (
     "expansion",
     "profiles",
     "latent",
+    "lines",
 )
 """The signals of a recipe that need solved topics."""
 

@@ -59,8 +59,8 @@ def signal_inputs(
     def models() -> Models:
         return Models(task, *split_of(), progress, home, judged, problems)
 
-    def model(signal: Trained) -> Stored:
-        return models().of(signal).stored
+    def model(signal: Trained, ranked: str = "") -> Stored:
+        return models().of(signal, ranked).stored
 
     def fusion(recipe: Recipe) -> Stored:
         return models().of_fusion(recipe, inputs).stored

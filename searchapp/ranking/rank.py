@@ -20,6 +20,7 @@ from searchapp.ranking.signals.base import (
     Inputs,
     Need,
     Retriever,
+    Scorer,
     Vote,
     ranked,
     retrieved_together,
@@ -48,6 +49,8 @@ class Ranker:
         self.recipe = recipe
         self._scorers = [signal.prepare(inputs) for signal in recipe.signals]
         self._retrievers = [scorer for scorer in self._scorers if isinstance(scorer, Retriever)]
+        self._askers = [_asker(self._scorers, place) for place in range(len(self._scorers))]
+        self._shared: dict[int, Iterator[Hits]] = {}
         self._topics_are_documents = inputs.topics_are_documents
         names = [signal.name for signal in recipe.signals]
         self._fusion = recipe.fusion
@@ -183,7 +186,7 @@ class Ranker:
             advance(1)
             return [iter([answer]) for answer in found]
         if self.recipe.needs(Need.candidates):
-            first = list(self._said(0, asked, no_progress))
+            first = list(self._scorers[0].answers(asked, no_progress))
             asked = Asked(topics, depth, asked.scale, [as_hits(answer, depth) for answer in first])
             answers: list[Iterator[Answer]] = [iter(first)]
         else:
@@ -197,11 +200,18 @@ class Ranker:
                 before = zip(topics, zip(*(copy for _, copy in pairs), strict=True), strict=True)
                 told = replace(asked, leaders=itertools.starmap(self._leaders, before))
             answers.append(self._said(place, told, self._advance_of(place, advance)))
+        self._shared.clear()  # who shares hits has them
         return answers
 
     def _said(self, place: int, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        """What the signal at a place says of each topic."""
-        return self._scorers[place].answers(asked, advance)
+        """What the signal at a place says of each topic; signals that ask an index for the same share the hits."""
+        scorer, asker = self._scorers[place], self._askers[place]
+        if self._askers.count(asker) == 1 or not isinstance(scorer, Retriever):
+            return scorer.answers(asked, advance)
+        if asker not in self._shared:
+            self._shared[asker] = scorer.retrieved(asked, no_progress)
+        hits, self._shared[asker] = itertools.tee(self._shared[asker])
+        return map(scorer.answer, asked.topics, hits, itertools.repeat(asked))
 
     def _is_one_request(self, topics: Sequence[Topic]) -> bool:
         """Whether a server far away is asked for one topic, by signals that do not wait for each other's answers.
@@ -224,6 +234,19 @@ class Ranker:
                 f"{self.recipe.query.template.name} retrieves topic {ranking.topic_id} for itself: "
                 "exclude it in the template with must_not"
             )
+
+
+def _asker(scorers: Sequence[Scorer], place: int) -> int:
+    """The place of the first scorer that asks the same as the one at a place."""
+    scorer = scorers[place]
+    if not isinstance(scorer, Retriever):
+        return place
+    before = (
+        other
+        for other in range(place)
+        if isinstance(one := scorers[other], Retriever) and one.asks_as(scorer)
+    )
+    return next(before, place)
 
 
 def as_hits(answer: Answer, depth: int, without: str | None = None) -> Hits:

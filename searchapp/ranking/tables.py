@@ -139,6 +139,15 @@ class Table:
             raise self.place.wrong(f"has the {key} {value!r} in {self.name!r}, and not text in quotes")
         return value
 
+    def required_text(self, key: str) -> str:
+        """Text that is not empty.
+
+        Raises:
+            DataError: the key is missing, or it is something else.
+        """
+        self._value(key)
+        return self.text(key) or ""
+
     def weight(self) -> float:
         """What a signal counts in a fusion, 1 where it is left out.
 

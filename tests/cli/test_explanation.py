@@ -12,6 +12,8 @@ import pytest
 import searchapp
 from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 FACTS, TOPICS = 59, 7
 TASKS = {"explanation-2019": ("MAP", 0.8), "explanation-2021": ("mean NDCG", 0.75)}

@@ -9,9 +9,12 @@
     expansion    the topic grown by terms of the documents that the signals before it rank highest
     profiles     documents grown by the terms of the solved topics that they answered
     latent       as power, alike in a latent space
+    popular      in how many solved topics a document is an answer
+    prior        a query over the documents that is the same for all topics
     tfidf        the organisers' baseline: cosine of tf-idf vectors of the texts, without an engine
     multiclass   a linear model of the one answer that a topic has, trained on solved topics
     multilabel   a linear model of each document, whether it is among a topic's answers
+    lines        a linear model of the lines of transcripts, whether they are like those that answered other topics
 
 Whatever the engine, the scores that go in are the same float32 numbers; everything else is computed from them in
 double and rounded once, so that rankings are the same too.
@@ -28,10 +31,13 @@ from searchapp.ranking.signals.direct import Direct
 from searchapp.ranking.signals.expansion import Expansion
 from searchapp.ranking.signals.labelled import Labelled
 from searchapp.ranking.signals.latent import Latent
+from searchapp.ranking.signals.lines import Lines
 from searchapp.ranking.signals.multiclass import MultiClass
 from searchapp.ranking.signals.multilabel import MultiLabel
 from searchapp.ranking.signals.neighbours import Neighbours
+from searchapp.ranking.signals.popular import Popular
 from searchapp.ranking.signals.power import Power
+from searchapp.ranking.signals.prior import Prior
 from searchapp.ranking.signals.profiles import Profiles
 from searchapp.ranking.signals.tfidf import TfIdf
 
@@ -42,6 +48,8 @@ KINDS: Mapping[str, type[Signal]] = {
         Neighbours,
         Labelled,
         Cocitation,
+        Popular,
+        Prior,
         Cosine,
         Power,
         Expansion,
@@ -50,5 +58,6 @@ KINDS: Mapping[str, type[Signal]] = {
         TfIdf,
         MultiClass,
         MultiLabel,
+        Lines,
     )
 }
