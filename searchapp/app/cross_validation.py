@@ -19,17 +19,19 @@ are no solved topics themselves, such as those of dev, are ranked with all that 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Some
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from searchapp.app.index import lenient_advice, open_index, require_documents
+from searchapp.app.models import Models
 from searchapp.app.scoring import field_figures, official_figures
 from searchapp.app.signal_inputs import signal_inputs
 from searchapp.app.topic_figures import topic_ids
+from searchapp.app.validation_fold import Fold, OtherSimilarities, WithoutFold
 from searchapp.digests import digest_json
 from searchapp.engines import open_on_disk
 from searchapp.engines.base import Index, OnDisk
@@ -43,10 +45,9 @@ from searchapp.processes import spread
 from searchapp.progress import Progress, Silent
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Inputs, Need, Solved
+from searchapp.ranking.signals.base import Inputs, Need
 from searchapp.settings import Settings
 from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
-from searchapp.tasks.documents import DocumentSource
 from searchapp.tasks.folds import COUNT, SEED
 from searchapp.tasks.folds import number_of as fold_number
 
@@ -55,10 +56,10 @@ FEW = 50
 
 TAG = "cross-validation"
 
-REMEMBERED = 1 << 28
+REMEMBERED = 1 << 27
 """Bytes of hits that each index keeps, so that what many recipes ask alike is searched once."""
 
-OPEN = 8
+OPEN = 4
 """How many indexes with other similarities are open at a time."""
 
 Values = Mapping[str, float]
@@ -259,8 +260,20 @@ class CrossValidation:
         if key not in fold.others:
             if len(fold.others) == OPEN:
                 fold.others.pop(next(iter(fold.others))).close()
-            fold.others[key] = _Other(fold, lambda solved: self._like(fold.engine, solved, scoring.examples))
-        return replace(fold.inputs, index=self._other_indexes[key], examples=fold.others[key].solved)
+            models = Models(
+                self.request.task,
+                fold.view,
+                self.request.splits[0],
+                Silent(),
+                problems=Problems(lenient=self.request.lenient),
+            )
+            fold.others[key] = OtherSimilarities(
+                fold, models, lambda solved: self._like(fold.engine, solved, scoring.examples)
+            )
+        other = fold.others[key]
+        inputs = replace(fold.inputs, index=self._other_indexes[key], examples=other.solved)
+        # A fusion that is learned learns from what its signals say under these similarities.
+        return replace(inputs, fusion=lambda recipe: other.models.of_fusion(recipe, inputs).stored)
 
     def _like(self, engine: OnDisk, index: Index, numbers: Similarities, *, examples: bool = True) -> Index:
         task = self.request.task
@@ -309,10 +322,10 @@ class CrossValidation:
         topics = [topic for of_split in self._topics.values() for topic in of_split]
         solved = self._solved({topic.id for topic in topics})
         count = self.request.folds or (COUNT if len(topics) >= FEW else len(topics))
-        if count < 2:
-            raise UsageError(f"{count} fold leaves nothing to learn from: there must be two at least")
         if not any(topic.id in solved for topic in topics):
             number_of = dict.fromkeys((topic.id for topic in topics), 0)
+        elif count < 2:
+            raise UsageError(f"{count} fold leaves nothing to learn from: there must be two at least")
         elif count >= len(topics):
             number_of = {topic.id: place for place, topic in enumerate(topics)}
         else:
@@ -352,7 +365,7 @@ class CrossValidation:
         request = self.request
         settings = replace(self._settings, home=home)
         engine = self._open.enter_context(closing(open_on_disk(settings, REMEMBERED)))
-        view = _WithoutFold(request.collection, topics, solved)
+        view = WithoutFold(request.collection, topics, solved)
         inputs = signal_inputs(
             request.task,
             engine,
@@ -364,7 +377,7 @@ class CrossValidation:
         )
         # Signals of many recipes ask for the same.
         kept = replace(inputs, examples=cache(inputs.examples), labels=cache(inputs.labels))
-        return Fold(topics, kept, engine)
+        return Fold(topics, kept, engine, view)
 
     def _values(self, split: str, rankings: Mapping[str, Ranking]) -> dict[str, float]:
         """The values of a split's topics; those of topics without a ranking mean nothing."""
@@ -392,91 +405,5 @@ class CrossValidation:
                 )
             measured = field_figures(scored.rankings, scored.qrels, [measure])
             values = next(iter(measured.per_topic.values()), {})
-        ids = topic_ids(list(values), grades)
+        ids = topic_ids(list(scored.qrels), grades)  # some topics may have no value
         return {ids.get(name, name): value for name, value in values.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """The topics of a fold, and what they are ranked by: `others` have other similarities."""
-
-    topics: Sequence[Topic]
-    inputs: Inputs
-    engine: OnDisk
-    others: dict[str, _Other] = field(default_factory=dict)
-
-
-class _Other:
-    """The solved topics of a fold in an index with other similarities, which is opened when somebody asks for it."""
-
-    def __init__(self, fold: Fold, like: Callable[[Index], Index]) -> None:
-        self._fold = fold
-        self._like = like
-        self._solved: Solved | None = None
-
-    def solved(self) -> Solved:
-        if self._solved is None:
-            known = self._fold.inputs.examples()
-            self._solved = Solved(self._like(known.index), known.gold)
-        return self._solved
-
-    def close(self) -> None:
-        if self._solved is not None:
-            self._solved.index.close()
-
-
-class _WithoutFold:
-    """A collection whose solved topics are those of the other folds, and whose topics are those of one."""
-
-    def __init__(self, whole: Collection, topics: Sequence[Topic], solved: Sequence[Example]) -> None:
-        self._whole = whole
-        self._topics = topics
-        self._solved = solved
-
-    @property
-    def folder(self) -> Path:
-        return self._whole.folder
-
-    @property
-    def documents(self) -> DocumentSource:
-        return self._whole.documents
-
-    @property
-    def indexes(self) -> Mapping[str, DocumentSource]:
-        return self._whole.indexes
-
-    def index_of(self, split: str) -> str:
-        return self._whole.index_of(split)
-
-    def with_indexes(self, names: Mapping[str, str]) -> Collection:
-        return _WithoutFold(self._whole.with_indexes(names), self._topics, self._solved)
-
-    def split_files(self, split: str) -> list[Path]:
-        return self._whole.split_files(split)
-
-    def gold_files(self, split: str) -> list[Path]:
-        return self._whole.gold_files(split)
-
-    def solved_splits(self, split: str) -> tuple[str, ...]:
-        return self._whole.solved_splits(split)
-
-    def solved_by(self, splits: Sequence[str]) -> Collection:
-        return _WithoutFold(self._whole.solved_by(splits), self._topics, self._solved)
-
-    def example_files(self, split: str) -> list[Path]:
-        return self._whole.example_files(split)
-
-    def topics(self, split: str, problems: Problems) -> list[Topic]:  # noqa: ARG002  # they have been checked
-        return list(self._topics)
-
-    def examples(self, split: str, problems: Problems) -> Iterator[Example]:  # noqa: ARG002  # as the topics
-        return iter(self._solved)
-
-    def judged_example(self, topic: Topic, grades: Mapping[str, float]) -> Example:
-        return self._whole.judged_example(topic, grades)
-
-    def check_split(self, split: str, problems: Problems) -> int:
-        return self._whole.check_split(split, problems)
-
-    def is_masked(self, split: str) -> bool:
-        return self._whole.is_masked(split)

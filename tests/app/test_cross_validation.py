@@ -134,6 +134,16 @@ def test_some_topics_have_the_values_that_they_have_among_all(validate: Validate
         debates.scores(recipes.load("checkthat", "bm25"), {debates.topics[0]})
 
 
+def test_topics_without_a_value_leave_the_others_theirs(validate: Validate, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(SAMPLES / "checkthat", tmp_path / "checkthat"))
+    short = sorted((folder / "training").iterdir())[0]
+    lines = short.read_text().splitlines(keepends=True)
+    assert len(lines) >= 50, "fewer lines the official scorer leaves out"
+    short.write_text("".join(lines[:44]))
+    found = validate("checkthat", "training", folder=folder).scores(recipes.load("checkthat", "bm25"))
+    assert len(found) >= 2 and all(value > 0 for value in found.values())
+
+
 def test_a_measure_of_the_field_and_one_that_is_none(validate: Validate) -> None:
     recipe = recipes.load("nlps", "bm25")
     assert set(validate("nlps", measure="P@1").scores(recipe).values()) <= {0.0, 1.0}

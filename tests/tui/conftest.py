@@ -60,7 +60,7 @@ def parse_once(sheet: Stylesheet, *asked: Any, **more: Any) -> list[RuleSet]:
 
 if not FULL:
     # The programs on terminals do both as everybody's does.
-    Stylesheet._parse_rules = parse_once  # type: ignore[assignment,method-assign]
+    Stylesheet._parse_rules = parse_once  # type: ignore[assignment]
     # A screen has all that is there left out of the search for garbage, and taken in again: here all tests and modules,
     # through which the next search would go for a fifth of the time of a screen's test.
     garbage.leave_out = lambda *, after_others: None
