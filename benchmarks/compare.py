@@ -16,6 +16,8 @@ import sys
 import time
 from pathlib import Path
 
+from searchapp.runs.directory import read_manifest
+
 PARTS = {
     "reading the runs": ("directory.py", "read"),
     "scoring them": ("scored_runs.py", "scored_run"),
@@ -56,7 +58,7 @@ def main() -> None:
             command = [str(python), "-c", ONE, *names]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             measured.append(json.loads(done.stdout))
-    lines = sum((run / "run.trec").read_bytes().count(b"\n") for run in arguments.runs)
+    lines = sum(read_manifest(run).hits for run in arguments.runs)
     for python, measured in rounds.items():
         processors, clock = (statistics.median(one[place] for one in measured) for place in (0, 1))
         print(

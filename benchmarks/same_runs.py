@@ -10,6 +10,7 @@ DIR has a folder for each task, named as below; the server is that of SEARCHAPP_
 from __future__ import annotations
 
 import argparse
+import gzip
 import os
 import subprocess
 import sys
@@ -39,6 +40,12 @@ def searchapp(home: Path, engine: str, *arguments: object) -> None:
     subprocess.run([*command, "--engine", engine], env=own, check=True)
 
 
+def lines_of(run: Path) -> bytes:
+    """The rankings of a run directory, unpacked if need be."""
+    packed = run / "run.trec.gz"
+    return gzip.decompress(packed.read_bytes()) if packed.exists() else (run / "run.trec").read_bytes()
+
+
 def same(home: Path, data: Path, task: str, split: str, recipe: str) -> bool:
     """Rank on both engines, and say whether the runs are the same."""
     rankings = []
@@ -47,7 +54,7 @@ def same(home: Path, data: Path, task: str, split: str, recipe: str) -> bool:
         searchapp(
             home, engine, "rank", task, "--data", data, "--split", split, "--recipe", recipe, "--out", out
         )
-        rankings.append((out / "run.trec").read_bytes())
+        rankings.append(lines_of(out))
     lines = rankings[0].splitlines()
     topics = len({line.partition(b" ")[0] for line in lines})
     is_same = rankings[0] == rankings[1]

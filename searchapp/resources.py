@@ -60,7 +60,20 @@ class RecipeBook:
     template: Callable[[str], dict[str, Any]]
 
 
-LEARNING = ("neighbours", "labelled", "cocitation", "multiclass", "multilabel")
+LEARNING = (
+    "neighbours",
+    "labelled",
+    "cocitation",
+    "popular",
+    "multiclass",
+    "multilabel",
+    "cosine",
+    "power",
+    "expansion",
+    "profiles",
+    "latent",
+    "lines",
+)
 """The signals of a recipe that need solved topics."""
 
 

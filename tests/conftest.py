@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import secrets
+import shutil
 import signal
 from collections.abc import Iterator
 from functools import cache
@@ -16,6 +17,7 @@ import pytest
 import typer.main
 import typer.testing
 
+from tests.memory import in_memory, own_folder
 from tests.profile import FULL, PROFILE
 from tests.real import RealRuns, real_data
 from tests.scheduling import CLUSTER, LONGEST, OLDER, SECURED, FilesAndParts
@@ -40,6 +42,9 @@ DATA_FIXTURES = {"nlps_data", "real_runs"}
 JAVA = () if FULL else BRIEF_LIFE
 """Options of the servers' Java."""
 
+MEMORY = None if FULL else in_memory()
+"""Where servers and tests have their folders; where such are made on this machine if None."""
+
 SHARED: pytest.StashKey[SharedServer] = pytest.StashKey()
 
 # The time limit of a test does not count for its fixtures, which may have to download a server.
@@ -57,7 +62,25 @@ if not FULL:
     os.fsync = lambda fd: None  # the name is part of its type
 
 
-def pytest_configure() -> None:
+IN_MEMORY: pytest.StashKey[Path] = pytest.StashKey()
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest looks where temporary folders are to be
+def pytest_configure(config: pytest.Config) -> None:
+    """Have temporary folders in memory, unless somebody says where, and let programs be interrupted."""
+    if MEMORY and not config.option.basetemp and not hasattr(config, "workerinput"):
+        config.stash[IN_MEMORY] = own_folder(MEMORY)
+        config.option.basetemp = str(config.stash[IN_MEMORY])
+    be_interruptible()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave nothing in memory."""
+    if folder := config.stash.get(IN_MEMORY, None):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def be_interruptible() -> None:
     """Let the programs that tests start be interrupted, also where nobody can interrupt the tests.
 
     In the background of a script, and with many runners, SIGINT is ignored, and stays so in every new program. What a
@@ -126,7 +149,7 @@ def _elasticsearch(pytestconfig: pytest.Config, _common: Path) -> Server:
             return server
         # From the heap follows how many clauses a query may have; for the same number 8.19 needs half of it.
         heap = "1g" if distribution.wanted_version() == distribution.VERSION else "512m"
-        shared = SharedServer(_common / "elasticsearch", lambda: Node(heap=heap, java=JAVA))
+        shared = SharedServer(_common / "elasticsearch", lambda: Node(heap=heap, java=JAVA, within=MEMORY))
         pytestconfig.stash[SHARED] = shared
         return shared.open()
     except ServerUnavailable as error:
@@ -160,7 +183,7 @@ def compared_url(request: pytest.FixtureRequest) -> Iterator[str]:
     if "SEARCHAPP_TEST_URL" not in os.environ and distribution.wanted_version() == distribution.OLDER:
         pytest.skip("the session's server is of this version")
     try:
-        node = Node(version=distribution.OLDER, java=JAVA)
+        node = Node(version=distribution.OLDER, java=JAVA, within=MEMORY)
     except ServerUnavailable as error:
         no_server(error)
     with node:
@@ -190,7 +213,7 @@ def secured_node() -> Iterator[Node]:
     It belongs to one process, so that a test may stop it: see `tests.scheduling`.
     """
     try:
-        node = Node(security=True, java=JAVA)
+        node = Node(security=True, java=JAVA, within=MEMORY)
     except ServerUnavailable as error:
         no_server(error)
     with node:

@@ -427,26 +427,25 @@ def open_folder() -> Iterator[Path]:
         yield Path(name)
 
 
+STAND_IN = (
+    "import sys; from tests.server import __main__, choice; from tests.test_server import AnswersAtOnce\n"
+    "choice.find_host = lambda version: AnswersAtOnce(); sys.exit(__main__.main())"
+)
+STARTER = ["-m", "tests.server"] if FULL else ["-c", STAND_IN]
+
+
 def test_the_command_runs_against_a_node_and_leaves_nothing(
     elasticsearch_url: str, open_folder: Path
 ) -> None:
-    """Asks for the session's server so that it is skipped where there is none."""
+    """Asks for the session's server so that it is skipped where there is none.
+
+    In the short profile with a stand-in, whose start takes no ten seconds: the session's server is started as this is.
+    """
     show = (
         "import os, sys; from tests.server.rest import Server\n"
         "print(Server(os.environ['SEARCHAPP_URL']).request('GET', '/').status); sys.exit(7)"
     )
-    command = [
-        sys.executable,
-        "-m",
-        "tests.server",
-        "--brief",
-        "--port",
-        "0",
-        "--",
-        sys.executable,
-        "-c",
-        show,
-    ]
+    command = [sys.executable, *STARTER, "--brief", "--port", "0", "--", sys.executable, "-c", show]
     environment = {**os.environ, "TMPDIR": str(open_folder)}
     answer = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert answer.returncode == 7, answer.stderr
@@ -456,14 +455,8 @@ def test_the_command_runs_against_a_node_and_leaves_nothing(
 
 
 def test_without_command_it_waits_for_sigterm(elasticsearch_url: str, open_folder: Path) -> None:
-    """In the short profile with a stand-in, whose start takes no ten seconds; see the test above for a real one."""
     taken = elasticsearch_url.rpartition(":")[2]
-    stand_in = (
-        "import sys; from tests.server import __main__, choice; from tests.test_server import AnswersAtOnce\n"
-        "choice.find_host = lambda version: AnswersAtOnce(); sys.exit(__main__.main())"
-    )
-    program = ["-m", "tests.server"] if FULL else ["-c", stand_in]
-    command = [sys.executable, *program, "--brief", "--port", taken]
+    command = [sys.executable, *STARTER, "--brief", "--port", taken]
     environment = {**os.environ, "TMPDIR": str(open_folder)}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True) as process:

@@ -32,6 +32,7 @@ from searchapp.evaluation.significance import PERMUTATIONS, SEED
 from searchapp.model import Ranking, Run
 from searchapp.progress import Progress
 from searchapp.ranking.apart import Apart, Seconds, told_by
+from searchapp.ranking.fusion import Fusion
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Signal
 from searchapp.ranking.signals.trained import Trained
@@ -169,6 +170,7 @@ class _Ablating:
             measures=tuple(_tested(name, scored, variants, testing) for name in names),
             permutations=request.permutations,
             seed=request.seed,
+            learned=request.recipe.is_learned,
             told=tuple(
                 signal.name
                 for place, signal in enumerate(request.recipe.signals)
@@ -181,6 +183,8 @@ class _Ablating:
         signals = self._request.recipe.signals
         yield _Part(Kind.whole)
         places = range(len(signals))
+        if self._request.recipe.is_learned:
+            yield _Part(Kind.summed)
         if self._request.features:
             for place in places:
                 for feature in features_of(signals[place]):
@@ -209,7 +213,7 @@ class _Ablating:
         taken = self._taken(every, part.only)
         rankings: dict[str, Ranking] = {}
         for apart in every:
-            run, fusing = apart.run(TAG, part.only, whole=whole)
+            run, fusing = apart.run(TAG, part.only, self._fusion(part), whole=whole)
             taken += fusing
             rankings |= {one.topic_id: one for one in run}
         variant = Variant(part.kind, part.signal, part.feature, taken.cpu, taken.clock, completed=whole)
@@ -219,6 +223,10 @@ class _Ablating:
             of_split = Run(TAG, tuple(one for topic, one in rankings.items() if topic in grades))
             found.append(scored_rankings(variant.name, of_split, scoring, self._request.task, grades))
         return variant, _together(found)
+
+    def _fusion(self, part: _Part) -> Fusion | None:
+        """What fuses a variant, None for the fusion of the recipe; a learned one is a sum without its model."""
+        return self._request.recipe.fusion if part.kind is Kind.summed else None
 
     def _without_feature(self, part: _Part) -> list[Apart]:
         """The same answers but for those of a signal whose model is trained without a kind of features."""

@@ -22,6 +22,9 @@ class Kind(StrEnum):
     alone = "alone"
     """One of its signals alone."""
 
+    summed = "summed"
+    """With the weighted sum in place of the learned fusion."""
+
     unseen = "unseen"
     """With a model that was trained without a kind of features."""
 
@@ -49,6 +52,7 @@ class Variant:
             Kind.whole: "as it is",
             Kind.without: f"without {self.signal}",
             Kind.alone: f"{self.signal} alone",
+            Kind.summed: "fused by sum",
             Kind.unseen: f"{self.signal} without {self.feature}",
         }[self.kind]
 
@@ -73,6 +77,7 @@ class Ablation:
     recipe as it is has more, so that it is what the missing part gains. p-values are corrected among the variants of
     one kind. `folds` is in how many parts the topics were ranked, each by what is solved in the others; 1 where solved
     topics are others anyway. Signals that are `told` what others rank highest are told the same in every variant.
+    A fusion that is `learned` is trained anew for the signals that are left.
     """
 
     task: str
@@ -87,6 +92,7 @@ class Ablation:
     permutations: int
     seed: int
     told: tuple[str, ...] = ()
+    learned: bool = False
     warnings: tuple[str, ...] = ()
 
     def rows(self, measured: Measured) -> Iterator[tuple[Variant, float, Pair | None]]:
@@ -109,6 +115,7 @@ class Ablation:
             "topics": self.topics,
             "folds": self.folds,
             "told": list(self.told),
+            "learned": self.learned,
             "signals": [asdict(one) for one in self.signals],
             "variants": [
                 {"name": one.name, **asdict(one), "cpu_saved": self.saved(one)} for one in self.variants

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 from searchapp.model import Document, Example
 from searchapp.progress import Progress
@@ -11,7 +12,7 @@ from searchapp.ranking.learned import REACH, Asking, Learned
 from searchapp.ranking.learning.files import Stored
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Answer, Inputs, Labels
+from searchapp.ranking.signals.base import Answer, Inputs, Labels, Solved
 from searchapp.ranking.signals.trained import Trained
 
 
@@ -45,12 +46,22 @@ def _without(
     """The inputs of signals, as they would be had some topics not been solved."""
     others = [one for one in examples if one.topic.id not in withheld]
 
+    @cache  # several signals ask the same
+    def solved() -> Solved:
+        return inputs.examples().without(withheld)
+
     def labels() -> Labels:
         known = inputs.labels()
         gold = {topic: answers for topic, answers in known.gold.items() if topic not in withheld}
         return Labels(known.documents, gold)
 
-    def model(signal: Trained) -> Stored:
+    def model(signal: Trained, ranked: str = "") -> Stored:  # noqa: ARG001  # it is among those withheld
         return Stored.of(*signal.train(others, documents, 1))
 
-    return replace(inputs, examples=lambda: inputs.examples().without(withheld), labels=labels, model=model)
+    return replace(
+        inputs,
+        examples=solved,
+        labels=labels,
+        terms=cache(lambda: inputs.terms().without(withheld)),
+        model=model,
+    )

@@ -204,8 +204,8 @@ def evaluate_run(stored: StoredRun, given: GoldSource) -> Evaluation:
         digest = manifest.data_digests.get(data_name(gold.data or Path(), file))
         if digest and file.is_file() and digest_file(file) != digest:
             warnings.append(f"{file} has changed since the run {path} was made from it")
-    if digest_file(path / directory.RANKINGS) != manifest.files.get(directory.RANKINGS):
-        warnings.append(f"{path / directory.RANKINGS} has changed since the run was written")
+    if digest_file(path / manifest.rankings) != manifest.files.get(manifest.rankings):
+        warnings.append(f"{path / manifest.rankings} has changed since the run was written")
     try:
         found = _scored_run(str(path), stored.run, task, task.official, gold, files, tuple(warnings))
     except NotScorable as error:

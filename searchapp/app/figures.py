@@ -16,7 +16,6 @@ from searchapp.app.evaluate import Evaluation, GoldSource, evaluate
 from searchapp.app.kept import KeptLines
 from searchapp.app.known_runs import KnownRun
 from searchapp.digests import digest_json
-from searchapp.runs.directory import RANKINGS
 from searchapp.tasks import load
 
 FILE = "figures.jsonl"
@@ -72,6 +71,6 @@ class Figures:
     def _key(self, run: KnownRun) -> str:
         """What the figure depends on: the run, and the files with its rankings and its gold as they are now."""
         collection = load(run.task).collection(Path(run.manifest.data))
-        files = [run.path / RANKINGS, *collection.gold_files(run.manifest.split)]
+        files = [run.path / run.manifest.rankings, *collection.gold_files(run.manifest.split)]
         stamps = [(str(file), (seen := file.stat()).st_size, seen.st_mtime_ns) for file in files]
         return digest_json([searchapp.__version__, run.manifest.digest, stamps])

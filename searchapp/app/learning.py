@@ -22,9 +22,10 @@ from searchapp.evaluation.significance import mean, pair_tests, paired
 from searchapp.formats.problems import Problems
 from searchapp.model import Example, Run, Topic
 from searchapp.progress import Advance, Progress
-from searchapp.ranking.apart import Apart, learning
+from searchapp.ranking.apart import Apart, depending, learning
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
+from searchapp.ranking.signals.base import Signal
 from searchapp.settings import Settings
 from searchapp.tasks.base import Collection, Grades, Task
 
@@ -195,8 +196,7 @@ class _Learning:
                 f"there are {most:,} topics that can be judged, not {points[-1]:,}: lower --points or --unjudged"
             )
         recipe = self._request.recipe
-        learned = len(learning(recipe.signals))
-        if not points[0] and not self._solved and learned == len(recipe.signals):
+        if not points[0] and not self._solved and not self._fixed():
             raise UsageError(
                 f"without any solved topic the recipe {recipe.name} ranks nothing: name --points from 1 on"
             )
@@ -233,6 +233,12 @@ class _Learning:
         advance(1)
         return {topic: value for topic in rankings if (value := values.get(topic)) is not None}
 
+    def _fixed(self) -> list[Signal]:
+        """The signals that rank without anything being solved."""
+        signals = self._request.recipe.signals
+        changing = depending(signals, learning(signals))
+        return [signal for place, signal in enumerate(signals) if place not in changing]
+
     def _ranked(self, sample: Sequence[Topic]) -> Run:
         request, recipe = self._request, self._request.recipe
         examples = [request.collection.judged_example(topic, self._grades[topic.id]) for topic in sample]
@@ -240,15 +246,13 @@ class _Learning:
         known = {one.topic.id: one for one in (*self._solved, *(one for one in examples if one.gold))}
         fold = self._validation.ranked_by(self._scored, list(known.values()))
         if not known:
-            learned = learning(recipe.signals)
-            fixed = [one for place, one in enumerate(recipe.signals) if place not in learned]
+            fixed = self._fixed()
             if not fixed:
                 raise DataError(
                     f"nothing can be learned from {len(sample):,} judged topics without an answer"
                 )
-            return Ranker(replace(recipe, signals=tuple(fixed)), fold.inputs).rank(
-                self._scored, request.depth, TAG
-            )
+            plain = replace(recipe, signals=tuple(fixed), fusion=recipe.fusion.unlearned)
+            return Ranker(plain, fold.inputs).rank(self._scored, request.depth, TAG)
         again = learning(recipe.signals)
         try:
             apart = Apart(recipe, fold.inputs, self._scored, request.depth, before=self._before, again=again)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from searchapp.app import crossfitting
+from searchapp.app.index import lenient_advice
 from searchapp.app.solved_index import read_examples
 from searchapp.digests import DocumentsDigest, data_digests, digest_json
 from searchapp.errors import DataError, SearchappError, UsageError
@@ -34,8 +35,7 @@ FOLDER = "models"
 """Where models are kept in the home folder."""
 
 KEPT = 16
-"""How many models of a task are kept: those that were trained last."""
-
+"""How many models of the fusion of a task are kept: those that were trained last."""
 
 HELD = 2
 """How many are kept in memory by who does not keep them on disk: those that were asked for first last."""
@@ -43,20 +43,29 @@ HELD = 2
 
 @dataclass(frozen=True, slots=True)
 class MadeModel:
-    """The model of a signal; `path` is where it is kept, None without a home; `is_new` says that it was trained now."""
+    """The model of a signal; `path` is where it is kept, None without a home; `is_new` says that it was trained now.
+
+    `left_out` is the solved topic that it has not seen, empty where it has seen all of them.
+    """
 
     signal: str
+    left_out: str
     stored: Stored
     path: Path | None
     is_new: bool
 
 
 class _Learner(NamedTuple):
-    """What a model is for: its name in the recipe, its kind, and what it depends on beside the solved topics."""
+    """What a model is for: its name in the recipe, its kind, and what it depends on beside the solved topics.
+
+    `left_out` is a solved topic that it must not see, `most_kept` how many of its kind are kept.
+    """
 
     name: str
     kind: str
     training: Mapping[str, Any]
+    left_out: str = ""
+    most_kept: int = KEPT
 
 
 Model = tuple[Mapping[str, Any], Mapping[str, Any]]
@@ -91,10 +100,12 @@ class Models:
         self._judged = judged
         self._problems = problems
         self._held: dict[str, MadeModel] = {}
-        self._read: tuple[Sequence[Example], Sequence[Document]] | None = None
+        self._read: tuple[Sequence[Example], Sequence[Document], str] | None = None
 
-    def of(self, signal: Trained, *, rebuild: bool = False, workers: int = 1) -> MadeModel:
+    def of(self, signal: Trained, ranked: str = "", *, rebuild: bool = False, workers: int = 1) -> MadeModel:
         """The model of a signal, trained where it is not kept already, or with `rebuild`.
+
+        Of a signal that leaves topics out it is the one for the topic that is `ranked`.
 
         Raises:
             InvalidFiles: the files of the solved topics have problems.
@@ -106,7 +117,24 @@ class Models:
         def made(examples: Sequence[Example], documents: Sequence[Document]) -> Model:
             return signal.train(examples, documents, workers)
 
-        return self._of(_Learner(signal.name, signal.kind, signal.training()), made, rebuild=rebuild)
+        left_out = ranked if signal.leaves_out and self._is_solved(ranked) else ""
+        learner = _Learner(signal.name, signal.kind, signal.training(), left_out, signal.most_kept)
+        return self._of(learner, made, rebuild=rebuild)
+
+    def ranked(self) -> list[str]:
+        """The topics of the split that are solved themselves; an empty name goes before them if others are not.
+
+        Raises:
+            InvalidFiles: the topics have problems.
+        """
+        problems = Problems() if self._problems is None else self._problems
+        topics = self._collection.topics(self._split, problems)
+        problems.raise_if_any(lenient_advice(problems))
+        return sorted({topic.id if self._is_solved(topic.id) else "" for topic in topics})
+
+    def _is_solved(self, topic_id: str) -> bool:
+        examples, _documents, _digest = self._inputs()
+        return any(one.topic.id == topic_id for one in examples)
 
     def of_fusion(self, recipe: Recipe, inputs: Inputs, *, rebuild: bool = False) -> MadeModel:
         """The model that fuses the signals of a recipe, grown where it is not kept already, or with `rebuild`.
@@ -137,7 +165,7 @@ class Models:
     def _of(self, learner: _Learner, made: Making, *, rebuild: bool) -> MadeModel:
         if self._folder is not None:
             return self._found(learner, made, rebuild=rebuild)
-        training = digest_json(learner.training)
+        training = digest_json([learner.training, learner.left_out])
         if rebuild or training not in self._held:
             self._held[training] = self._found(learner, made, rebuild=rebuild)
             for old in list(self._held)[:-HELD]:
@@ -145,14 +173,15 @@ class Models:
         return replace(self._held[training], signal=learner.name)
 
     def _found(self, learner: _Learner, made: Making, *, rebuild: bool) -> MadeModel:
-        examples, documents = self._inputs()
-        key = self._key(learner.training, examples, documents)
+        examples, documents, digest = self._inputs()
+        examples = [one for one in examples if not learner.left_out or one.topic.id != learner.left_out]
+        key = self._key(learner.training, examples, digest)
         path = self._path(learner.kind, key)
         if path is not None and path.exists() and not rebuild:
             stored = files.read(path)
             if stored.header.get("key") != key:
                 raise DataError(f"{path} is the model of other solved topics: remove it")
-            return MadeModel(learner.name, stored, path, False)
+            return MadeModel(learner.name, learner.left_out, stored, path, False)
         fitting.require_learn()
         with self._progress.stage(f"training {learner.name} on {len(examples):,} solved topics"):
             header, arrays = made(examples, documents)
@@ -163,31 +192,29 @@ class Models:
             except OSError as error:
                 raise SearchappError(f"{path.parent} can't be made: {error.strerror}") from error
             files.write(path, stored)
-            self._forget_old(path)
-        return MadeModel(learner.name, stored, path, True)
+            self._forget_old(learner, path)
+        return MadeModel(learner.name, learner.left_out, stored, path, True)
 
-    def _inputs(self) -> tuple[Sequence[Example], Sequence[Document]]:
+    def _inputs(self) -> tuple[Sequence[Example], Sequence[Document], str]:
+        """The solved topics, the documents, and the digest of these."""
         if self._read is None:
             examples = read_examples(
                 self._task, self._collection, self._split, self._progress, self._judged, self._problems
             )
-            self._read = examples, list(self._collection.documents.read(Problems(lenient=True)))
+            seen = DocumentsDigest()
+            documents = list(seen.watch(self._collection.documents.read(Problems(lenient=True))))
+            self._read = examples, documents, seen.hexdigest()
         return self._read
 
-    def _key(
-        self, training: Mapping[str, Any], examples: Iterable[Example], documents: Iterable[Document]
-    ) -> str:
+    def _key(self, training: Mapping[str, Any], examples: Iterable[Example], documents: str) -> str:
         solved = [[one.topic.id, one.topic.text, dict(one.gold)] for one in examples]
-        seen = DocumentsDigest()
-        for _document in seen.watch(documents):
-            pass
         return digest_json(
             {
                 "format": files.FORMAT,
                 "training": training,
                 "solved": digest_json(solved),
                 "judged": sorted(one.topic.id for one in self._judged),
-                "documents": seen.hexdigest(),
+                "documents": documents,
             }
         )
 
@@ -208,12 +235,11 @@ class Models:
     def _path(self, kind: str, key: str) -> Path | None:
         return None if self._folder is None else self._folder / f"{self._task.name}-{kind}-{key[:16]}.npz"
 
-    def _forget_old(self, path: Path) -> None:
+    def _forget_old(self, learner: _Learner, path: Path) -> None:
         with suppress(OSError):
-            names = (f"{self._task.name}-{kind}-????????????????.npz" for kind in ("multi*", Learned.kind))
-            found = [one for name in names for one in path.parent.glob(name)]
+            found = path.parent.glob(f"{self._task.name}-{learner.kind}-????????????????.npz")
             kept = sorted(found, key=lambda one: (one == path, one.stat().st_mtime_ns))
-            for old in kept[:-KEPT]:
+            for old in kept[: -learner.most_kept]:
                 old.unlink(missing_ok=True)
 
 
@@ -227,16 +253,22 @@ def train(
 ) -> list[MadeModel]:
     """The models of all trained signals of a recipe, and of its fusion, for which `inputs` are those of its signals.
 
+    Of a signal that leaves topics out there is one for each topic of the split that is solved.
+
     Raises:
         UsageError: it has none.
         as `Models.of` and `Models.of_fusion` do.
     """
     if not recipe.trained and not recipe.is_learned:
         raise UsageError(
-            f"the recipe {recipe.name} has nothing to train: choose one with the signal multiclass or multilabel, or "
-            "the fusion learned"
+            f"the recipe {recipe.name} has nothing to train: choose one with the signal multiclass, multilabel or "
+            "lines, or the fusion learned"
         )
-    made = [models.of(signal, rebuild=rebuild, workers=workers) for signal in recipe.trained]
+    made = [
+        models.of(signal, ranked, rebuild=rebuild, workers=workers)
+        for signal in recipe.trained
+        for ranked in (models.ranked() if signal.leaves_out else [""])
+    ]
     return made + ([models.of_fusion(recipe, inputs(), rebuild=rebuild)] if recipe.is_learned else [])
 
 
@@ -245,6 +277,7 @@ def described(made: MadeModel) -> Mapping[str, Any]:
     header = made.stored.header
     return {
         "signal": made.signal,
+        **({"left_out": made.left_out} if made.left_out else {}),
         "trained": made.is_new,
         "path": None if made.path is None else str(made.path),
         "digest": made.stored.digest,

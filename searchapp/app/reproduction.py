@@ -19,7 +19,7 @@ from searchapp.digests import data_name, digest_file, digest_json
 from searchapp.evaluation.significance import PERMUTATIONS, RESAMPLES, SEED
 from searchapp.judging.fold import Folding, Rule
 from searchapp.judging.treatment import Unjudged
-from searchapp.runs.directory import RANKINGS, read_manifest
+from searchapp.runs.directory import read_manifest
 from searchapp.tasks.base import Task
 
 COMPUTED_WITH = ("ir-measures", "pytrec-eval-terrier", "numpy", "scipy")
@@ -137,7 +137,7 @@ def _made_from(path: Path, run: ComparedRun) -> MadeFrom:
         created=manifest.created,
         seconds=manifest.seconds,
         digest=manifest.digest,
-        rankings=manifest.files.get(RANKINGS, ""),
+        rankings=manifest.files.get(manifest.rankings, ""),
         mapping=manifest.mapping_digest,
         index=manifest.index_digest,
         files=manifest.data_digests,

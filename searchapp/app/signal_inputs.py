@@ -16,6 +16,7 @@ from searchapp.progress import Progress
 from searchapp.ranking.learning.files import Stored
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Inputs, Labels, Solved, gold_of
+from searchapp.ranking.signals.terms import TermSpace, terms_of
 from searchapp.ranking.signals.trained import Trained
 from searchapp.tasks.base import Collection, Task
 
@@ -49,17 +50,22 @@ def signal_inputs(
         found = read_examples(task, *split_of(), progress, judged, problems)
         return Labels({document.id: document for document in documents()}, gold_of(found))
 
+    @cache  # several signals ask in the same space
+    def terms() -> TermSpace:
+        found = read_examples(task, *split_of(), progress, judged, problems)
+        return TermSpace(list(documents()), found, terms_of(task.index_mapping()))
+
     @cache
     def models() -> Models:
         return Models(task, *split_of(), progress, home, judged, problems)
 
-    def model(signal: Trained) -> Stored:
-        return models().of(signal).stored
+    def model(signal: Trained, ranked: str = "") -> Stored:
+        return models().of(signal, ranked).stored
 
     def fusion(recipe: Recipe) -> Stored:
         return models().of_fusion(recipe, inputs).stored
 
-    inputs = Inputs(index, task.info.topics_are_documents, examples, labels, documents, model, fusion)
+    inputs = Inputs(index, task.info.topics_are_documents, examples, labels, documents, terms, model, fusion)
     return inputs
 
 

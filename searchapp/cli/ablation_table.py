@@ -163,7 +163,12 @@ def _legend(found: Ablation) -> Iterator[str]:
     )
     if found.folds > 1:
         yield f"topics are ranked in {found.folds:,} folds, each by the solved topics of the others"
-    yield "weights and parameters are those of the recipe in every row; none is chosen anew for what is left"
+    yield (
+        "weights and parameters are those of the recipe in every row; the learned fusion is trained anew for the "
+        "signals that are left"
+        if found.learned
+        else "weights and parameters are those of the recipe in every row; none is chosen anew for what is left"
+    )
     if found.told:
         yield (
             f"{', '.join(found.told)}: told what signals before it rank highest, in every row as in the recipe as it "

@@ -61,7 +61,7 @@ VerboseOption = Annotated[
     bool,
     typer.Option(
         "--verbose",
-        help="Print each request to a server, and tracebacks with errors.",
+        help="Print each request to a server or search of the embedded engine, and tracebacks with errors.",
         rich_help_panel=_PANEL,
     ),
 ]

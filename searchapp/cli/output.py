@@ -58,7 +58,7 @@ def report_traceback() -> None:
 
 
 def report_requests(wanted: bool) -> None:
-    """From here on, print a line on stderr for each request to a server, or no longer."""
+    """From here on, print a line on stderr for each request to a server or search of an embedded index, or none."""
     import logging
 
     class ToPerson(logging.Handler):

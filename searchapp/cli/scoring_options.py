@@ -55,9 +55,9 @@ LenientOption = Annotated[
     bool,
     typer.Option(
         "--lenient",
-        help="Continue, with a warning, where the official scorer stops. checkthat: leave out debates that are "
-        "too short for it; smart-types-wikidata: compare whole labels; explanation-2019: read questions in the "
-        "layout of WorldTree 2. No effect on other tasks.",
+        help="Continue, with a warning, where the official scorer stops. checkthat: leave debates that are "
+        "too short for P@50 out of that figure; smart-types-wikidata: compare whole labels; explanation-2019: read "
+        "questions in the layout of WorldTree 2. No effect on other tasks.",
     ),
 ]
 JudgmentsOption = Annotated[

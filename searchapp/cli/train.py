@@ -94,12 +94,13 @@ def register(app: typer.Typer) -> None:
         for one in made:
             header = one.stored.header
             done = "trained on" if one.is_new else "was there already, of"
+            without = f" without {one.left_out}" if one.left_out else ""
             made_of = f"{len(header['labels']):,} labels"
             if "trees" in header:
                 made_of = f"{header['trees']:,} trees of {header['candidates']:,} candidates"
             say(
                 settings,
-                f"{loaded.name} {ranked}, {one.signal}: {done} {header['solved']:,} solved topics, "
+                f"{loaded.name} {ranked}, {one.signal}{without}: {done} {header['solved']:,} solved topics, "
                 f"{made_of}, {len(header['features']):,} features; kept in {one.path}",
             )
         if as_json:

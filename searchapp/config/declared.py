@@ -288,7 +288,7 @@ DECLARED: Sequence[Declared] = (
     Declared("quiet", "Print results and errors only.", Switch(), "--quiet", default=False, by_user=False),
     Declared(
         "verbose",
-        "Print each request to a server, and tracebacks with errors.",
+        "Print each request to a server or search of the embedded engine, and tracebacks with errors.",
         Switch(),
         "--verbose",
         default=False,

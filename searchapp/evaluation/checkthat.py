@@ -2,7 +2,8 @@
 
 A submission is a result file a debate, paired in order with as many gold files. Each debate weighs the same in the
 means. A debate of fewer than 50 lines stops the official scorer, which then has no means at all: so it does for the
-training debates, one of which has 44 lines.
+training debates, one of which has 44 lines. Leniently such a debate is left out of P@50 alone: every other figure of it
+is what their formula yields.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from searchapp.formats.problems import Problems, shown
 from searchapp.model import Run
 
 CUTOFFS = (1, 3, 5, 10, 20, 50)
-"""The k of P@k; a debate with fewer lines than the greatest can't be scored."""
+"""The k of P@k; a debate has none for a k greater than its number of lines, where the official scorer stops."""
 
 MEANS = {"AP": "MAP", "RR": "MRR"}
 """What the means of figures are called; of the others `mean` and the figure's name."""
@@ -72,25 +73,19 @@ class CheckThatScorer:
         _check_files(predictions, gold.files)
         ranked: dict[str, list[int]] = {}
         labels: dict[str, dict[int, int]] = {}
-        per_file: dict[str, dict[str, float]] = {}
-        stopped: list[str] = []
         for prediction, path in zip(predictions, gold.files, strict=True):
             name = prediction.name
             relevant = read_gold(path)
             ranked[name] = ranking(_scores(prediction, relevant), relevant, name)
             labels[name] = relevant
-            if len(ranked[name]) >= CUTOFFS[-1]:
-                per_file[name] = figures(ranked[name], relevant)
-                continue
-            stopped.append(name)
-            if not gold.options.lenient or len(stopped) == len(predictions):
-                advice = "; with --lenient the others are scored" if len(predictions) > 1 else ""
+            if len(ranked[name]) < CUTOFFS[-1] and not gold.options.lenient:
                 raise NotScorable(
-                    f"{name}: {len(ranked[name])} lines are fewer than P@{CUTOFFS[-1]} needs{advice}",
+                    f"{name}: {len(ranked[name])} lines are fewer than P@{CUTOFFS[-1]} needs; with --lenient it is "
+                    "left out of that figure alone",
                     "IndexError: list index out of range",
                 )
         return Scored(
-            _official(per_file, ranked, labels, stopped),
+            _official(ranked, labels),
             len(labels),
             {name: [str(number) for number in numbers] for name, numbers in ranked.items()},
             {name: _grades(relevant) for name, relevant in labels.items()},
@@ -213,8 +208,7 @@ def ranking(scores: Mapping[int, float], gold: Mapping[int, int], name: str) -> 
 def figures(ranked: Sequence[int], gold: Mapping[int, int]) -> dict[str, float]:
     """AP, RR, R, R-Precision and P@k of a ranking of all lines; a line is relevant when its label is exactly 1.
 
-    Without relevant lines all of them are 0. Where a ranking is shorter than k, P@k still divides by k, which the
-    official scorer never comes to.
+    Without relevant lines all of them are 0. There is no P@k where the ranking is shorter than k.
     """
     hits = [gold[number] == 1 for number in ranked]
     relevant = sum(hits)
@@ -225,38 +219,33 @@ def figures(ranked: Sequence[int], gold: Mapping[int, int]) -> dict[str, float]:
         "RR": 1 / ranks[0] if ranks else 0.0,
         "R": relevant,
         "R-Precision": sum(hits[:relevant]) / relevant if relevant else 0.0,
-        **{f"P@{k}": sum(hits[:k]) / k for k in CUTOFFS},
+        **{f"P@{k}": sum(hits[:k]) / k for k in CUTOFFS if k <= len(hits)},
     }
 
 
 def means(per_debate: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean of each figure but R over debates, under its official name."""
+    """The mean of each figure but R over the debates that have it, under its official name."""
+    found: dict[str, list[float]] = {}
+    for one in sorted(
+        per_debate, key=len, reverse=True
+    ):  # the order of the figures is that of one with all of them
+        for name, value in one.items():
+            if name != "R":
+                found.setdefault(name, []).append(value)
     return {
-        MEANS.get(name, f"mean {name}"): math.fsum(each[name] for each in per_debate) / len(per_debate)
-        for name in per_debate[0]
-        if name != "R"
+        MEANS.get(name, f"mean {name}"): math.fsum(values) / len(values) for name, values in found.items()
     }
 
 
-def _official(
-    per_file: Mapping[str, Mapping[str, float]],
-    ranked: Mapping[str, Sequence[int]],
-    labels: Mapping[str, Mapping[int, int]],
-    stopped: Sequence[str],
-) -> OfficialScore:
+def _official(ranked: Mapping[str, Sequence[int]], labels: Mapping[str, Mapping[int, int]]) -> OfficialScore:
     """The figures of one debate or the means over several, with what misleads about them."""
     warnings = []
+    per_file = {name: figures(ranked[name], labels[name]) for name in ranked}
     scored = list(per_file.values())
     alone = {name: value for name, value in scored[0].items() if name != "R"}
     values = means(scored) if len(ranked) > 1 else alone
-    honest: dict[str, float] = {}
-    if stopped:
-        every = means([figures(ranked[name], labels[name]) for name in ranked])
-        honest = {name: every[name] for name in ("MAP", "MRR", "mean R-Precision")}
-        warnings.append(
-            f"the official scorer stops at {', '.join(stopped)}, fewer than {CUTOFFS[-1]} lines: its figures are those "
-            f"of the other {len(per_file)} debates, the honest ones those of all {len(ranked)}"
-        )
+    if any(len(numbers) < CUTOFFS[-1] for numbers in ranked.values()):
+        warnings.append(_without_precision(ranked))
     idle = [name for name in per_file if not per_file[name]["R"]]
     if idle:
         warnings.append(
@@ -271,7 +260,26 @@ def _official(
                 f"the gold of {name} has the labels {shown_labels}, which count as not check-worthy"
             )
     measure = "MAP" if len(ranked) > 1 else "AP"
-    return OfficialScore(measure, values, per_file, tuple(warnings), honest)
+    every = dict.fromkeys((name for one in sorted(scored, key=len, reverse=True) for name in one), None)
+    per_topic = {name: {**every, **found} for name, found in per_file.items()}
+    return OfficialScore(measure, values, per_topic, tuple(warnings))
+
+
+def _without_precision(ranked: Mapping[str, Sequence[int]]) -> str:
+    """The sentence that some debates have no P@k for a k: which k these are, and what all other figures are over."""
+    short = [
+        f"{name} ({len(numbers)} lines)" for name, numbers in ranked.items() if len(numbers) < CUTOFFS[-1]
+    ]
+    fewest = min(map(len, ranked.values()))
+    lacking = [f"P@{k}" for k in CUTOFFS if k > fewest]
+    stops = f"the official scorer stops at {', '.join(short)}, fewer than P@{CUTOFFS[-1]} needs"
+    if len(ranked) == 1:
+        return f"{stops}: there is no {', '.join(lacking)}"
+    are = "is" if len(lacking) == 1 else "are"
+    return (
+        f"{stops}: {', '.join(lacking)} {are} over the debates with as many lines, every other figure over all "
+        f"{len(ranked)}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

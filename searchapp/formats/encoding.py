@@ -185,7 +185,7 @@ class BrokenFile(OSError):
 
 
 class Opened:
-    """A user's own file, to be read once from its beginning: its lines, or all of it. `head` is how it begins."""
+    """A user's own file, to be read once from its beginning, by lines or pieces; `head` is how it begins."""
 
     def __init__(self, file: BufferedReader | gzip.GzipFile) -> None:
         self._file = file
@@ -196,9 +196,13 @@ class Opened:
         with _told():
             yield from self._file
 
-    def read(self) -> bytes:
+    def read(self, size: int = -1) -> bytes:
         with _told():
-            return self._file.read()
+            return self._file.read(size)
+
+    def readline(self, size: int = -1) -> bytes:
+        with _told():
+            return self._file.readline(size)
 
 
 @contextmanager

@@ -19,14 +19,13 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Protocol
 
 from searchapp.errors import DataError
 from searchapp.files import whole_file
 from searchapp.formats.encoding import SAVE_AS_UTF8, foreign, opened
 from searchapp.formats.problems import Problems, shown
-from searchapp.formats.trec_quick import LARGEST, read_as_written
-from searchapp.inputs import read_bytes
+from searchapp.formats.trec_quick import read_as_written
 from searchapp.model import Hits, Ranking, Run
 
 RUN = "topic Q0 document rank score tag"
@@ -45,6 +44,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _FLOAT32 = struct.Struct("<f")
 _BEYOND_FLOAT32 = (2 - 2**-24) * 2.0**127
 """The least number that is infinite as a float32."""
+
+
+class Writes(Protocol):
+    """What bytes can be written to."""
+
+    def write(self, piece: bytes, /) -> object:
+        """Write some bytes."""
 
 
 def read_run(path: Path, problems: Problems | None = None) -> Run:
@@ -99,12 +105,12 @@ def _as_written(path: Path) -> Run | None:
     """The run in a file that is as searchapp writes it, which is quicker to read; None for any other."""
     try:
         seen = path.stat()
-        if not stat.S_ISREG(seen.st_mode) or seen.st_size > LARGEST:  # what comes from a pipe comes once
+        if not stat.S_ISREG(seen.st_mode):  # what comes from a pipe comes once
             return None
-        content = read_bytes(path)
+        with opened(path) as file:
+            return read_as_written(file)
     except (OSError, ValueError):
         return None  # which is told by whoever reads it line by line
-    return read_as_written(content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +208,17 @@ def _below(score: float) -> float:
         return float(np.nextafter(np.float32(score), np.float32(-np.inf)))
 
 
-def write_run(target: Path | BinaryIO, run: Run) -> None:
+def write_run(target: Path | Writes, run: Run) -> None:
     """Write a run file: UTF-8, LF, scores with the nine digits that a float32 needs to be read back the same.
+
+    Each ranking is written by itself: a file that is open may have those before the one that was refused, a file that
+    is named appears whole or not at all.
 
     Raises:
         DataError: an id or the tag is empty or holds whitespace, a document stands twice in a ranking, a
-            topic twice in the run, or a score is no finite float32. Nothing is written then.
+            topic twice in the run, or a score is no finite float32.
     """
-    _write(target, _run_lines(run))
+    _write(target, _written_rankings(run))
 
 
 def read_qrels(path: Path, problems: Problems | None = None) -> dict[str, dict[str, int]]:
@@ -233,11 +242,11 @@ def read_qrels(path: Path, problems: Problems | None = None) -> dict[str, dict[s
     return qrels
 
 
-def write_qrels(target: Path | BinaryIO, qrels: Mapping[str, Mapping[str, int]]) -> None:
-    """Write grades; a topic without documents has no line.
+def write_qrels(target: Path | Writes, qrels: Mapping[str, Mapping[str, int]]) -> None:
+    """Write grades; a topic without documents has no line. A file that is named appears whole or not at all.
 
     Raises:
-        DataError: an id is empty or holds whitespace. Nothing is written then.
+        DataError: an id is empty or holds whitespace.
     """
     _write(
         target,
@@ -309,7 +318,8 @@ def _float32(number: float) -> float | None:
     return rounded if math.isfinite(rounded) else None
 
 
-def _run_lines(run: Run) -> Iterator[str]:
+def _written_rankings(run: Run) -> Iterator[str]:
+    """The lines of each ranking, as one text."""
     tag = _cell("run", run.tag)
     topics: set[str] = set()
     good: set[str] = set()  # most documents stand in many rankings, and are looked at once
@@ -319,6 +329,7 @@ def _run_lines(run: Run) -> Iterator[str]:
             raise DataError(f"topic {shown(topic)} has two rankings in the run {shown(run.tag)}")
         topics.add(topic)
         documents: set[str] = set()
+        lines: list[str] = []
         columns = zip(ranking.hits.document_ids, ranking.hits.scores, strict=True)
         for rank, (document, score) in enumerate(columns, 1):
             if document not in good:
@@ -328,7 +339,9 @@ def _run_lines(run: Run) -> Iterator[str]:
             documents.add(document)
             if not abs(score) < _BEYOND_FLOAT32:
                 raise DataError(f"topic {shown(topic)}: the score of {shown(document)} is {score}")
-            yield f"{topic} Q0 {document} {rank} {score:.9g} {tag}\n"
+            lines.append(f"{topic} Q0 {document} {rank} {score:.9g} {tag}\n")
+        if lines:
+            yield "".join(lines)
 
 
 def is_id(text: str) -> bool:
@@ -350,10 +363,10 @@ def _cell(noun: str, id_: str) -> str:
     return id_
 
 
-def _write(target: Path | BinaryIO, lines: Iterable[str]) -> None:
-    content = "".join(lines).encode()
+def _write(target: Path | Writes, texts: Iterable[str]) -> None:
     if isinstance(target, Path):
         with whole_file(target) as file:
-            file.write(content)
+            _write(file, texts)
     else:
-        target.write(content)
+        for text in texts:
+            target.write(text.encode())

@@ -1,4 +1,4 @@
-"""Reads a run file that is as searchapp writes it, all lines at once.
+"""Reads a run file that is as searchapp writes it, many lines at once.
 
 A million lines take half of the time that `trec.read_run` takes, which looks at each of them. What is not of that
 form in the least thing is not read at all, and left to that one.
@@ -7,7 +7,7 @@ form in the least thing is not read at all, and left to that one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from searchapp.model import Hits, Ranking, Run
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _CELLS = 6
 _BLANK, _LINE_END, _DELETE = 0x20, 0x0A, 0x7F
 
-LARGEST = 1 << 28
-"""In bytes: reading takes some four times as many of memory."""
-
 PIECE = 1 << 20
 """In bytes: what is read at a time, so that what it takes stays near the processor."""
+
+LONGEST_LINE = 1 << 16
+"""In bytes: of a longer one, a piece ends inside, and the file is not as searchapp writes it."""
 
 LONGEST_CELL = 64
 """In bytes. Cells are held as a table as wide as the longest one: of longer ones it would be too large."""
@@ -34,53 +34,86 @@ _LONGEST_RANK = 9
 _OF_SCORES = b"0123456789eE.+-\0"
 
 
-def read_as_written(content: bytes) -> Run | None:
-    """The run in a file's content; None where a line, an id, a rank or a score is not as searchapp writes it.
+class Reads(Protocol):
+    """What bytes can be read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes; none at the end."""
+
+    def readline(self, size: int, /) -> bytes:
+        """The bytes to the end of the line, at most so many."""
+
+
+def read_as_written(file: Reads) -> Run | None:
+    """The run in an open file; None where a line, an id, a rank or a score is not as searchapp writes it.
 
     So must be: ASCII; six cells with one blank between them and LF behind; the lines of a topic together, with the
     ranks 1, 2, 3, ...; no document twice in a topic; scores that are finite as float32.
     """
-    import numpy as np
-
     texts = _Texts()
-    documents: list[str] = []
-    scores: list[float] = []
-    ranks: list[Places] = []
-    begins: list[int] = []
-    names: list[bytes] = []
-    for begin, end in _pieces(content):
-        piece = _piece(np.frombuffer(content, dtype=np.uint8, count=end - begin, offset=begin))
+    rankings: dict[bytes, Ranking | None] = {}
+    tag = b""
+    begun = _Begun(b"")
+    for content in _pieces(file):
+        piece = _piece(content)
         if piece is None:
             return None
-        changed = np.flatnonzero(
-            np.concatenate(([True], (piece.topics[1:] != piece.topics[:-1]).any(axis=1)))
-        )
-        begun = _in_bytes(piece.topics[changed])
-        goes_on = names[-1:] == begun[:1]  # the topic of the piece before
-        begins += (changed + len(documents)).tolist()[goes_on:]
-        names += begun[goes_on:]
-        documents += map(texts.__getitem__, _in_bytes(piece.documents))
-        scores += piece.scores.tolist()
-        ranks.append(piece.ranks)
-    if not names or not _are_ranks(np.concatenate(ranks), np.asarray(begins)):
+        tag = tag or content[: content.index(b"\n")].rpartition(b" ")[2]
+        documents = [texts[held] for held in _in_bytes(piece.documents)]
+        scores = piece.scores.tolist()
+        for topic, begin, end in _topics(piece):
+            if topic != begun.topic:
+                if topic in rankings or not begun.is_ended(rankings):
+                    return None
+                rankings[topic] = None
+                begun = _Begun(topic)
+            if not _follow(piece.ranks[begin:end], len(begun.documents)):
+                return None
+            begun.documents += documents[begin:end]
+            begun.scores += scores[begin:end]
+    if not tag or not begun.is_ended(rankings):
         return None
-    rankings = {}
-    for name, begin, end in zip(names, begins, [*begins[1:], len(documents)], strict=True):
-        some = documents[begin:end]
-        if len(set(some)) < len(some) or name in rankings:
-            return None
-        rankings[name] = Ranking(name.decode("ascii"), Hits(some, scores[begin:end]))
-    tag = content[: content.index(b"\n")].rpartition(b" ")[2]
-    return Run(tag.decode("ascii"), tuple(rankings.values()))
+    return Run(tag.decode("ascii"), tuple(one for one in rankings.values() if one is not None))
 
 
-def _pieces(content: bytes) -> Iterator[tuple[int, int]]:
-    """Where pieces of whole lines begin and end."""
-    begin = 0
-    while begin < len(content):
-        end = content.find(b"\n", begin + PIECE) + 1 or len(content)
-        yield begin, end
-        begin = end
+class _Begun:
+    """The ranking of a topic as far as it was read."""
+
+    def __init__(self, topic: bytes) -> None:
+        self.topic = topic
+        self.documents: list[str] = []
+        self.scores: list[float] = []
+
+    def is_ended(self, rankings: dict[bytes, Ranking | None]) -> bool:
+        """Put the ranking among the others, if no document is there twice."""
+        if len(set(self.documents)) < len(self.documents):
+            return False
+        if self.topic:
+            rankings[self.topic] = Ranking(self.topic.decode("ascii"), Hits(self.documents, self.scores))
+        return True
+
+
+def _pieces(file: Reads) -> Iterator[bytes]:
+    """The content of a file in pieces of whole lines."""
+    while held := file.read(PIECE) + file.readline(LONGEST_LINE):
+        yield held
+
+
+def _topics(piece: _Piece) -> Iterator[tuple[bytes, int, int]]:
+    """The topics in a piece, and from where to where the lines of each reach."""
+    import numpy as np
+
+    differ = (piece.topics[1:] != piece.topics[:-1]).any(axis=1)
+    begins = np.flatnonzero(np.concatenate(([True], differ)))
+    ends = [*begins[1:].tolist(), len(piece.topics)]
+    yield from zip(_in_bytes(piece.topics[begins]), begins.tolist(), ends, strict=True)
+
+
+def _follow(ranks: Places, before: int) -> bool:
+    """Whether ranks ascend by one from that behind the `before` first ones on."""
+    import numpy as np
+
+    return bool((ranks == np.arange(before + 1, before + 1 + len(ranks))).all())
 
 
 class _Piece(NamedTuple):
@@ -92,10 +125,11 @@ class _Piece(NamedTuple):
     scores: NDArray[np.float64]
 
 
-def _piece(held: Bytes) -> _Piece | None:
+def _piece(content: bytes) -> _Piece | None:
     """The columns of whole lines; None where something is not as searchapp writes it."""
     import numpy as np
 
+    held = np.frombuffer(content, dtype=np.uint8)
     if int(held.max()) >= _DELETE:
         return None
     blanks = np.flatnonzero(held <= _BLANK)
@@ -178,12 +212,3 @@ def _numbers(table: Bytes) -> Places | None:
     for place in range(widest):
         numbers = np.where(there[:, place], numbers * 10 + digits[:, place], numbers)
     return numbers
-
-
-def _are_ranks(numbers: Places, begins: Places) -> bool:
-    """Whether numbers are 1, 2, 3, ... from each of the places on where a topic begins."""
-    import numpy as np
-
-    lines = len(numbers)
-    begun = np.repeat(begins, np.diff(begins, append=lines))
-    return bool((numbers == np.arange(1, lines + 1) - begun).all())

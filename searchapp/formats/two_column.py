@@ -22,9 +22,10 @@ from typing import BinaryIO, NamedTuple
 
 from searchapp.errors import DataError, NotScorable
 from searchapp.files import unreadable, whole_file
-from searchapp.formats.encoding import undecodable
+from searchapp.formats.encoding import GZIP, opened, undecodable
+from searchapp.formats.packed import SUFFIX
 from searchapp.formats.problems import shown
-from searchapp.inputs import read_bytes
+from searchapp.inputs import open_file, read_bytes
 from searchapp.model import Run
 
 MISSING = frozenset(
@@ -132,12 +133,14 @@ def read_rows(path: Path) -> Iterator[Row]:
 def read_text(path: Path) -> str:
     """The text of a table that the official scorers read with pandas, without its byte-order mark.
 
+    As pandas does, a file whose name ends in `.gz` is unpacked, and no other.
+
     Raises:
-        NotScorable: it is not UTF-8.
+        NotScorable: it is not UTF-8, or its name says that it is compressed, and it is not.
         DataError: it cannot be opened.
     """
     try:
-        content = read_bytes(path)
+        content = _unpacked(path) if path.name.lower().endswith(SUFFIX) else read_bytes(path)
     except OSError as error:
         raise unreadable(path, error) from error
     try:
@@ -145,6 +148,18 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = len(_LINE_END.findall(content[: error.start].decode())) + 1
         raise NotScorable(undecodable(path, error, line), f"UnicodeDecodeError: {error}") from error
+
+
+def _unpacked(path: Path) -> bytes:
+    with open_file(path) as file:
+        begins = file.read(len(GZIP))
+    if begins != GZIP:
+        message = (
+            f"{path}: the name ends in {SUFFIX}, and it is not compressed with gzip: rename or compress it"
+        )
+        raise NotScorable(message, f"gzip.BadGzipFile: Not a gzipped file ({begins!r})")
+    with opened(path) as unpacked:
+        return unpacked.read()
 
 
 def split_cells(text: str, path: Path) -> Iterator[tuple[int, int, list[str]]]:
@@ -189,28 +204,31 @@ def write_two_column(target: Path | BinaryIO, rankings: Run | Mapping[str, Seque
     """Write rankings so that every reader gets back the same ids: UTF-8, LF, nothing quoted.
 
     A topic without documents has no row. Upper-case letters are written as they are, since the scorers fold
-    them; two documents of one topic that differ in nothing else are refused, as one would be lost.
+    them; two documents of one topic that differ in nothing else are refused, as one would be lost. Each ranking is
+    written by itself: a file that is open may have those before the one that was refused, a file that is named appears
+    whole or not at all.
 
     Raises:
         DataError: an id would not survive: it is empty, reads as a missing value, begins with a double
-            quote or a byte-order mark, or holds a tab, a line end, NUL or half a surrogate pair. Nothing is
-            written then.
+            quote or a byte-order mark, or holds a tab, a line end, NUL or half a surrogate pair.
     """
-    if isinstance(rankings, Run):
-        rankings = {ranking.topic_id: ranking.document_ids() for ranking in rankings}
-    content = "".join(_lines(rankings)).encode()
     if isinstance(target, Path):
         with whole_file(target) as file:
-            file.write(content)
-    else:
-        target.write(content)
+            write_two_column(file, rankings)
+        return
+    if isinstance(rankings, Run):
+        rankings = {ranking.topic_id: ranking.document_ids() for ranking in rankings}
+    for text in _written_rankings(rankings):
+        target.write(text.encode())
 
 
-def _lines(rankings: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _written_rankings(rankings: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The lines of each ranking, as one text."""
     lower: dict[str, str] = {}  # most documents stand in many rankings, and are looked at once
     for topic, documents in rankings.items():
         _check_id("topic", topic)
         folded: set[str] = set()
+        lines: list[str] = []
         for document in documents:
             if document not in lower:
                 _check_id("document", document)
@@ -221,7 +239,9 @@ def _lines(rankings: Mapping[str, Sequence[str]]) -> Iterator[str]:
                     "perhaps with other upper-case letters, which the official scorers fold; rank it once"
                 )
             folded.add(lower[document])
-            yield f"{topic}\t{document}\n"
+            lines.append(f"{topic}\t{document}\n")
+        if lines:
+            yield "".join(lines)
 
 
 def _check_id(noun: str, id_: str) -> None:

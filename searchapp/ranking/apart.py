@@ -14,14 +14,16 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from searchapp.engines.base import Explanation
 from searchapp.model import Hits, Ranking, Run, Topic
 from searchapp.progress import Advance, no_progress
+from searchapp.ranking.fusion import Fusion
 from searchapp.ranking.rank import Ranker, as_hits
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Signal, ranked
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal, ranked
 
-LEARNS = frozenset({Need.examples, Need.labels, Need.model})
-"""What a signal needs whose answers depend on solved topics."""
+FIXED = frozenset({Need.texts, Need.candidates, Need.leaders})
+"""What a signal may need whose answers are the same whichever topics are solved, if those are that it is told of."""
 
 
 @dataclass(slots=True)
@@ -38,7 +40,8 @@ class Seconds:
         try:
             yield
         finally:
-            self.add(Seconds.now(), started)
+            took = Seconds.now() - started
+            self.cpu, self.clock = self.cpu + took.cpu, self.clock + took.clock
 
     @classmethod
     def now(cls) -> Seconds:
@@ -46,13 +49,11 @@ class Seconds:
         used = os.times()
         return cls(time.process_time() + used.children_user + used.children_system, time.perf_counter())
 
-    def add(self, end: Seconds, start: Seconds) -> None:
-        """Add what lies between two moments."""
-        self.cpu += end.cpu - start.cpu
-        self.clock += end.clock - start.clock
-
     def __add__(self, other: Seconds) -> Seconds:
         return Seconds(self.cpu + other.cpu, self.clock + other.clock)
+
+    def __sub__(self, other: Seconds) -> Seconds:
+        return Seconds(self.cpu - other.cpu, self.clock - other.clock)
 
 
 class _Kept:
@@ -87,40 +88,63 @@ class _Kept:
             yield Hits(documents, scores) if are_hits else dict(zip(documents, scores, strict=True))
 
 
-class _Watched(Ranker):
+class _Watched(Scorer):
+    """A signal whose `seconds` are counted without those of others that it draws answers from.
+
+    `inner` is what all signals of the recipe have taken so far.
+    """
+
+    def __init__(self, scorer: Scorer, inner: Seconds) -> None:
+        self.seconds = Seconds()
+        self._scorer = scorer
+        self._inner = inner
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        answers = self._scorer.answers(asked, advance)
+        while True:
+            started, inner = Seconds.now(), replace(self._inner)
+            answer = next(answers, None)
+            took = Seconds.now() - started
+            self.seconds += took - (self._inner - inner)
+            self._inner.cpu, self._inner.clock = inner.cpu + took.cpu, inner.clock + took.clock
+            if answer is None:
+                return
+            yield answer
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        return self._scorer.explain(asked, document_id)
+
+
+class _Known(Scorer):
+    """A signal that says what it said before."""
+
+    def __init__(self, scorer: Scorer, kept: _Kept) -> None:
+        self._scorer = scorer
+        self._kept = kept
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:  # noqa: ARG002  # they are all there
+        return self._kept.answers()
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        return self._scorer.explain(asked, document_id)
+
+
+class _WatchedRanker(Ranker):
     """A recipe whose signals are asked while it is seen what each takes; the answers of some are `known` already."""
 
     def __init__(self, recipe: Recipe, inputs: Inputs, known: Sequence[_Kept | None]) -> None:
         super().__init__(recipe, inputs)
-        self.seconds = [Seconds() for _ in recipe.signals]
-        self._known = known
-        self._inner = Seconds()
-        """What was taken by all signals, so that one that asks others does not count what these take."""
+        inner = Seconds()
+        self.watched = [_Watched(scorer, inner) for scorer in self._scorers]
+        self._scorers = [
+            watched if kept is None else _Known(watched, kept)
+            for watched, kept in zip(self.watched, known, strict=True)
+        ]
 
-    def every(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[Sequence[Answer]]:
-        """What each signal says of each topic."""
-        return zip(*self._answers(topics, depth, advance), strict=True)
-
-    def _said(self, place: int, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        known = self._known[place]
-        if known is not None:
-            return known.answers()
-        return self._watched(place, super()._said(place, asked, advance))
-
-    def _watched(self, place: int, answers: Iterator[Answer]) -> Iterator[Answer]:
-        while True:
-            started, inner = Seconds.now(), self._inner
-            answer = next(answers, None)
-            ended = Seconds.now()
-            took = Seconds()
-            took.add(ended, started)
-            of_others = Seconds()
-            of_others.add(self._inner, inner)
-            self.seconds[place].add(took, of_others)
-            self._inner = inner + took
-            if answer is None:
-                return
-            yield answer
+    @property
+    def fusion(self) -> Fusion:
+        """What fuses the signals, with its model if it has one."""
+        return self._fusion
 
 
 class Apart:
@@ -152,58 +176,58 @@ class Apart:
         if before is not None:
             new = depending(recipe.signals, again)
             known = [None if place in new else kept for place, kept in enumerate(before._kept)]
-        ranker = _Watched(recipe, inputs, known)
+        ranker = _WatchedRanker(recipe, inputs, known)
         self._kept: list[_Kept] = [_Kept(self._numbers) if kept is None else kept for kept in known]
         asked = [place for place, kept in enumerate(known) if kept is None]
-        for answers in ranker.every(topics, depth, advance):
+        for answers in ranker.answers(topics, depth, advance):
             for place in asked:
                 self._kept[place].add(answers[place])
+        self._fusion = ranker.fusion
         self.seconds: list[Seconds] = [
-            ranker.seconds[place] if before is None or known[place] is None else before.seconds[place]
+            ranker.watched[place].seconds if before is None or known[place] is None else before.seconds[place]
             for place in range(len(recipe.signals))
         ]
 
     def run(
-        self, tag: str, only: Sequence[int] = (), recipe: Recipe | None = None, *, whole: bool = False
+        self, tag: str, only: Sequence[int] = (), fusion: Fusion | None = None, *, whole: bool = False
     ) -> tuple[Run, Seconds]:
         """The rankings by the signals at these places, by all without any, and what it took to fuse them.
 
-        By all signals it is what `Ranker.rank` makes. `recipe` fuses them, by default that of the signals, which has no
-        others then. With `whole` documents that other signals alone speak for follow in the order of their ids, as far
-        as the depth goes.
+        By all signals it is what `Ranker.rank` makes. `fusion` fuses them in place of the recipe's own; one that is
+        learned is trained for the signals that are left. With `whole` documents that other signals alone speak for
+        follow in the order of their ids, as far as the depth goes.
         """
         places = list(only) or list(range(len(self._kept)))
-        fused_by = recipe or self.recipe
-        fuser = Fuser(replace(fused_by, signals=tuple(fused_by.signals[one] for one in places)), self._inputs)
-        of_all = Fuser(self.recipe, self._inputs) if whole else None
+        fusing = self._fusing(places, fusion)
         seconds = Seconds()
         rankings = []
         every = zip(*(kept.answers() for kept in self._kept), strict=True)
         for topic, answers in zip(self.topics, every, strict=True):
             with seconds.taken():
-                hits = fuser.hits(topic, [answers[place] for place in places], self._depth)
-            if of_all is not None and len(hits) < self._depth:
-                hits = _completed(hits, of_all.hits(topic, answers, self._depth).document_ids, self._depth)
+                hits = self._hits(topic, answers, places, fusing)
+            if whole and len(hits) < self._depth:
+                there = self._hits(topic, answers, range(len(answers)), self._fusion)
+                hits = _completed(hits, there.document_ids, self._depth)
             rankings.append(Ranking(topic.id, hits))
         return Run(tag, tuple(rankings)), seconds
 
+    def _fusing(self, places: Sequence[int], fusion: Fusion | None) -> Fusion:
+        """What fuses the signals at these places."""
+        if fusion is not None:
+            return fusion
+        if len(places) in (1, len(self._kept)):
+            return self._fusion
+        recipe = replace(self.recipe, signals=tuple(self.recipe.signals[place] for place in places))
+        names = [signal.name for signal in recipe.signals]
+        return recipe.fusion.ready(names, lambda: self._inputs.fusion(recipe))
 
-class Fuser:
-    """Makes one ranking of what the signals of a recipe have said."""
-
-    def __init__(self, recipe: Recipe, inputs: Inputs) -> None:
-        self._recipe = recipe
-        self._topics_are_documents = inputs.topics_are_documents
-        self._fusion = recipe.fusion
-
-    def hits(self, topic: Topic, answers: Sequence[Answer], depth: int) -> Hits:
-        """The ranking of a topic by what each signal says of it; what one says alone is ranked as it is."""
-        itself = topic.id if self._topics_are_documents else None
-        if len(answers) == 1:
-            return as_hits(answers[0], depth, itself)
-        signals = self._recipe.signals
-        weighted = [(signal.weight, answer) for signal, answer in zip(signals, answers, strict=True)]
-        return ranked(self._fusion.fused(weighted), depth, itself)
+    def _hits(self, topic: Topic, answers: Sequence[Answer], places: Sequence[int], fusion: Fusion) -> Hits:
+        """The ranking of a topic by the signals at these places; what one says alone is ranked as it is."""
+        itself = topic.id if self._inputs.topics_are_documents else None
+        if len(places) == 1:
+            return as_hits(answers[places[0]], self._depth, itself)[: self._depth]
+        weighted = [(self.recipe.signals[place].weight, answers[place]) for place in places]
+        return ranked(fusion.fused(weighted), self._depth, itself)
 
 
 def _completed(hits: Hits, documents: Iterable[str], depth: int) -> Hits:
@@ -216,12 +240,19 @@ def _completed(hits: Hits, documents: Iterable[str], depth: int) -> Hits:
 
 def learning(signals: Sequence[Signal]) -> list[int]:
     """The places of the signals whose answers change with what is solved."""
-    return [place for place, signal in enumerate(signals) if signal.needs & LEARNS]
+    return [place for place, signal in enumerate(signals) if signal.needs - FIXED]
+
+
+def is_told(signal: Signal) -> bool:
+    """Whether a signal is told what others rank highest, so that it can't be the first of a recipe."""
+    return bool(signal.needs & {Need.candidates, Need.leaders})
 
 
 def told_by(signals: Sequence[Signal], place: int) -> range:
     """The places of the signals that a signal is told of, what they rank highest."""
-    return range(1 if place and Need.candidates in signals[place].needs else 0)
+    if Need.leaders in signals[place].needs:
+        return range(place)
+    return range(1 if place and is_told(signals[place]) else 0)
 
 
 def depending(signals: Sequence[Signal], again: Collection[int]) -> set[int]:

@@ -59,6 +59,11 @@ class Fusion(ABC):
     reach: ClassVar[int] = 0
     """How many documents of each signal it wants at least, whatever depth is ranked."""
 
+    @property
+    def unlearned(self) -> Fusion:
+        """What asks signals on the same scale, without a model: itself, where nothing is learned."""
+        return self
+
     def ready(self, signals: Sequence[str], model: Callable[[], Stored]) -> Fusion:  # noqa: ARG002
         """What fuses the signals of these names; one that is learned reads its `model`.
 
@@ -203,7 +208,11 @@ def scores_of(answer: Answer, scale: Scale) -> Scores:
     """A signal's answer as scores; hits are put on the scale here, scores are on it already."""
     if not isinstance(answer, Hits):
         return answer
-    return as_shares(answer) if scale is Scale.shares else dict(answer)
+    return (
+        as_shares(answer)
+        if scale is Scale.shares
+        else dict(zip(answer.document_ids, answer.scores, strict=True))
+    )
 
 
 def ranks_of(answer: Answer) -> dict[str, int]:
@@ -222,7 +231,8 @@ def as_shares(hits: Hits) -> dict[str, float]:
     """Scores as shares of the greatest; all 0 when that is 0."""
     if not hits or hits.scores[0] <= 0:
         return dict.fromkeys(hits.document_ids, 0.0)
-    return {document: score / hits.scores[0] for document, score in hits}
+    best = hits.scores[0]
+    return {document: score / best for document, score in zip(hits.document_ids, hits.scores, strict=True)}
 
 
 def added(weighted: Iterable[tuple[float, Scores]]) -> dict[str, float]:

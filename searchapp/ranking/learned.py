@@ -23,12 +23,12 @@ import heapq
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
 from searchapp.model import Example, Hits
-from searchapp.ranking.fusion import Fusion, Given, Sum, Weighted
+from searchapp.ranking.fusion import Fusion, Given, Sum, Weighted, scores_of
 from searchapp.ranking.learning import boosting
 from searchapp.ranking.learning.boosting import Growth
 from searchapp.ranking.learning.trees import Trees
@@ -53,9 +53,6 @@ EQUALS = 0.001
 
 _SHARE, _SCORE, _BEST = "share", "score", "best"
 _OF_ALL = ("sum", "signals")
-
-Shares = Sequence[tuple[float, Mapping[str, float]]]
-"""The weight of each signal and the shares that it gives to documents."""
 
 Asking = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, Sequence[Answer]]]]
 """What each signal says of some solved topics, if those of these ids had no votes."""
@@ -107,11 +104,6 @@ class Learned(Fusion):
         return cls(table.whole("candidates"), table.whole("topics"), parts, growth)
 
     @property
-    def first(self) -> Sum:
-        """What chooses the candidates."""
-        return Sum(Scale.shares)
-
-    @property
     def unlearned(self) -> Sum:
         """What asks signals on the same scale, without a model."""
         return Sum(self.scale)
@@ -134,10 +126,18 @@ class Learned(Fusion):
         return _Ranking(self, signals, model())
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        return self.first.fused(as_shares(answers))
+        """The weighted sum of shares; a signal of weight 0 says something to the trees alone."""
+        return _summed(_heard(answers))
 
     def given(self, answers: Weighted, document: str) -> Given:
-        return self.first.given(as_shares(answers), document)
+        return Given(
+            [
+                weight * scores[document] / greatest
+                if weight and greatest > 0 and document in scores
+                else None
+                for weight, scores, greatest in _heard(answers)
+            ]
+        )
 
     def train(
         self, signals: Sequence[tuple[str, float]], examples: Sequence[Example], asking: Asking
@@ -176,29 +176,27 @@ class Learned(Fusion):
 
     def rows(self, answers: Weighted, without: str | None = None) -> tuple[list[str], Floats]:
         """The candidates, `without` one document, and what the trees look at: (candidates, features) float64."""
-        reached = [(weight, _reached(answer)) for weight, answer in answers]
-        shares = as_shares(reached)
-        return self.rows_of(reached, shares, self.first.fused(shares), without)
+        heard = _heard([(weight, _reached(answer)) for weight, answer in answers])
+        return self.rows_of(heard, _summed(heard), without)
 
     def rows_of(
-        self, answers: Weighted, shares: Shares, total: Scores, without: str | None = None
+        self, heard: Sequence[_Heard], total: Scores, without: str | None = None
     ) -> tuple[list[str], Floats]:
-        """The same, of answers that reach no deeper than they should, their shares and the weighted sum of these."""
+        """The same, of answers that reach no deeper than they should, and their weighted sum."""
         import numpy as np
 
         best = heapq.nsmallest(self.candidates + 1, total.items(), key=lambda one: (-one[1], one[0]))
         documents = [document for document, _ in best if document != without][: self.candidates]
-        columns: list[list[float]] = []
-        speaking = [0.0] * len(documents)
-        for (_, answer), (_, shared) in zip(answers, shares, strict=True):
-            scores = dict(answer) if isinstance(answer, Hits) else answer
-            of_signal = [shared.get(document, 0.0) for document in documents]
-            columns.append(of_signal)
-            columns.append([scores.get(document, 0.0) for document in documents])
-            columns.append([max(scores.values(), default=0.0)] * len(documents))
-            speaking = [count + (share > 0) for count, share in zip(speaking, of_signal, strict=True)]
-        columns += [[total[document] for document in documents], speaking]
-        return documents, np.array(columns, dtype=np.float64).T.copy()
+        found = np.zeros((len(documents), 3 * len(heard) + len(_OF_ALL)))
+        for place, (_, scores, greatest) in enumerate(heard):
+            of_signal = [scores.get(document, 0.0) for document in documents]
+            found[:, 3 * place + 1] = of_signal
+            found[:, 3 * place + 2] = greatest
+            if greatest > 0:
+                found[:, 3 * place] = found[:, 3 * place + 1] / greatest
+        found[:, -2] = [total[document] for document in documents]
+        found[:, -1] = (found[:, : 3 * len(heard) : 3] > 0).sum(axis=1)
+        return documents, found
 
 
 class _Ranking(Fusion):
@@ -208,7 +206,7 @@ class _Ranking(Fusion):
     whatever the weighted sum gives to others: what the weights come to, less the least that the trees can say.
     """
 
-    __slots__ = ("_described", "_features_of", "_lift", "_signals", "_stored", "_trees", "scale")
+    __slots__ = ("_described", "_stored", "_trees", "scale")
 
     by = Learned.by
     needs = Learned.needs
@@ -216,7 +214,6 @@ class _Ranking(Fusion):
 
     def __init__(self, described: Learned, signals: Sequence[str], stored: Stored) -> None:
         self._described = described
-        self._signals = signals
         self._stored = stored
         self._trees = Trees.read(stored.header, stored.arrays)
         self.scale = described.scale
@@ -236,10 +233,10 @@ class _Ranking(Fusion):
         return self._described.manifest()
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        shares = as_shares(answers)
-        total = self._described.first.fused(shares)
+        heard = _heard(answers)
+        total = _summed(heard)
         if all(_reached(answer) is answer for _, answer in answers):
-            documents, rows = self._described.rows_of(answers, shares, total)
+            documents, rows = self._described.rows_of(heard, total)
         else:
             documents, rows = self._described.rows(answers)
         scores = self._trees.scores(rows) + self._lifted(answers)
@@ -294,17 +291,31 @@ def feature_names(signals: Sequence[str]) -> tuple[str, ...]:
     return (*(f"{name} {what}" for name in signals for what in (_SHARE, _SCORE, _BEST)), *_OF_ALL)
 
 
-def as_shares(answers: Weighted) -> Shares:
-    """Answers on the scale of scores as shares of the greatest of each."""
-    found: list[tuple[float, dict[str, float]]] = []
+class _Heard(NamedTuple):
+    """What a signal says of a topic, on the scale of scores: its weight, the scores, and the greatest of them."""
+
+    weight: float
+    scores: Scores
+    greatest: float
+
+
+def _heard(answers: Weighted) -> list[_Heard]:
+    found = []
     for weight, answer in answers:
-        scores = dict(answer) if isinstance(answer, Hits) else answer
-        greatest = max(scores.values(), default=0.0)
-        if greatest > 0:
-            found.append((weight, {document: score / greatest for document, score in scores.items()}))
-        else:
-            found.append((weight, dict.fromkeys(scores, 0.0)))
+        scores = scores_of(answer, Scale.scores)
+        found.append(_Heard(weight, scores, max(scores.values(), default=0.0)))
     return found
+
+
+def _summed(heard: Sequence[_Heard]) -> dict[str, float]:
+    """The weighted sum of shares, of the signals that have a weight."""
+    total: dict[str, float] = {}
+    for weight, scores, greatest in heard:
+        if weight > 0:
+            factor = weight / greatest if greatest > 0 else 0.0
+            for document, score in scores.items():
+                total[document] = total.get(document, 0.0) + factor * score
+    return total
 
 
 def _reached(answer: Answer) -> Answer:

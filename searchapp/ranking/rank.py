@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from searchapp.engines.base import Explanation
@@ -13,11 +14,13 @@ from searchapp.progress import Advance, no_progress
 from searchapp.ranking.fusion import FUSION, Given, Weighted
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import (
+    LEADERS,
     Answer,
     Asked,
     Inputs,
     Need,
     Retriever,
+    Scorer,
     Vote,
     ranked,
     retrieved_together,
@@ -46,6 +49,8 @@ class Ranker:
         self.recipe = recipe
         self._scorers = [signal.prepare(inputs) for signal in recipe.signals]
         self._retrievers = [scorer for scorer in self._scorers if isinstance(scorer, Retriever)]
+        self._askers = [_asker(self._scorers, place) for place in range(len(self._scorers))]
+        self._shared: dict[int, Iterator[Hits]] = {}
         self._topics_are_documents = inputs.topics_are_documents
         names = [signal.name for signal in recipe.signals]
         self._fusion = recipe.fusion
@@ -74,13 +79,16 @@ class Ranker:
         The details are those of the signals, each with its value before it is weighed.
         """
         if len(self._scorers) == 1:
-            return self._scorers[0].explain(self._asked_alone(topic, depth, ()), document_id)
+            (asked,) = self._asked_alone(topic, depth, ())
+            return self._scorers[0].explain(asked, document_id)
         answers = [answer for (answer,) in self._answers([topic], depth, no_progress)]
         score = self._fusion.fused(self._weighted(answers)).get(document_id)
         if score is None:
             return None
-        asked = self._asked_alone(topic, depth, answers)
-        parts = [scorer.explain(asked, document_id) for scorer in self._scorers]
+        parts = [
+            scorer.explain(asked, document_id)
+            for scorer, asked in zip(self._scorers, self._asked_alone(topic, depth, answers), strict=True)
+        ]
         details = tuple(
             Explanation(
                 part.value, f"{signal.name}, weight {signal.weight:g}: {part.description}", part.details
@@ -101,10 +109,12 @@ class Ranker:
             given = Given([dict(answers[0]).get(document_id)])
         else:
             given = self._fusion.given(self._weighted(answers), document_id)
-        asked = self._asked_alone(topic, depth, answers)
+        asking = self._asked_alone(topic, depth, answers)
         shares = [
             Share(signal.name, signal.weight, value, tuple(scorer.votes(asked, document_id)))
-            for signal, scorer, value in zip(self.recipe.signals, self._scorers, given.signals, strict=True)
+            for signal, scorer, value, asked in zip(
+                self.recipe.signals, self._scorers, given.signals, asking, strict=True
+            )
         ]
         return [*shares, Share(self._fusion.by, 1.0, given.rest)] if given.rest else shares
 
@@ -133,6 +143,14 @@ class Ranker:
         for topic, scores in zip(topics, self._fused(topics, depth, advance), strict=True):
             yield ranked(scores, depth, self._itself(topic))
 
+    def _leaders(self, topic: Topic, answers: Sequence[Answer]) -> Hits:
+        """What the first signals of the recipe rank highest, fused without what is learned of all of them."""
+        if len(answers) == 1:
+            return as_hits(answers[0], LEADERS, self._itself(topic))[:LEADERS]
+        weights = [signal.weight for signal in self.recipe.signals]
+        fused = self.recipe.fusion.unlearned.fused(list(zip(weights, answers, strict=False)))
+        return ranked(fused, LEADERS, self._itself(topic))
+
     def _itself(self, topic: Topic) -> str | None:
         """The document that a topic is, which it is not ranked for."""
         return topic.id if self._topics_are_documents else None
@@ -144,10 +162,16 @@ class Ranker:
     def _weighted(self, answers: Sequence[Answer]) -> Weighted:
         return [(signal.weight, answer) for signal, answer in zip(self.recipe.signals, answers, strict=True)]
 
-    def _asked_alone(self, topic: Topic, depth: int, answers: Sequence[Answer]) -> Asked:
-        """What signals are asked about one topic, with its candidates in the `answers` of all of them."""
+    def _asked_alone(self, topic: Topic, depth: int, answers: Sequence[Answer]) -> list[Asked]:
+        """What each signal is asked of one topic, with candidates and leaders in the `answers` of all of them."""
         candidates = [as_hits(answers[0], depth)] if self.recipe.needs(Need.candidates) else []
-        return Asked([topic], depth, self._fusion.scale, candidates)
+        asked = Asked([topic], depth, self._fusion.scale, candidates)
+        return [
+            replace(asked, leaders=[self._leaders(topic, answers[:place])])
+            if Need.leaders in signal.needs
+            else asked
+            for place, signal in enumerate(self.recipe.signals)
+        ]
 
     def _answers(self, topics: Sequence[Topic], depth: int, advance: Advance) -> list[Iterator[Answer]]:
         """What each signal says of each topic, as deep as the fusion looks.
@@ -162,19 +186,32 @@ class Ranker:
             advance(1)
             return [iter([answer]) for answer in found]
         if self.recipe.needs(Need.candidates):
-            first = list(self._said(0, asked, no_progress))
+            first = list(self._scorers[0].answers(asked, no_progress))
             asked = Asked(topics, depth, asked.scale, [as_hits(answer, depth) for answer in first])
             answers: list[Iterator[Answer]] = [iter(first)]
         else:
             answers = [self._said(0, asked, self._advance_of(0, advance))]
-        return answers + [
-            self._said(place, asked, self._advance_of(place, advance))
-            for place in range(1, len(self._scorers))
-        ]
+        for place, signal in enumerate(self.recipe.signals[1:], start=1):
+            told = asked
+            if Need.leaders in signal.needs:
+                # Drawn in step with the answers themselves, so that those of a few topics are held.
+                pairs = [itertools.tee(one) for one in answers]
+                answers = [kept for kept, _ in pairs]
+                before = zip(topics, zip(*(copy for _, copy in pairs), strict=True), strict=True)
+                told = replace(asked, leaders=itertools.starmap(self._leaders, before))
+            answers.append(self._said(place, told, self._advance_of(place, advance)))
+        self._shared.clear()  # who shares hits has them
+        return answers
 
     def _said(self, place: int, asked: Asked, advance: Advance) -> Iterator[Answer]:
-        """What the signal at a place says of each topic."""
-        return self._scorers[place].answers(asked, advance)
+        """What the signal at a place says of each topic; signals that ask an index for the same share the hits."""
+        scorer, asker = self._scorers[place], self._askers[place]
+        if self._askers.count(asker) == 1 or not isinstance(scorer, Retriever):
+            return scorer.answers(asked, advance)
+        if asker not in self._shared:
+            self._shared[asker] = scorer.retrieved(asked, no_progress)
+        hits, self._shared[asker] = itertools.tee(self._shared[asker])
+        return map(scorer.answer, asked.topics, hits, itertools.repeat(asked))
 
     def _is_one_request(self, topics: Sequence[Topic]) -> bool:
         """Whether a server far away is asked for one topic, by signals that do not wait for each other's answers.
@@ -197,6 +234,19 @@ class Ranker:
                 f"{self.recipe.query.template.name} retrieves topic {ranking.topic_id} for itself: "
                 "exclude it in the template with must_not"
             )
+
+
+def _asker(scorers: Sequence[Scorer], place: int) -> int:
+    """The place of the first scorer that asks the same as the one at a place."""
+    scorer = scorers[place]
+    if not isinstance(scorer, Retriever):
+        return place
+    before = (
+        other
+        for other in range(place)
+        if isinstance(one := scorers[other], Retriever) and one.asks_as(scorer)
+    )
+    return next(before, place)
 
 
 def as_hits(answer: Answer, depth: int, without: str | None = None) -> Hits:

@@ -43,7 +43,7 @@ class Recipe:
     @property
     def learns(self) -> bool:
         """Whether it ranks by solved topics."""
-        return any(self.needs(need) for need in (Need.examples, Need.labels, Need.model))
+        return any(self.needs(need) for need in (Need.examples, Need.labels, Need.terms, Need.model))
 
     @property
     def trained(self) -> tuple[Trained, ...]:

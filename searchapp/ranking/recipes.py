@@ -193,7 +193,7 @@ class _Reading:
             raise DataError(
                 f"{query.template.name}: the variable {key} is set, but the template does not use it"
             )
-        if any(Need.candidates in signal.needs for signal in signals[:1]):
+        if any(need in signals[0].needs for need in (Need.candidates, Need.leaders)):
             raise place.wrong(
                 f"begins with {signals[0].name}, which needs candidates: put a signal before it"
             )

@@ -99,6 +99,20 @@ class Table:
             raise UsageError(f"the recipe {self.place}: {key} must be {NUMBER}, not {value!r}")
         return float(value)
 
+    def weights(self, key: str) -> dict[str, float]:
+        """Numbers that are not negative, by names; none where the key is left out.
+
+        Raises:
+            DataError: it is no table.
+            UsageError: one is something else.
+        """
+        self._read.append(key)
+        held = self._values.get(key, {})
+        if not isinstance(held, Mapping):
+            raise self.place.wrong(f"has the {key} {held!r} in {self.name!r}, and not a table of numbers")
+        inner = Table(self.place, f"{self.name}.{key}", held, self._parameters)
+        return {name: inner.number(name) for name in held}
+
     def choice(self, key: str, known: Collection[str], default: str) -> str:
         """One of some words; `default` where it is left out.
 
@@ -124,6 +138,15 @@ class Table:
         if value is not None and (not isinstance(value, str) or not value):
             raise self.place.wrong(f"has the {key} {value!r} in {self.name!r}, and not text in quotes")
         return value
+
+    def required_text(self, key: str) -> str:
+        """Text that is not empty.
+
+        Raises:
+            DataError: the key is missing, or it is something else.
+        """
+        self._value(key)
+        return self.text(key) or ""
 
     def weight(self) -> float:
         """What a signal counts in a fusion, 1 where it is left out.

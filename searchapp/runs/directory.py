@@ -4,6 +4,8 @@
     run.trec      the rankings, `topic Q0 document rank score tag`
     predict.txt   the task's official file, when the run is deep enough for it
 
+Files of a run that is long, see `LONG`, are compressed with gzip: `run.trec.gz`, `predict.txt.gz`.
+
 The same inputs give the same bytes of every file but the manifest's `created` and `seconds`.
 """
 
@@ -19,11 +21,16 @@ from searchapp import files, resources
 from searchapp.digests import digest_file, digest_json
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import whole_folder
-from searchapp.formats import trec
+from searchapp.formats import packed, trec
 from searchapp.model import Run
 
 MANIFEST = "run.json"
 RANKINGS = "run.trec"
+PACKED_RANKINGS = RANKINGS + packed.SUFFIX
+LONG = 250_000
+"""The hits beyond which the files of a run are compressed, if it also has more than `DEEP` for each topic: so deep is a
+run that ranks every document, which are hundreds of megabytes that nobody reads to the end."""
+DEEP = 1_000
 TAGS = "tags.json"
 """What people call the run, see `runs.tags`: beside the run, and no part of it."""
 MODELS = "models"
@@ -68,6 +75,11 @@ class Manifest:
     digest: str = ""
 
     @property
+    def rankings(self) -> str:
+        """The name of the file with the rankings."""
+        return PACKED_RANKINGS if PACKED_RANKINGS in self.files else RANKINGS
+
+    @property
     def system(self) -> str:
         """What made the rankings: the recipe, or of an imported run the tool."""
         if self.imported:
@@ -107,14 +119,21 @@ def write(
 ) -> Manifest:
     """Write a run directory whole or not at all; returns the manifest with the digests of its files.
 
-    `official` maps the name of each official file to what writes it. With `overwrite` an existing run
-    directory is replaced; anything else that stands there never is.
+    `official` maps the name of each official file to what writes it; in a long run `.gz` is added to the names. With
+    `overwrite` an existing run directory is replaced; anything else that stands there never is.
     """
     require_writable(path, overwrite=overwrite)
     with whole_folder(path, replace=overwrite) as folder:
         for name, writer in {RANKINGS: lambda file: trec.write_run(file, run), **official}.items():
-            with (folder / name).open("wb") as file:
-                writer(file)
+            if not _is_long(manifest):
+                with (folder / name).open("wb") as plain:
+                    writer(plain)
+            elif name == RANKINGS:  # which is read a topic at a time
+                with (folder / PACKED_RANKINGS).open("wb") as pieces:
+                    trec.write_run(packed.PieceWriter(pieces), run)
+            else:
+                with packed.packing(folder / f"{name}{packed.SUFFIX}") as whole:
+                    writer(whole)
         digests = {file.name: digest_file(file) for file in sorted(folder.iterdir())}
         complete = replace(manifest, files=digests)
         complete = replace(complete, digest=complete.own_digest())
@@ -126,6 +145,10 @@ def write(
         # A name of a file that is not UTF-8 has halves of characters, which become JSON's escapes.
         (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
     return complete
+
+
+def _is_long(manifest: Manifest) -> bool:
+    return manifest.hits > LONG and manifest.hits > DEEP * manifest.topics
 
 
 def require_writable(path: Path, *, overwrite: bool) -> None:
@@ -149,7 +172,7 @@ def read(path: Path) -> StoredRun:
         DataError: its files are not what they should be.
     """
     manifest = read_manifest(path)
-    return StoredRun(path, manifest, trec.read_run(path / RANKINGS))
+    return StoredRun(path, manifest, trec.read_run(path / manifest.rankings))
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -191,7 +214,7 @@ def kept(path: Path, planned: Manifest) -> Manifest | None:
     try:
         manifest = read_manifest(path)
         files = manifest.files
-        whole = RANKINGS in files and all(digest_file(path / name) == files[name] for name in files)
+        whole = manifest.rankings in files and all(digest_file(path / name) == files[name] for name in files)
     except SearchappError:
         return None
     alike = replace(planned, **{name: getattr(manifest, name) for name in _OF_RANKINGS})

@@ -201,6 +201,25 @@ def test_a_document_without_a_rank_has_a_reason(topics: MakeTopics, monkeypatch:
         assert one.why == Why(without, Standing.no_match)
 
 
+def test_a_line_is_explained_by_the_model_and_by_its_neighbours(topics: MakeTopics, home: Path) -> None:
+    task = tasks.load("checkthat")
+    with closing(open_engine(Settings(home=home))) as engine:
+        recipe = recipes.load(task.recipe_book(), "best")
+        request = RunRequest(
+            task.collection(SAMPLES / "checkthat"), "training", recipe, 9999, "test", home=home
+        )
+        make_run(task, engine, request, home / "checkthat-best", Silent())
+    debates = topics("checkthat", "checkthat-best")
+    document, score = ranked_with_scores(home / "checkthat-best")[debates.topics[0]][0]
+    explanation = debates.why(debates.topics[0], document).explanation
+    assert explanation is not None and explanation.value == pytest.approx(score)
+    parts = {part.description.partition(",")[0]: part for part in explanation.details}
+    # What bm25 gives is a share of its greatest score, which the explanation has as it is.
+    assert -1e-6 <= score - parts["lines"].value - 2 * parts["labelled"].value <= 0.2 + 1e-6
+    features = [one.description for part in parts["lines"].details for one in part.details]
+    assert any(feature.startswith("measure “") for feature in features)
+
+
 def ranked_with_scores(path: Path) -> dict[str, list[tuple[str, float]]]:
     rankings: dict[str, list[tuple[str, float]]] = {}
     for line in (path / "run.trec").read_text().splitlines():

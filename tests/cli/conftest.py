@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 import searchapp
 from searchapp.cli import app
 from searchapp.config.declared import DECLARED
+from tests.server.rest import Server
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 SAMPLE = SAMPLES / "nlps"
@@ -57,11 +59,24 @@ def data(task: str, tmp_path: Path) -> Path:
     return Path(shutil.copytree(SAMPLES / task, tmp_path / "data"))
 
 
+@pytest.fixture(scope="session")
+def samples_prefix(elasticsearch_url: str) -> Iterator[str]:
+    """The prefix of the indexes of samples that tests leave to each other, see the marker `shared_indexes`."""
+    prefix = f"test-{secrets.token_hex(6)}"
+    yield prefix
+    Server(elasticsearch_url).delete_indices(prefix)
+
+
 @pytest.fixture
-def server(offline: Cli, elasticsearch_url: str, index_prefix: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Runs commands on the real server, with the test's own indexes."""
+def server(
+    request: pytest.FixtureRequest, offline: Cli, elasticsearch_url: str, monkeypatch: pytest.MonkeyPatch
+) -> Cli:
+    """Runs commands on the real server, with the test's own indexes, or with those that samples have there."""
+    marked = request.node.get_closest_marker
+    shares = marked("shared_indexes") and not marked("own_indexes")
+    prefix: str = request.getfixturevalue("samples_prefix" if shares else "index_prefix")
     monkeypatch.setenv("SEARCHAPP_URL", elasticsearch_url)
-    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", index_prefix)
+    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", prefix)
     return offline
 
 

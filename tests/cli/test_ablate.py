@@ -131,6 +131,25 @@ def test_models_are_trained_without_each_kind_of_features(offline: Cli) -> None:
     assert refused.code == 2 and "leave out --features" in refused.stderr
 
 
+def test_a_learned_fusion_is_trained_for_the_signals_that_are_left(offline: Cli, tmp_path: Path) -> None:
+    found = ablated(offline, "nlps", "--split", "dev", "--recipe", "best", *NEAREST)
+    variants = by_name(found)
+    assert found["learned"] and found["told"] == ["cocitation"]
+    signals = [one["name"] for one in found["signals"]]
+    assert list(variants) == [
+        "as it is",
+        "fused by sum",
+        *(f"without {name}" for name in signals),
+        *(f"{name} alone" for name in signals),
+    ]
+    out = tmp_path / "run"
+    assert offline("rank", "nlps", "--split", "dev", "--recipe", "best", "--out", out).code == 0
+    official = offline("evaluate", out, "--json", *NEAREST).json["official"]
+    assert variants["as it is"]["figure"] == official["value"]
+    # One for the recipe, and one for it without each signal.
+    assert len(list((tmp_path / "home" / "models").iterdir())) == 1 + len(signals)
+
+
 def test_every_layout_has_the_same_figures(offline: Cli) -> None:
     found = ablated(offline, "nlps", "--split", "dev", "--recipe", "neighbours", *NEAREST)
     options = ("ablate", "nlps", "--split", "dev", "--recipe", "neighbours", *NEAREST)

@@ -14,6 +14,8 @@ from searchapp.tasks.base import Part
 from searchapp.visible import visible
 from tests.cli.conftest import Cli, official_figures
 
+pytestmark = pytest.mark.shared_indexes
+
 SAMPLE = Path(searchapp.__file__).parent / "samples" / "checkthat"
 TRAINING = ["farm_speech", "harbour_mayor", "valley_governors"]
 RECORDED = Path(__file__).parents[1] / "fixtures" / "conformance" / "checkthat"
@@ -82,7 +84,7 @@ def test_the_command_agrees_with_the_official_format_checker(offline: Cli, name:
 
 
 def test_a_ranking_has_exactly_the_lines_of_its_debate(debates: Cli, tmp_path: Path) -> None:
-    for recipe in ("bm25", "neighbours"):
+    for recipe in ("bm25", "neighbours", "best"):
         run = rank(debates, tmp_path / recipe, "training", "--recipe", recipe)
         rows = [line.split() for line in (run / "run.trec").read_text().splitlines()]
         for name in TRAINING:
@@ -94,10 +96,10 @@ def test_a_ranking_has_exactly_the_lines_of_its_debate(debates: Cli, tmp_path: P
 
 def test_the_sample_is_ranked_sensibly(debates: Cli, tmp_path: Path) -> None:
     found: dict[str, float] = {}
-    for recipe in ("bm25", "neighbours"):
+    for recipe in ("bm25", "neighbours", "best"):
         run = rank(debates, tmp_path / recipe, "training", "--recipe", recipe)
         found[recipe] = debates("evaluate", run, "--json").json["official"]["value"]
-    assert 0.8 < found["bm25"] < 1 and 0.8 < found["neighbours"] < 1
+    assert all(0.8 < value < 1 for value in found.values()), found
 
 
 @pytest.mark.parametrize("recipe", ["bm25", "neighbours"])
@@ -122,13 +124,14 @@ def test_exported_files_score_as_the_run_does(debates: Cli, tmp_path: Path, reci
     assert of_run["measures"]["AP"] == pytest.approx(of_run["official"]["value"], abs=1e-9)
 
 
-def test_one_debate_and_the_test_debates_are_splits(debates: Cli, tmp_path: Path) -> None:
-    alone = rank(debates, tmp_path / "alone", "harbour_mayor", "--recipe", "neighbours")
-    together = rank(debates, tmp_path / "together", "training", "--recipe", "neighbours")
+@pytest.mark.parametrize("recipe", ["neighbours", "best"])
+def test_one_debate_and_the_test_debates_are_splits(debates: Cli, tmp_path: Path, recipe: str) -> None:
+    alone = rank(debates, tmp_path / "alone", "harbour_mayor", "--recipe", recipe)
+    together = rank(debates, tmp_path / "together", "training", "--recipe", recipe)
     name = "harbour_mayor.tsv"
     assert (alone / name).read_bytes() == (together / name).read_bytes()
     assert debates("evaluate", alone, "--json").json["official"]["measure"] == "AP"
-    test = rank(debates, tmp_path / "test", "test_annotated", "--recipe", "neighbours")
+    test = rank(debates, tmp_path / "test", "test_annotated", "--recipe", recipe)
     assert debates("evaluate", test, "--json").json["official"]["value"] > 0.7
     assert debates("export", test, "--out", tmp_path / "island.tsv").code == 0
 
@@ -136,6 +139,7 @@ def test_one_debate_and_the_test_debates_are_splits(debates: Cli, tmp_path: Path
 # Which lines count.
 
 
+@pytest.mark.own_indexes
 def test_training_debates_are_ranked_the_same_whether_there_are_test_debates_or_not(
     cli: Cli, data: Path, tmp_path: Path
 ) -> None:
@@ -144,7 +148,7 @@ def test_training_debates_are_ranked_the_same_whether_there_are_test_debates_or_
         if name == "without":
             shutil.rmtree(data / "test_annotated")
         assert cli("index", "checkthat", "--data", data).code == 0
-        for recipe in ("bm25", "neighbours"):
+        for recipe in ("bm25", "neighbours", "best"):
             for split in ("training", "harbour_mayor"):
                 out = tmp_path / f"{name}-{recipe}-{split}"
                 options = ["--data", data, "--split", split, "--recipe", recipe, "--out", out]
@@ -157,6 +161,7 @@ def test_training_debates_are_ranked_the_same_whether_there_are_test_debates_or_
         assert manifests[0]["index_digest"] == manifests[1]["index_digest"]
 
 
+@pytest.mark.own_indexes
 def test_there_is_an_index_of_the_training_debates_and_one_of_all(cli: Cli, data: Path) -> None:
     made = cli("index", "checkthat", "--data", data, "--json").json
     lines = {
@@ -170,6 +175,7 @@ def test_there_is_an_index_of_the_training_debates_and_one_of_all(cli: Cli, data
     assert not again["built"] and again["indexes"] == made["indexes"]
 
 
+@pytest.mark.own_indexes
 def test_an_index_of_debates_that_the_folder_has_no_more_is_removed(
     cli: Cli, data: Path, tmp_path: Path
 ) -> None:
@@ -237,10 +243,13 @@ def test_the_lines_of_every_debate_can_be_judged(offline: Cli, tmp_path: Path) -
             assert document in run_pages.ranking(document.partition(":")[0])
 
 
-def test_the_gold_of_a_debate_does_not_change_its_ranking(cli: Cli, data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("recipe", ["neighbours", "best"])
+def test_the_gold_of_a_debate_does_not_change_its_ranking(
+    cli: Cli, data: Path, tmp_path: Path, recipe: str
+) -> None:
     def ranked(name: str) -> bytes:
         assert cli("index", "checkthat", "--data", data).code == 0
-        options = ["--data", data, "--split", "training", "--recipe", "neighbours", "--out", tmp_path / name]
+        options = ["--data", data, "--split", "training", "--recipe", recipe, "--out", tmp_path / name]
         assert cli("rank", "checkthat", *options).code == 0
         return (tmp_path / name / "harbour_mayor.tsv").read_bytes()
 
@@ -254,7 +263,7 @@ def test_the_gold_of_a_debate_does_not_change_its_ranking(cli: Cli, data: Path, 
 def test_both_engines_give_the_same_bytes(server: Cli, tmp_path: Path) -> None:
     for engine in ("embedded", "elasticsearch"):
         assert server("index", "checkthat", "--data", SAMPLE, "--engine", engine).code == 0
-    for recipe in ("bm25", "neighbours"):
+    for recipe in ("bm25", "neighbours", "best"):
         for split in ("training", "test_annotated"):
             made = [
                 rank(
@@ -308,6 +317,7 @@ def test_a_shallow_run_has_no_official_file(debates: Cli, tmp_path: Path) -> Non
 # What is wrong is told.
 
 
+@pytest.mark.own_indexes
 def test_everything_wrong_with_the_debates_is_told(cli: Cli, data: Path) -> None:
     path = data / "training" / "harbour_mayor.tsv"
     rows = path.read_text().splitlines()
@@ -327,6 +337,7 @@ def test_everything_wrong_with_the_debates_is_told(cli: Cli, data: Path) -> None
         assert part in result.stderr
 
 
+@pytest.mark.own_indexes
 def test_a_folder_without_debates_is_told(cli: Cli, tmp_path: Path) -> None:
     result = cli("index", "checkthat", "--data", tmp_path)
     assert result.code == 4 and "missing file" in result.stderr and "training" in result.stderr
@@ -339,6 +350,7 @@ def test_an_unknown_debate_is_no_split(debates: Cli, tmp_path: Path) -> None:
     assert "no split 'nowhere': choose training or test_annotated or the name of a debate" in result.stderr
 
 
+@pytest.mark.own_indexes
 def test_a_debate_without_others_can_not_be_ranked(cli: Cli, data: Path, tmp_path: Path) -> None:
     for name in TRAINING[1:]:
         (data / "training" / f"{name}.tsv").unlink()

@@ -12,12 +12,14 @@ import pytest
 import searchapp
 from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 FACTS, TOPICS = 59, 7
 TASKS = {"explanation-2019": ("MAP", 0.8), "explanation-2021": ("mean NDCG", 0.75)}
 """The official measure, and what every recipe for topics reaches on the sample at least."""
 
-RECIPES = ["bm25", "neighbours"]
+RECIPES = ["bm25", "neighbours", "best"]
 IN_2019 = "questions/ARC-Elementary+EXPL-Dev.tsv"
 IN_2021 = "wt-expert-ratings.dev.json"
 GOLD = {"explanation-2019": IN_2019, "explanation-2021": IN_2021}

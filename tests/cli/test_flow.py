@@ -13,6 +13,8 @@ import pytest
 
 from tests.cli.conftest import SAMPLE, Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 
 @pytest.fixture
 def run(indexed: Cli, tmp_path: Path) -> Path:
@@ -38,6 +40,7 @@ def edit(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps(held))
 
 
+@pytest.mark.own_indexes
 def test_indexing_again_does_nothing_and_says_so(cli: Cli) -> None:
     first = cli("index", "nlps", "--data", SAMPLE, "--json")
     assert first.code == 0
@@ -48,6 +51,7 @@ def test_indexing_again_does_nothing_and_says_so(cli: Cli) -> None:
     assert second.json == {**first.json, "built": False}
 
 
+@pytest.mark.own_indexes
 def test_files_that_the_folder_lacks_are_named_whether_the_index_is_new_or_not(cli: Cli, data: Path) -> None:
     first = cli("index", "nlps", "--data", data, "--json")
     assert first.json["missing"] == ["test_set.json"]
@@ -64,6 +68,7 @@ def test_files_that_the_folder_lacks_are_named_whether_the_index_is_new_or_not(c
     assert cli("index", "nlps", "--data", data, "--quiet").stderr == ""
 
 
+@pytest.mark.own_indexes
 @pytest.mark.parametrize("change", ["documents", "shards", "rebuild"])
 def test_what_changes_an_answer_builds_a_new_version(indexed_server: Cli, data: Path, change: str) -> None:
     options: list[object] = ["--data", data, "--json"]
@@ -79,6 +84,7 @@ def test_what_changes_an_answer_builds_a_new_version(indexed_server: Cli, data: 
     assert outcome["documents"] == (71 if change == "documents" else 70)
 
 
+@pytest.mark.own_indexes
 def test_a_changed_mapping_builds_a_new_version(indexed: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     from searchapp import resources
 
@@ -88,6 +94,7 @@ def test_a_changed_mapping_builds_a_new_version(indexed: Cli, monkeypatch: pytes
     assert indexed("index", "nlps", "--data", SAMPLE, "--json").json["built"]
 
 
+@pytest.mark.own_indexes
 def test_invalid_data_is_counted_and_nothing_is_indexed(cli: Cli, data: Path) -> None:
     edit(data / "knowledge_base.json", _101="  ", _102=7)
     edit(data / "train_set.json", _601={"text": "x", "premises": [99999]})
@@ -98,6 +105,7 @@ def test_invalid_data_is_counted_and_nothing_is_indexed(cli: Cli, data: Path) ->
     assert cli("search", "nlps", "group").code == 3
 
 
+@pytest.mark.own_indexes
 def test_lenient_leaves_out_what_is_invalid_and_reports_it(cli: Cli, data: Path) -> None:
     edit(data / "knowledge_base.json", _101="  ")
     result = cli("index", "nlps", "--data", data, "--lenient", "--json")
@@ -160,6 +168,7 @@ def test_a_test_set_that_is_not_there_is_not_masked(indexed: Cli, run: Path) -> 
     assert result.code == 4 and "test_set.json: there is no such file" in result.stderr
 
 
+@pytest.mark.own_indexes
 @pytest.mark.parametrize("id_", ["[/]", "[bold]", ":a:"])
 def test_nothing_in_a_document_is_markup_or_control(cli: Cli, data: Path, id_: str) -> None:
     text = "A group [bold]x[/] :smile: f:a:b \x1b[31mred\x1b]0;title\x07 \x9b1m"
@@ -248,6 +257,7 @@ def test_two_runs_give_the_same_bytes(indexed: Cli, run: Path, tmp_path: Path) -
     assert (again / "run.trec").read_bytes() == (run / "run.trec").read_bytes()
 
 
+@pytest.mark.own_indexes
 def test_three_shards_and_the_embedded_engine_give_the_bytes_of_one_shard(
     indexed_server: Cli, tmp_path: Path
 ) -> None:

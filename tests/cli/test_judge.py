@@ -17,6 +17,8 @@ from searchapp.judging.log import JudgmentLog
 from searchapp.judging.presence import Presence
 from tests.cli.conftest import SAMPLE, Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 CHECKTHAT = SAMPLE.parent / "checkthat"
 
 
@@ -301,6 +303,7 @@ def test_settings_that_can_not_be_are_told(run: Path, tmp_path: Path) -> None:
     assert result.exit_code == 4 and "has no action 'fly'" in result.stderr
 
 
+@pytest.mark.own_indexes
 def test_a_run_whose_index_has_changed_can_still_be_judged(indexed: Cli, run: Path, tmp_path: Path) -> None:
     data = Path(shutil.copytree(SAMPLE, tmp_path / "data"))
     text = (data / "knowledge_base.json").read_text()

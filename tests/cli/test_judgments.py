@@ -14,6 +14,8 @@ from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from tests.cli.conftest import SAMPLE, Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 TASK = "explanation-2021"
 """It has grades from 0 to 6."""
 

@@ -15,7 +15,7 @@ from tests.real import RealRuns
 EVERY = 1 if FULL else 8
 """The server ranks every EVERY-th topic, and the exported file has the same ones."""
 
-SHARDS = (1, 3) if FULL else (3,)
+SHARDS = (1, 3) if FULL else (7,)
 """On one shard the short profile ranks by another recipe, in tests/engines/embedded/test_parity.py."""
 
 RANKINGS = ("run.trec", "predict.txt")

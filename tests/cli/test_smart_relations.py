@@ -13,6 +13,8 @@ from searchapp.ranking import recipes
 from searchapp.tasks import load
 from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 TASKS = ("smart-relations-dbpedia", "smart-relations-wikidata")
 

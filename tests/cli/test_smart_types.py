@@ -13,6 +13,8 @@ import searchapp
 from searchapp.tasks import load
 from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 TASKS = ("smart-types-dbpedia", "smart-types-wikidata")
 FOLDS = [f"fold{number}" for number in range(5)]

@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.conftest import SAMPLE, Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 DEPTH = 4
 GOLD = {
     topic: [str(one) for one in entry["premises"]]

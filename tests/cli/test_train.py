@@ -105,6 +105,30 @@ def test_train_makes_the_model_that_rank_makes(offline: Cli, tmp_path: Path) -> 
     assert len(models(tmp_path)) == 3
 
 
+def test_each_debate_is_ranked_by_a_model_of_the_others(offline: Cli, tmp_path: Path) -> None:
+    data = SAMPLES / "checkthat"
+    trained = offline("train", "checkthat", "--data", data, "--split", "training", "--json")
+    made = trained.json["models"]
+    names = ["farm_speech", "harbour_mayor", "valley_governors"]
+    assert [(one["left_out"], one["solved"], one["trained"]) for one in made] == [
+        (name, 2, True) for name in names
+    ]
+    assert "lines without farm_speech: trained on 2 solved topics" in trained.stderr
+    assert rank(offline, "checkthat", tmp_path / "run", split="training").code == 0
+    recorded = manifest(tmp_path / "run")["recipe"]["models"]["lines"]["models"]
+    assert [one["digest"] for one in recorded] == [one["digest"] for one in made]
+    # One debate alone has the same model, and debates that are not solved that of all.
+    assert rank(offline, "checkthat", tmp_path / "alone", split="harbour_mayor").code == 0
+    assert manifest(tmp_path / "alone")["recipe"]["models"]["lines"]["digest"] == made[1]["digest"]
+    assert len(models(tmp_path)) == 3
+    (all_of_them,) = offline("train", "checkthat", "--split", "test_annotated", "--json").json["models"]
+    assert all_of_them["solved"] == 3 and "left_out" not in all_of_them
+    for one in made:
+        assert set(files.read(Path(one["path"])).header["topics"]) == set(names) - {one["left_out"]}
+    again = offline("train", "checkthat", "--split", "training", "--rebuild", "--workers", 2, "--json").json
+    assert [one["digest"] for one in again["models"]] == [one["digest"] for one in made]
+
+
 def test_a_damaged_model_is_refused_until_it_is_trained_again(offline: Cli, tmp_path: Path) -> None:
     assert rank(offline, TASK, tmp_path / "run").code == 0
     (path,) = models(tmp_path)

@@ -15,6 +15,8 @@ from searchapp.cli import app
 from searchapp.judging.log import JudgmentLog
 from tests.cli.conftest import SAMPLE, Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 
 @pytest.fixture
 def run(indexed: Cli, tmp_path: Path) -> Path:

@@ -14,7 +14,7 @@ from searchapp.cli import app
 from searchapp.config.declared import DECLARED
 from tests.cli.conftest import Cli, Result
 from tests.cluster.collection import Words
-from tests.conftest import no_server
+from tests.conftest import MEMORY, no_server
 from tests.profile import FULL
 from tests.scheduling import CLUSTER
 from tests.server.cluster import QUICK_DETECTION, Cluster
@@ -40,7 +40,7 @@ def _nodes() -> Iterator[Cluster]:
         more: dict[str, Setting] = {"path.repo": [snapshots], "cluster.info.update.interval": "10s"}
         try:
             # Nodes are started again and again: none of them lives for long, in the full form either.
-            cluster = Cluster(3, java=BRIEF_LIFE, settings={**QUICK_DETECTION, **more})
+            cluster = Cluster(3, java=BRIEF_LIFE, settings={**QUICK_DETECTION, **more}, within=MEMORY)
         except ServerUnavailable as error:
             no_server(error)
         with cluster:

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 import searchapp
-from searchapp.app.index import index_task
 from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, sending
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.errors import EngineError, EngineRefused, Replaced
 from searchapp.formats.problems import Problems
 from searchapp.model import Document, Ranking
-from searchapp.progress import Silent
 from searchapp.ranking import recipes
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.signals.base import Inputs
@@ -29,7 +27,10 @@ from tests.server.rest import Server
 BULK = r"/_bulk$"
 SAMPLE = Path(searchapp.__file__).parent / "samples" / "nlps"
 REAL_TOPICS = None if FULL else 50
-DISTURBED_RUNS = 200 if FULL else 6
+REAL_EVERY = 1 if FULL else 5
+"""Every how many of the real documents one is indexed, in as many requests."""
+
+DISTURBED_RUNS = 200 if FULL else 3
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +39,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LONGEST_WAIT_SECONDS", 0.1)
 
 
-def documents() -> list[Document]:
-    return list(load("nlps").collection(SAMPLE).documents.read(Problems()))
+def documents(data: Path = SAMPLE) -> list[Document]:
+    return list(load("nlps").collection(data).documents.read(Problems()))
 
 
 def ranked(
@@ -52,10 +53,10 @@ def ranked(
     return list(Ranker(recipe, Inputs(engine.open(name))).rank(chosen, 500, "run").rankings)
 
 
-def build(engine: ElasticsearchEngine, name: str) -> None:
-    """Index the sample, in several bulk requests."""
-    all_of_them = documents()
-    engine.build(name, spec_of(all_of_them, load("nlps").index_mapping()), all_of_them)
+def build(engine: ElasticsearchEngine, name: str, data: Path = SAMPLE, every: int = 1) -> None:
+    """Index the sample, or every so many documents of other data, in several bulk requests."""
+    some = documents(data)[::every]
+    engine.build(name, spec_of(some, load("nlps").index_mapping()), some)
 
 
 @pytest.fixture
@@ -163,13 +164,15 @@ def test_the_real_collection_ranks_the_same_when_answers_are_lost(
     elasticsearch_url: str,
     index_prefix: str,
     nlps_data: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What made 1,000 deleted copies before, which changed the scores of every dev topic."""
-    index_task(load("nlps"), engine, load("nlps").collection(nlps_data), Silent())
+    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", sending.BATCH_DOCUMENTS // REAL_EVERY)
+    build(engine, "nlps", nlps_data, REAL_EVERY)
     undisturbed = ranked(engine, "nlps", nlps_data, REAL_TOPICS)
     for fault in FAULTS.values():
         fault(fault_proxy)
-    index_task(load("nlps"), behind_proxy, load("nlps").collection(nlps_data), Silent(), rebuild=True)
+    build(behind_proxy, "nlps", nlps_data, REAL_EVERY)
     assert fault_proxy.count(path=BULK) > 10
     assert deleted(elasticsearch_url, f"{index_prefix}-nlps") == 0
     assert ranked(engine, "nlps", nlps_data, REAL_TOPICS) == undisturbed

@@ -11,6 +11,7 @@ from searchapp.errors import EngineRefused, QueryRefused, Replaced
 from searchapp.model import Document, float32
 from tests.engines.conftest import GROUPS, MAPPING, match, spec_of
 from tests.server.faults import FaultProxy
+from tests.server.rest import Server
 
 
 @pytest.fixture
@@ -44,6 +45,21 @@ def test_every_body_has_its_answer_in_order_whatever_the_batches(
     assert ids == [["3"], ["2"], ["10"], ["10"], []]
     monkeypatch.setattr(searching, "BATCH_BODIES", 2)
     assert list(index.search(bodies)) == at_once
+
+
+def test_statistics_are_collected_from_several_shards_only(
+    engine: ElasticsearchEngine, elasticsearch_url: str
+) -> None:
+    """A server turns `dfs_query_then_fetch` into `query_then_fetch` by itself where there is but one shard."""
+    server = Server(elasticsearch_url)
+    for shards in (1, 2):
+        version = engine.build("groups", spec_of(GROUPS, shards=shards), GROUPS).version
+        path = f"/{version}/_search?search_type={searching.SEARCH_TYPE}"
+        profiles = server.request("POST", path, {**match("normal subgroup"), "profile": True}).json()[
+            "profile"
+        ]["shards"]
+        assert len(profiles) == shards
+        assert [one for one in profiles if "dfs" in one] == (profiles if shards > 1 else [])
 
 
 def test_several_indexes_are_asked_in_one_request(

@@ -24,6 +24,7 @@ from searchapp.judging.events import Action, Author, Channel, Event, Kind
 from searchapp.judging.log import JudgmentLog, NotSaved
 from searchapp.judging.shared import EventIndex, Exchanged, IndexState, Synchronizer, synchronize
 from searchapp.settings import Settings
+from tests.profile import FULL
 from tests.server.faults import FaultProxy
 from tests.server.node import Node
 from tests.server.rest import Server
@@ -354,11 +355,11 @@ def test_two_processes_share_a_log_and_its_index(team: Team) -> None:
 
 def test_every_confirmed_event_arrives_once_after_kills_at_random_moments(team: Team) -> None:
     confirmed: set[str] = set()
-    for kill in range(8):
+    for kill in range(8 if FULL else 4):
         writer = team.start("ann", 10_000)
         assert writer.stdout is not None
         confirmed.add(writer.stdout.readline().strip())  # it is at work
-        time.sleep(0.03 * kill)
+        time.sleep(0.03 * kill if FULL else 0.06 * kill)
         os.kill(writer.pid, signal.SIGKILL)
         rest = writer.stdout.read()
         confirmed |= {line.strip() for line in rest.splitlines(keepends=True) if line.endswith("\n")}

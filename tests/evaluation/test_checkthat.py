@@ -71,18 +71,37 @@ def test_format_check(name: str, file: str, verdict: dict[str, str]) -> None:
     assert found[:1] == ([verdict["message"]] if verdict["verdict"] != "pass" else [])
 
 
-def test_a_short_debate_stops_all_and_leniently_only_itself(tmp_path: Path) -> None:
+def test_a_short_debate_stops_all_and_leniently_p_at_its_missing_lines_alone(tmp_path: Path) -> None:
     long, gold_of_long = debate(tmp_path, "long", 60, {1, 5})
     short, gold_of_short = debate(tmp_path, "short", 10, {2})
     with pytest.raises(NotScorable, match=r"short.tsv: 10 lines are fewer than P@50 needs; with --lenient"):
         scored([long, short], [gold_of_long, gold_of_short])
-    lenient = scored([long, short], [gold_of_long, gold_of_short], lenient=True)
-    assert lenient.official.values["MAP"] == close((1 + 2 / 5) / 2)
-    assert lenient.official.honest["MAP"] == close(((1 + 2 / 5) / 2 + 1 / 2) / 2)
-    assert "stops at short.tsv" in lenient.official.warnings[0]
-    assert lenient.topics == 2 and set(lenient.official.per_topic) == {"long.tsv"}
-    with pytest.raises(NotScorable, match=r"short.tsv: 10 lines are fewer than P@50 needs; the official"):
-        scored([short], [gold_of_short], lenient=True)
+    for order in (0, 1):
+        files = [long, short][:: -1 if order else 1], [gold_of_long, gold_of_short][:: -1 if order else 1]
+        lenient = scored(*files, lenient=True)
+        values = lenient.official.values
+        assert list(values)[:3] == ["MAP", "MRR", "mean R-Precision"]
+        assert list(values)[3:] == [f"mean P@{k}" for k in CUTOFFS]
+        assert values["MAP"] == close(((1 + 2 / 5) / 2 + 1 / 2) / 2)
+        assert values["MRR"] == close((1 + 1 / 2) / 2)
+        assert values["mean P@10"] == close((2 / 10 + 1 / 10) / 2)
+        assert (values["mean P@20"], values["mean P@50"]) == close((2 / 20, 2 / 50))
+        assert lenient.official.of_topics("mean P@50") == {"long.tsv": close(2 / 50), "short.tsv": None}
+        assert lenient.official.of_topics() == {"long.tsv": close((1 + 2 / 5) / 2), "short.tsv": 1 / 2}
+        assert not lenient.official.honest and lenient.topics == 2
+        (said,) = lenient.official.warnings
+        assert "stops at short.tsv (10 lines), fewer than P@50 needs: P@20, P@50 are over" in said
+        assert said.endswith("every other figure over all 2")
+
+
+def test_a_short_debate_alone_has_every_figure_that_its_lines_allow(tmp_path: Path) -> None:
+    short, gold_of_short = debate(tmp_path, "short", 44, {2})
+    with pytest.raises(NotScorable, match=r"short.tsv: 44 lines are fewer than P@50 needs; with --lenient"):
+        scored([short], [gold_of_short])
+    alone = scored([short], [gold_of_short], lenient=True).official
+    assert (alone.measure, alone.value) == ("AP", 1 / 2)
+    assert list(alone.values) == ["AP", "RR", "R-Precision", *(f"P@{k}" for k in CUTOFFS[:-1])]
+    assert alone.warnings[0].endswith("fewer than P@50 needs: there is no P@50")
 
 
 def test_one_debate_has_no_means_and_several_have(tmp_path: Path) -> None:
@@ -125,7 +144,7 @@ def test_figures_by_hand() -> None:
     found = figures([3, 1, 2, 4], {1: 1, 2: 0, 3: 0, 4: 1})
     assert found["AP"] == close((1 / 2 + 2 / 4) / 2)
     assert (found["RR"], found["R"], found["R-Precision"]) == (0.5, 2, 0.5)
-    assert [found[f"P@{k}"] for k in CUTOFFS] == close([0, 1 / 3, 2 / 5, 2 / 10, 2 / 20, 2 / 50])
+    assert {name: value for name, value in found.items() if name[0] == "P"} == close({"P@1": 0, "P@3": 1 / 3})
     assert "R" not in means([found]) and means([found, found])["MAP"] == close(found["AP"])
 
 

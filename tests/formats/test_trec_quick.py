@@ -33,11 +33,15 @@ def written(run: Run) -> bytes:
     return buffer.getvalue()
 
 
+def read(content: bytes) -> Run | None:
+    return read_as_written(BytesIO(content))
+
+
 def in_pieces(content: bytes, size: int) -> Run | None:
     """What is read where so many bytes are read at a time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trec_quick, "PIECE", size)
-        return read_as_written(content)
+        return read(content)
 
 
 sizes = st.sampled_from([0, 1, 20, 50, 200, 1 << 20])
@@ -50,7 +54,7 @@ def test_what_was_written_is_read_back_the_same(run: Run, size: int) -> None:
 
 def test_the_tag_is_that_of_the_first_line() -> None:
     content = b"1 Q0 a 1 2 first\n1 Q0 b 2 1 second\n2 Q0 a 1 2 third\n"
-    run = read_as_written(content)
+    run = read(content)
     assert run is not None and run.tag == "first" and run == in_pieces(content, 0) == carefully(content)
 
 
@@ -60,7 +64,7 @@ def test_what_is_read_quickly_is_what_is_read_line_by_line(run: Run, data: st.Da
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, len(content) - 1))
         content[place] = data.draw(st.sampled_from(b" \n\t\r0123456789eE.+-_naif\x00\x7f\x85\xa0\xff" + b"a"))
-    quick = read_as_written(bytes(content))
+    quick = read(bytes(content))
     assert in_pieces(bytes(content), size) == quick
     if quick is not None:
         assert carefully(bytes(content)) == quick
@@ -73,7 +77,7 @@ def carefully(content: bytes) -> Run | None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.trec"
         path.write_bytes(b"\n" + content)  # a blank line, which the quick reader leaves to the other
-        assert read_as_written(path.read_bytes()) is None
+        assert read(path.read_bytes()) is None
         try:
             return trec.read_run(path)
         except InvalidFiles:
@@ -111,11 +115,11 @@ def carefully(content: bytes) -> Run | None:
     ],
 )
 def test_what_is_not_as_written_is_left_to_the_other_reader(content: bytes) -> None:
-    assert read_as_written(content) is None
+    assert read(content) is None
 
 
 def test_scores_are_float32_and_equal_ids_are_one_text() -> None:
-    found = read_as_written(b"1 Q0 doc-1 1 0.1 t\n2 Q0 doc-1 1 -1e-05 t\n")
+    found = read(b"1 Q0 doc-1 1 0.1 t\n2 Q0 doc-1 1 -1e-05 t\n")
     assert found is not None
     one, other = found.rankings
     assert one.hits.scores == (float32(0.1),) and other.hits.scores == (float32(-1e-05),)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import io
 from pathlib import Path
 
@@ -178,3 +179,15 @@ def test_quoted_cells_are_read_back_as_they_were(
         assert [cell for row in read_rows(path) for cell in row[1:]] == expected
     except NotScorable as error:
         assert error.official == SEPARATOR
+
+
+def test_a_file_named_gz_is_unpacked_as_pandas_does(tmp_path: Path) -> None:
+    path = tmp_path / "predict.txt.gz"
+    path.write_bytes(gzip.compress(b"t1\td1\n"))
+    assert read_two_column(path) == {"t1": ["d1"]}
+    path.write_bytes(b"t1\td1\n")
+    with pytest.raises(NotScorable, match="not compressed with gzip"):
+        read_two_column(path)
+    other = put(tmp_path, gzip.compress(b"t1\td1\n"))
+    with pytest.raises(NotScorable, match="not UTF-8"):
+        read_two_column(other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -26,6 +27,7 @@ from searchapp.ranking.search import page, seen_by
 from searchapp.settings import Settings
 from searchapp.tasks import load
 from tests.real import RealRuns
+from tests.server.rest import Server
 
 MAPPING: dict[str, Any] = {
     "settings": {
@@ -73,23 +75,32 @@ DOCUMENTS = [
 Open = Callable[..., Index]
 
 
+@pytest.fixture(scope="module")
+def on_server(elasticsearch_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """The engine on a server, where the documents are the index `marks`."""
+    prefix = f"test-{secrets.token_hex(6)}"
+    settings = Settings(home=tmp_path_factory.mktemp("marks"), url=elasticsearch_url, index_prefix=prefix)
+    with closing(ElasticsearchEngine.connect(settings)) as engine:
+        engine.build("marks", IndexSpec(MAPPING, len(DOCUMENTS), "1"), DOCUMENTS)
+        yield engine
+    Server(elasticsearch_url).delete_indices(prefix)
+
+
 @pytest.fixture(params=["embedded", pytest.param("elasticsearch", marks=pytest.mark.elasticsearch)])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Indexes documents on each of the engines."""
+    """Opens an index of documents on each of the engines."""
     with ExitStack() as stack:
 
         def make(documents: Sequence[Document] = DOCUMENTS) -> Index:
+            name = "marks" if documents is DOCUMENTS else "others"
             engine: Engine
             if request.param == "embedded":
                 engine = stack.enter_context(closing(EmbeddedEngine(tmp_path, "test")))
             else:
-                url, prefix = (
-                    request.getfixturevalue(name) for name in ("elasticsearch_url", "index_prefix")
-                )
-                settings = Settings(home=tmp_path, url=url, index_prefix=prefix)
-                engine = stack.enter_context(closing(ElasticsearchEngine.connect(settings)))
-            engine.build("marks", IndexSpec(MAPPING, len(documents), "1"), documents)
-            return engine.open("marks")
+                engine = request.getfixturevalue("on_server")
+            if request.param == "embedded" or name == "others":
+                engine.build(name, IndexSpec(MAPPING, len(documents), "1"), documents)
+            return engine.open(name)
 
         yield make
 

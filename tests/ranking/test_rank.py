@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -150,3 +151,20 @@ def test_the_explanation_of_one_signal_is_its_own() -> None:
     ranker = Ranker(recipe(signals=[DIRECT]), inputs())
     assert ranker.explain(TOPICS[0], "b", 10) == Explanation(4.0, "weight")
     assert ranker.explain(TOPICS[0], "unknown", 10) is None
+
+
+def test_signals_that_ask_for_the_same_ask_once() -> None:
+    nearest = Index(Hit("s", 3.0), Hit("1", 1.0))
+    given = Inputs(
+        DOCUMENTS,  # type: ignore[arg-type]
+        examples=cache(lambda: Solved(nearest, GOLD)),  # type: ignore[arg-type]
+    )
+    beside = VOTES | {"name": "count", "power": 0.0}
+    other = VOTES | {"name": "fewer", "k": 1}
+    both = recipe(signals=[VOTES, DIRECT, beside, other])
+    (ranking,) = Ranker(both, given).rank(TOPICS[1:], 10, "tag")
+    assert nearest.asked == 2, "fewer asks for itself"
+    # c: 1 by votes, 1 by count and 1 by fewer; b: 3/4, 1/2 and 3/4 of them, and half of the greatest of direct
+    alone = [Ranker(recipe(template="bm25", signals=[one]), inputs()) for one in (VOTES, beside, other)]
+    expected = sum(dict(one.rank(TOPICS[1:], 10, "tag").rankings[0].hits)["c"] for one in alone)
+    assert dict(ranking.hits)["c"] == pytest.approx(expected)

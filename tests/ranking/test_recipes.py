@@ -175,7 +175,11 @@ def test_what_is_wrong_with_a_recipe_is_said(my_recipes: Path, text: str, messag
 
 
 def test_the_signals_that_need_solved_topics_are_known_to_who_lists_recipes() -> None:
-    needing = {name for name, kind in KINDS.items() if kind.needs & {Need.examples, Need.labels, Need.model}}
+    needing = {
+        name
+        for name, kind in KINDS.items()
+        if kind.needs & {Need.examples, Need.labels, Need.terms, Need.model}
+    }
     assert needing == {*resources.LEARNING}
 
 

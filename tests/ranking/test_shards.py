@@ -26,6 +26,9 @@ from tests.profile import FULL, SEED
 
 Json = dict[str, Any]
 
+VARIED = 20 if FULL else 5
+"""With how many words and years each query is asked."""
+
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
 MATCH = {"match": {"text": "a b"}}
 YEARS = {"range": {"year": {"gte": 3}}}
@@ -155,7 +158,7 @@ def varied(query: Json, random: Random) -> Json:
 def test_several_shards_rank_as_one(triples: list[tuple[Index, Index, Index]], query: Json) -> None:
     random = Random(1)
     for one, *several in triples:
-        bodies = [body(varied(query, random)) for _ in range(20)]
+        bodies = [body(varied(query, random)) for _ in range(VARIED)]
         expected = list(one.search(bodies))
         for index in several:
             assert list(index.search(bodies)) == expected
@@ -208,8 +211,9 @@ def test_a_shard_by_itself_ranks_differently(
 def test_what_the_engine_adds_changes_nothing_on_one_shard(
     triples: list[tuple[Index, Index, Index]], monkeypatch: pytest.MonkeyPatch, query: Json
 ) -> None:
+    random = Random(1)
     for one, *_several in triples:
-        bodies = [body(varied(query, Random(1))) for _ in range(10)]
+        bodies = [body(varied(query, random)) for _ in range(VARIED)]
         expected = list(one.search(bodies))
         kept = [whole(asked, frozenset({"year"})) for asked in bodies]
         assert kept != bodies

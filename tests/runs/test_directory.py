@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 from pathlib import Path
 from typing import BinaryIO
@@ -188,3 +189,37 @@ def test_a_manifest_with_half_a_task_file_is_refused(tmp_path: Path) -> None:
     directory.write(tmp_path / "run", manifest(task_file={"path": "mine.toml"}), RUN, {})
     with pytest.raises(DataError, match="task_file lacks path or digest"):
         directory.read_manifest(tmp_path / "run")
+
+
+@pytest.fixture
+def long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The same run, as if it were a long one."""
+    monkeypatch.setattr(directory, "LONG", 3)
+    monkeypatch.setattr(directory, "DEEP", 1)
+    directory.write(tmp_path / "long", manifest(), RUN, {"predict.txt": official})
+    return tmp_path / "long"
+
+
+def test_a_long_run_is_compressed_and_read_as_any_other(long: Path, tmp_path: Path) -> None:
+    read = directory.read(long)
+    assert read.run == RUN and read.manifest.rankings == "run.trec.gz"
+    assert set(read.manifest.files) == {"run.trec.gz", "predict.txt.gz"}
+    assert gzip.decompress((long / "predict.txt.gz").read_bytes()) == b"t1\ta\n"
+    assert directory.verify(long).problems == ()
+    assert directory.kept(long, read.manifest) == read.manifest
+    directory.write(tmp_path / "again", manifest(), RUN, {"predict.txt": official})
+    for name in read.manifest.files:
+        assert (tmp_path / "again" / name).read_bytes() == (long / name).read_bytes()
+
+
+def test_a_change_of_a_compressed_file_is_told(long: Path) -> None:
+    (long / "run.trec.gz").write_bytes(gzip.compress(b"t1 Q0 a 1 1 mine\n"))
+    assert directory.verify(long).problems == (f"{long / 'run.trec.gz'}: changed since the run was written",)
+
+
+def test_a_run_of_many_topics_that_is_not_deep_stays_text(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(directory, "LONG", 3)
+    directory.write(tmp_path / "run", manifest(), RUN, {})
+    assert (tmp_path / "run" / "run.trec").is_file()

@@ -6,6 +6,7 @@ import http.client
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -37,6 +38,7 @@ class Cluster:
         java: further options of each node's Java
         settings: further lines of every node's elasticsearch.yml
         version: of every node; that of the session's tests if not given
+        within: where the nodes' temporary folders are made, see `Node`
 
     Raises:
         ServerUnavailable: this machine has no means to run one
@@ -50,12 +52,15 @@ class Cluster:
         java: Sequence[str] = (),
         settings: Mapping[str, Setting] | None = None,
         version: str | None = None,
+        within: Path | None = None,
     ) -> None:
         host = Unpacked.find(version or wanted_version())
         name = f"searchapp-test-{secrets.token_hex(4)}"
         membership = Membership(name, {f"{name}-{number}": free_port() for number in range(nodes)})
         self.nodes = [
-            Node(host, heap=heap, name=node, membership=membership, java=java, settings=settings)
+            Node(
+                host, heap=heap, name=node, membership=membership, java=java, settings=settings, within=within
+            )
             for node in membership.ports
         ]
 

@@ -7,10 +7,12 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TextIO, TypeVar, cast
+from typing import Any, TextIO, TypeVar, cast
 
 import pytest
 from textual import events
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from typer.testing import CliRunner
@@ -28,19 +30,41 @@ from searchapp.judging.session import SeenDocument, Session
 from searchapp.progress import Silent
 from searchapp.settings import Settings
 from searchapp.tasks import load
-from searchapp.tui import keys
+from searchapp.tui import garbage, keys
 from searchapp.tui.adjudicate.app import AdjudicateApp
 from searchapp.tui.content import Plain
 from searchapp.tui.judge.app import JudgeApp
 from searchapp.tui.notation import Form, Notation
 from searchapp.tui.screen import KeyApp, KeyScreen
 from searchapp.tui.status import beginning
+from tests.profile import FULL
 
 PATIENCE_SECONDS = 60
 """How long a test waits for what comes from elsewhere."""
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
 SPLITS = {"nlps": "dev", "explanation-2019": "dev", "explanation-2021": "dev", "checkthat": "training"}
+
+
+parse_rules = Stylesheet._parse_rules
+parsed: dict[Any, list[RuleSet]] = {}
+
+
+def parse_once(sheet: Stylesheet, *asked: Any, **more: Any) -> list[RuleSet]:
+    """The rules of a text of looks, which are read and left as they are; every app has the same ones."""
+    key = (asked, tuple(more.items()), tuple(sheet._variables.items()))
+    if key not in parsed:
+        parsed[key] = parse_rules(sheet, *asked, **more)
+    return parsed[key]
+
+
+if not FULL:
+    # The programs on terminals do both as everybody's does.
+    Stylesheet._parse_rules = parse_once  # type: ignore[assignment]
+    # A screen has all that is there left out of the search for garbage, and taken in again: here all tests and modules,
+    # through which the next search would go for a fifth of the time of a screen's test.
+    garbage.leave_out = lambda *, after_others: None
+    garbage.take_in = lambda: None
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,8 @@ DEFAULT_HITS = 10
 """What Elasticsearch gives for a body without `size`."""
 
 # Each shard counts its own terms; only with this search type do all shards rank with the statistics of the whole
-# index, so that 3 shards give the scores of 1 shard to the last bit.
+# index, so that 3 shards give the scores of 1 shard to the last bit. Where there is but one, Elasticsearch searches as
+# if nothing had been said (`TransportSearchAction.adjustSearchType`).
 SEARCH_TYPE = "dfs_query_then_fetch"
 
 _ANSWER_FIELDS = [

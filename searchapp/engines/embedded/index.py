@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -28,10 +30,12 @@ from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Emitted, Highlighter
 from searchapp.engines.embedded.memory import Answer, Memory
+from searchapp.engines.embedded.pruning import Pruner
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.readers import READERS
 from searchapp.engines.embedded.queries.settle import settled
 from searchapp.engines.embedded.refusals import invalid
+from searchapp.engines.embedded.rows import Rows
 from searchapp.engines.embedded.schema import Analyzer, Analyzers
 from searchapp.engines.embedded.scoring import Scorer, finite_scores
 from searchapp.engines.embedded.similarity import Float32s
@@ -43,8 +47,13 @@ from searchapp.errors import DataError, EngineRefused, QueryRefused, Replaced
 from searchapp.model import AnalysisStep, Hits
 from searchapp.progress import Advance, no_progress
 
+_log = logging.getLogger("searchapp.requests")
+
 BATCH_BODIES = 64
 """Topics whose terms are gathered together."""
+
+LARGE, BATCH_OF_LARGE = 200_000, 16
+"""From so many documents on a batch has so many: a topic takes so long that gathering terms gains nothing."""
 
 
 class EmbeddedIndex:
@@ -57,7 +66,9 @@ class EmbeddedIndex:
         self._memory = memory
         self._analyzers = analyzers
         self._bodies = BodyReader(Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader)))
-        self._scorer = Scorer(reader)
+        rows = Rows(reader)
+        self._scorer = Scorer(reader, rows)
+        self._pruner = Pruner(reader, rows)
         self._emitted = Emitted(analyzers)
         self._found: tuple[str, Scores] | None = None
         """The scores of the query that was asked last, whose next hits are often asked for."""
@@ -74,7 +85,7 @@ class EmbeddedIndex:
             return
         done = 0
         try:
-            for answers in processes.spread(self._answers, _batches(bodies)):
+            for answers in self._searched(bodies):
                 yield from (self._hits(documents, scores) for documents, scores in answers)
                 done += len(answers)
                 advance(len(answers))
@@ -84,42 +95,77 @@ class EmbeddedIndex:
     def _remembered(self, bodies: Sequence[Body], memory: Memory, advance: Advance) -> Iterator[Hits]:
         """The hits of bodies, of which only those are searched that have not been before."""
         keys = memory.keys(bodies)
-        new = [place for place, key in enumerate(keys) if memory.get(key) is None]
-        searched = chain.from_iterable(
-            processes.spread(self._answers, _batches(bodies[place] for place in new))
-        )
+        times = Counter(keys)
+        first = {key: place for place, key in reversed(list(enumerate(keys)))}
+        new = sorted(place for key, place in first.items() if memory.get(key) is None)
+        searched = chain.from_iterable(self._searched(bodies[place] for place in new))
+        repeated: dict[bytes, Answer] = {}
         done = 0
         for key in keys:
-            answer = memory.get(key)
+            answer = memory.get(key) or repeated.get(key)
             if answer is None:
                 try:
                     answer = next(searched)
                 except QueryRefused as error:  # by its place in the batch, all of which are asked together
-                    raise QueryRefused(str(error), new[done - done % BATCH_BODIES + error.place]) from error
+                    place = new[done - done % self._batch_size + error.place]
+                    raise QueryRefused(str(error), place) from error
                 done += 1
                 memory.put(key, answer)
+                if times[key] > 1:  # there may have been no room for it
+                    repeated[key] = answer
             yield self._hits(*answer)
             advance(1)
 
     def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
         return one_by_one(asked)
 
-    def _answers(self, bodies: Sequence[Body]) -> list[Answer]:
-        """The best documents of each body of a batch, whose topics are computed together."""
+    def _searched(self, bodies: Iterable[Body]) -> Iterator[list[Answer]]:
+        """The answers to the bodies, by batches."""
+        waiting = iter(bodies)
+        batches = iter(lambda: list(islice(waiting, self._batch_size)), [])
+        for answers, pruned in processes.spread(self._answers, batches):
+            self._tell(len(answers), pruned)
+            yield answers
+
+    @property
+    def _batch_size(self) -> int:
+        return BATCH_BODIES if self._reader.count < LARGE else BATCH_OF_LARGE
+
+    def _answers(self, bodies: Sequence[Body]) -> tuple[list[Answer], int]:
+        """The best documents of each body of a batch, and for how many of these not all documents were scored.
+
+        What the others have in common is computed together.
+        """
         require_wanted()
         with self._damage_reported():
             requests = []
             for place, body in enumerate(bodies):
                 with _named_by(place):
                     requests.append(self._bodies.read(body))
+            pruned = [self._pruned(request) for request in requests]
             # The body that is refused is refused again when it is answered, by its place.
             with suppress(EngineRefused), finite_scores():
-                self._scorer.prepare(request.query for request in requests)
+                self._scorer.prepare(
+                    request.query for request, found in zip(requests, pruned, strict=True) if found is None
+                )
             answers = []
-            for place, request in enumerate(requests):
+            for place, (request, found) in enumerate(zip(requests, pruned, strict=True)):
                 with _named_by(place):
-                    answers.append(self._best(request))
-            return answers
+                    answers.append(self._best(request) if found is None else found)
+            return answers, len(pruned) - pruned.count(None)
+
+    def _pruned(self, request: Request) -> Answer | None:
+        """The best documents of a query where they can be found without scoring all documents, None elsewhere."""
+        frame = request.frame
+        if frame.after is not None:
+            return None
+        found = self._pruner.best(request.query, frame.first + frame.size)
+        return None if found is None else (found[0][frame.first :], found[1][frame.first :])
+
+    def _tell(self, answers: int, pruned: int) -> None:
+        """Say how a batch was searched, to those who want to know."""
+        queries = "1 query" if answers == 1 else f"{answers} queries"
+        _log.info("%s: %s, %d of them pruned", self.info.version, queries, pruned)
 
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:  # noqa: ARG002  # each is known
         require_wanted()
@@ -131,8 +177,7 @@ class EmbeddedIndex:
             highlighter = None
             if frame.highlight is not None:
                 highlighter = Highlighter.of(frame.highlight, request.marked, schema, self._emitted)
-            scored = self._scored_again(request, f"{frame.counts_all} {body.get('query')!r}")
-            documents, scores = self._best_of(scored, frame)
+            documents, scores = self._best_again(request, f"{frame.counts_all} {body.get('query')!r}")
             hits = self._hits(documents, scores)
             sources = self._reader.sources.sources(documents.tolist())
             return [
@@ -211,12 +256,15 @@ class EmbeddedIndex:
         scorer = self._scorer.complete if request.frame.counts_all else self._scorer
         return scorer.scores(request.query)
 
-    def _scored_again(self, request: Request, words: str) -> Scores:
-        """The scores of a query in these words, kept until another one is asked."""
-        found = self._found
-        if found is None or found[0] != words:
-            found = self._found = words, self._scored(request)
-        return found[1]
+    def _best_again(self, request: Request, words: str) -> Answer:
+        """The best documents of a query in these words; if all are scored, the scores are kept for its next hits."""
+        if self._found is None or self._found[0] != words:
+            pruned = self._pruned(request)
+            self._tell(1, pruned is not None)
+            if pruned is not None:
+                return pruned
+            self._found = words, self._scored(request)
+        return self._best_of(self._found[1], request.frame)
 
     def _best_of(self, scores: Scores, frame: Frame) -> Answer:
         first, size = frame.first, frame.size
@@ -248,9 +296,3 @@ def _named_by(place: int) -> Iterator[None]:
             yield
     except EngineRefused as error:
         raise QueryRefused(str(error), place) from error
-
-
-def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
-    waiting = iter(bodies)
-    while batch := list(islice(waiting, BATCH_BODIES)):
-        yield batch

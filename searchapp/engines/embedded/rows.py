@@ -7,8 +7,9 @@ most of their terms, so the float32 scores of a row are computed once and only a
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +22,26 @@ from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, 
 
 Doubles = NDArray[np.float64]
 
-DENSE_SHARE = 8
-"""A row with more than one document in this many is kept as a number for every document.
+COMMON_SHARE, COMMON_SHARE_OF_MANY = 8, 4
+"""A term in more than one document of this many is common, and its row may be kept as a number for every document.
 
 Adding two arrays of numbers takes half a nanosecond an element, adding at given places five or more.
 """
 
+MANY = 1 << 17
+"""From so many documents on these numbers are float32, of half the size, and of fewer terms, so that all have room."""
+
 CACHE_BYTES = 256 << 20
+"""Memory for rows."""
+
+DENSE_ROWS = 32
+"""If no more rows than these fit into it as a number for every document, none is kept so."""
 
 TOGETHER = 1 << 21
 """Postings that are scored at a time, which bounds the memory that the scoring takes."""
+
+ALONE = 1 << 14
+"""A term with so many postings is scored alone: nothing is gained by joining them to others, which copies them."""
 
 WHOLE = 1 << 19
 """A field with no more postings may be scored whole, once a batch of topics needs many of its terms.
@@ -43,37 +54,54 @@ MANY_TERMS = 32
 
 
 class Row(NamedTuple):
-    """The scores of the documents that match, which are ascending; a common term's also as one for every document.
+    """The scores of the documents that match, which are ascending; `dense` are perhaps the same for every document.
 
-    `positive` says that none of the scores is 0.
+    `positive` says that none of the scores is 0. The row of a common term is added up after those of others, which may
+    make a difference to the last bit where boosts are very different.
     """
 
     documents: Numbers
     scores: Float32s
-    dense: Doubles | None
     positive: bool
+    is_common: bool = False
+    dense: NDArray[Any] | None = None
 
     @property
     def bytes(self) -> int:
+        """The memory for it; the documents of a long one are those of the index, which are not copied."""
         dense = 0 if self.dense is None else self.dense.nbytes
-        return dense + self.documents.nbytes + self.scores.nbytes
+        return dense + self.scores.nbytes + (self.documents.nbytes if len(self.documents) < ALONE else 0)
 
 
-NO_ROW = Row(np.empty(0, np.int32), np.empty(0, np.float32), None, True)
+def is_common(frequency: int, count: int) -> bool:
+    """Whether a term in so many documents of an index is common."""
+    return frequency * (COMMON_SHARE if count < MANY else COMMON_SHARE_OF_MANY) > count
+
+
+NO_ROW = Row(np.empty(0, np.int32), np.empty(0, np.float32), True)
 """The row of a term that does not occur."""
 
 
 class Rows:
-    """The rows of an index; all are forgotten when they grow too many, and the topics at hand begin anew."""
+    """The rows of an index; the oldest are forgotten when they grow too many."""
 
     def __init__(self, reader: IndexReader, limit: int = CACHE_BYTES) -> None:
         self._reader = reader
         self._limit = limit
+        self._is_dense = reader.count * DENSE_ROWS * np.dtype(np.float32).itemsize <= limit
         self._bytes = 0
+        self._kept: deque[tuple[dict[Any, Row], Any, int]] = deque()
+        """Where each row is kept, and its bytes, the oldest first."""
+
         self._terms: dict[tuple[str, float], dict[str, Row]] = {}
         self._others: dict[tuple[ScoredLeaf, float], Row] = {}
         self._whole: dict[tuple[str, float], Row] = {}
         self._lock = threading.Lock()
+
+    @property
+    def count(self) -> int:
+        """The number of documents that the rows are of."""
+        return self._reader.count
 
     def row(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
         """The row of a leaf whose boost is given."""
@@ -82,8 +110,7 @@ class Rows:
         row = self._others.get((leaf, float(boost)))
         if row is None:
             row = self._computed(leaf, boost)
-            self._count(row)
-            self._others[leaf, float(boost)] = row
+            self._keep(self._others, {(leaf, float(boost)): row})
         return row
 
     def of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[Row]:
@@ -92,8 +119,9 @@ class Rows:
         try:
             return [known[term] for term in terms]
         except KeyError:
-            missing = list(dict.fromkeys(term for term in terms if term not in known))
-            found = known | self._of_field(self._reader.fields[name], missing, boost)
+            found = {term: known[term] for term in terms if term in known}
+            missing = list(dict.fromkeys(term for term in terms if term not in found))
+            found |= self._of_field(self._reader.fields[name], missing, boost)
             return [found[term] for term in terms]
 
     def prepare(self, name: str, terms: Iterable[str], boost: np.float32) -> None:
@@ -111,9 +139,7 @@ class Rows:
             rows = {}
             for some in _groups(field, terms):
                 rows |= self._together(field, some, boost)
-        for row in rows.values():
-            self._count(row)
-        self._terms.setdefault((field.field.name, float(boost)), {}).update(rows)
+        self._keep(self._terms.setdefault((field.field.name, float(boost)), {}), rows)
         return rows
 
     def _is_worth_scoring_whole(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> bool:
@@ -128,7 +154,9 @@ class Rows:
             field.remember_terms()
             everything = slice(0, field.postings_count)
             found = field.postings_in([everything])
-            self._whole[key] = self._scored(field, found, field.document_frequencies(), boost)
+            row = self._scored(field, found, field.document_frequencies(), boost)
+            self._keep(self._whole, {key: row})
+            return row
         return self._whole[key]
 
     def _cut_from(self, whole: Row, field: FieldReader, terms: Sequence[str]) -> dict[str, Row]:
@@ -163,17 +191,19 @@ class Rows:
         scores = similarity.scores(
             np.repeat(weights[which], counts), found.frequencies, field.inverses(found.documents)
         )
-        return Row(found.documents, scores, None, bool(scores.all()))
+        return Row(found.documents, scores, bool(scores.all()))
 
-    def _count(self, row: Row) -> None:
-        """Count the bytes of a row that is about to be kept; forget all rows if they become too many."""
+    def _keep(self, where: dict[Any, Row], rows: Mapping[Any, Row]) -> None:
+        """Keep rows, and forget the oldest ones if they become too many."""
         with self._lock:
-            if self._bytes + row.bytes > self._limit:
-                self._terms.clear()
-                self._others.clear()
-                self._whole.clear()
-                self._bytes = 0
-            self._bytes += row.bytes
+            where.update(rows)
+            for key, row in rows.items():
+                self._kept.append((where, key, row.bytes))
+                self._bytes += row.bytes
+            while self._bytes > self._limit:
+                oldest, key, size = self._kept.popleft()
+                oldest.pop(key, None)
+                self._bytes -= size
 
     def _computed(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
         field = self._reader.fields[leaf.field]
@@ -183,22 +213,27 @@ class Rows:
         return self._row(found.documents, scores, bool(scores.all()))
 
     def _row(self, documents: Numbers, scores: Float32s, positive: bool) -> Row:
-        dense = None
-        if len(scores) * DENSE_SHARE > self._reader.count:
-            dense = np.zeros(self._reader.count)
+        dense: NDArray[Any] | None = None
+        common = is_common(len(scores), self._reader.count)
+        if common and self._is_dense:
+            dense = np.zeros(self._reader.count, np.float64 if self._reader.count < MANY else np.float32)
             dense[documents] = scores
-        return Row(documents, scores, dense, positive)
+        return Row(documents, scores, positive, common, dense)
 
 
 def _groups(field: FieldReader, terms: Sequence[str]) -> Iterator[list[str]]:
-    """The terms in groups that have no more than `TOGETHER` postings, a single larger one apart."""
+    """The terms in groups that have no more than `TOGETHER` postings, those of many postings apart."""
     group: list[str] = []
     postings_of_group = 0
     for term in terms:
         frequency = field.document_frequency(term)
+        if frequency >= ALONE:
+            yield [term]
+            continue
         if group and postings_of_group + frequency > TOGETHER:
             yield group
             group, postings_of_group = [], 0
         group.append(term)
         postings_of_group += frequency
-    yield group
+    if group:
+        yield group

@@ -14,6 +14,7 @@ from typing import assert_never
 import numpy as np
 
 from searchapp.engines.embedded import functions
+from searchapp.engines.embedded.candidates import CandidateRows
 from searchapp.engines.embedded.may_match import ScoreMode, may_match
 from searchapp.engines.embedded.queries.leaf import Leaf, Mask
 from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
@@ -57,17 +58,17 @@ class Scorer:
     def __init__(
         self,
         reader: IndexReader,
-        rows: Rows | None = None,
+        rows: Rows | CandidateRows | None = None,
         mode: ScoreMode = ScoreMode.TOP_SCORES,
         explains: bool = False,
     ) -> None:
-        """`explains`: the scores are those that explanations show.
+        """`rows` are of the documents to score, None for all. `explains`: the scores are those that explanations show.
 
         An explanation looks at the clauses before it looks at their sum, and so knows by then which terms are absent.
         """
         self._reader = reader
         self._rows = rows or Rows(reader)
-        self._count = reader.count
+        self._count = self._rows.count
         self._mode = mode
         self._explains = explains
 
@@ -115,6 +116,9 @@ class Scorer:
 
     def prepare(self, queries: Iterable[Query]) -> None:
         """Compute together what the scores of several queries have in common, before they are asked for."""
+        rows = self._rows
+        if isinstance(rows, CandidateRows):
+            return  # they are asked for once
         wanted: defaultdict[tuple[str, float], list[str]] = defaultdict(list)
         for query in queries:
             for leaf, boost in scored(query):
@@ -123,7 +127,7 @@ class Scorer:
                 elif isinstance(leaf, Term):
                     wanted[leaf.field, boost].append(leaf.term)
         for (field, boost), terms in wanted.items():
-            self._rows.prepare(field, terms, np.float32(boost))
+            rows.prepare(field, terms, np.float32(boost))
 
     def matching(self, query: Query, boost: np.float32 = ONE, among: Mask | None = None) -> Mask:
         """The documents that a rewritten query matches, whatever their scores; `among` is as in `scores`.

@@ -38,7 +38,7 @@ class Scores:
 def total(count: int, rows: Sequence[Row], others: Sequence[Scores] = ()) -> Scores:
     """The sum of rows and of scores, in double, rounded once; `count` is the number of all documents."""
     sums: Doubles = np.zeros(count)
-    sparse = [row for row in rows if row.dense is None and len(row.documents)]
+    sparse = [row for row in rows if not row.is_common and len(row.documents)]
     if sparse:
         documents = np.concatenate([row.documents for row in sparse], dtype=np.intp)
         weights = np.concatenate([row.scores for row in sparse], dtype=np.float64)
@@ -46,6 +46,8 @@ def total(count: int, rows: Sequence[Row], others: Sequence[Scores] = ()) -> Sco
     for row in rows:
         if row.dense is not None:
             sums += row.dense
+        elif row.is_common:
+            sums[row.documents] += row.scores
     for other in others:
         sums += other.values
     values = sums.astype(np.float32)
@@ -79,7 +81,7 @@ def _summed(rows: Sequence[Row]) -> Row:
     documents, places = np.unique(np.concatenate([row.documents for row in rows]), return_inverse=True)
     weights = np.concatenate([row.scores for row in rows], dtype=np.float64)
     scores = np.bincount(places, weights, len(documents)).astype(np.float32)
-    return Row(documents, scores, None, all(row.positive for row in rows))
+    return Row(documents, scores, all(row.positive for row in rows))
 
 
 def restricted(scores: Scores, mask: Mask) -> Scores:

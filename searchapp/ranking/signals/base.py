@@ -7,14 +7,16 @@ one, write a module beside this one and name its class in `searchapp.ranking.sig
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from searchapp.engines.base import BEST_FIRST, Explanation
-from searchapp.errors import QueryRefused
+from searchapp.errors import DataError, QueryRefused
 from searchapp.model import Document, Example, Hits, Topic, float32
 from searchapp.progress import no_progress
 from searchapp.ranking import paging
@@ -22,8 +24,12 @@ from searchapp.ranking import paging
 if TYPE_CHECKING:
     from searchapp.engines.base import Body, Index
     from searchapp.progress import Advance
+    from searchapp.ranking.signals.terms import TermSpace
     from searchapp.ranking.tables import Table
     from searchapp.ranking.templates import TopicQuery
+
+LEADERS = 100
+"""How many documents a signal is told of that those before it rank highest."""
 
 Scores = Mapping[str, float]
 """A score, in double, for each document that a signal speaks for, by the document's id."""
@@ -46,6 +52,12 @@ class Need(StrEnum):
 
     candidates = "candidates"
     """What the first signal of the recipe ranks highest."""
+
+    leaders = "leaders"
+    """What the signals before it in the recipe, fused, rank highest."""
+
+    terms = "terms"
+    """The terms of all documents and of the solved topics, without an engine, see `searchapp.ranking.signals.terms`."""
 
     model = "model"
     """A model that was trained on solved topics, see `searchapp.ranking.signals.trained`."""
@@ -118,8 +130,10 @@ class Inputs:
     examples: Callable[[], Solved] = _not_given
     labels: Callable[[], Labels] = _not_given
     documents: Callable[[], Iterable[Document]] = _not_given
-    model: Callable[[Any], Any] = _not_given
-    """Gives a signal of `searchapp.ranking.signals.trained` the `Stored` model that it was trained to."""
+    terms: Callable[[], TermSpace] = _not_given
+    model: Callable[..., Any] = _not_given
+    """Gives a signal of `searchapp.ranking.signals.trained` the `Stored` model that it was trained to; one that leaves
+    topics out also names the topic that it is going to rank."""
 
     fusion: Callable[[Any], Any] = _not_given
     """Gives a recipe whose fusion is learned, see `searchapp.ranking.learned`, the `Stored` model of that."""
@@ -136,6 +150,9 @@ class Asked:
     depth: int
     scale: Scale
     candidates: Sequence[Hits] = ()
+    leaders: Iterable[Hits] = ()
+    """What the signals before it rank highest, `LEADERS` documents at most, for each topic in their order; empty for a
+    signal that does not need them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +209,10 @@ class Retriever(Scorer):
     @abstractmethod
     def answer(self, topic: Topic, hits: Hits, asked: Asked) -> Answer:
         """What the signal says of a topic by the hits of its body."""
+
+    def asks_as(self, other: Retriever) -> bool:  # noqa: ARG002  # most have a query of their own
+        """Whether another one asks the same, so that it is enough to ask once."""
+        return False
 
     def retrieved(self, asked: Asked, advance: Advance) -> Iterator[Hits]:
         """The hits of each topic's body.
@@ -308,6 +329,21 @@ def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:
     rounded = [(-float32(score), document) for document, score in scores.items() if document != without]
     rounded.sort(key=lambda entry: (entry[0], entry[1].encode()))
     return Hits([document for _, document in rounded[:depth]], [-score for score, _ in rounded[:depth]])
+
+
+def number_in(document: Document, field: str) -> float:
+    """The number in a field of a document; tables of own tasks have it as text.
+
+    Raises:
+        DataError: there is none.
+    """
+    with suppress(TypeError, ValueError):
+        number = float(document.fields.get(field, ""))
+        if math.isfinite(number):
+            return number
+    raise DataError(
+        f"the document {document.id} has no number in {field}: correct the recipe, or choose another one"
+    )
 
 
 def gold_of(examples: Iterable[Example]) -> dict[str, Mapping[str, float]]:

@@ -2,36 +2,90 @@
 
 A debate is a topic, its sentences are the documents, and whether a sentence is worth checking is seen from sentences
 of other debates. So each candidate, which is a document that the recipe's first signal retrieves, becomes a query, and
-the nearest `k` documents of solved topics vote with their grades.
+the nearest `k` documents of solved topics vote with their grades. With `candidates` only so many ask, the best ones of
+the first signal: where that puts a sentence far down, votes would hardly bring it to the top, and each costs a query.
+
+Where a sentence stands says something too: how a speech begins is seldom like how it ends. With `position`, votes weigh
+e ** -(`position` * distance) as well, where the distance of two documents is that of their positions, each from 0 to 1:
+the number in the field `place` as a share of the greatest one among the documents that have the same `within`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.engines.base import Explanation
 from searchapp.errors import QueryRefused
 from searchapp.model import Document, Hits, Topic
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Need, Scorer, Vote
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Need, Scorer, Vote, number_in
 from searchapp.ranking.signals.voting import Voting
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Index
     from searchapp.progress import Advance
+    from searchapp.ranking.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled(Voting):
-    """`query` finds the `k` documents nearest to a candidate, whose grades vote, see `share`."""
+    """`query` finds the `k` documents nearest to a candidate, whose grades vote; of `position` see the module."""
 
     kind: ClassVar[str] = "labelled"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.labels, Need.candidates})
+    meanings: ClassVar[Mapping[str, str]] = {
+        **Voting.meanings,
+        "candidates": "how many of the first signal's documents ask; left out: all",
+        "position": "how steeply a vote falls with the distance of positions",
+        "within": "the field with what a document is a part of, for its position",
+        "place": "the field with a document's number, for its position",
+    }
+
+    candidates: int | None = None
+    position: float = 0.0
+    within: str = ""
+    place: str = ""
+
+    @classmethod
+    def read(cls, table: Table) -> Labelled:
+        """The signal of a table; `candidates`, and `position` with `within` and `place`, may be left out."""
+        query = table.query("template")
+        k, power, position = table.whole("k"), table.number("power"), table.number("position", 0.0)
+        read = table.required_text if position else table.text
+        within, place = read("within") or "", read("place") or ""
+        candidates = table.whole("candidates", 0) or None
+        return cls(table.name, table.weight(), query, k, power, candidates, position, within, place)
+
+    def parameters(self) -> dict[str, Any]:
+        """How many vote, how steeply, and by which positions."""
+        # super() does not work in a method of a dataclass with slots, which is another class than the one it stands in
+        described = Voting.parameters(self)
+        by = {"position": self.position, "within": self.within, "place": self.place}
+        described |= {} if self.candidates is None else {"candidates": self.candidates}
+        return described | (by if self.position else {})
 
     def prepare(self, inputs: Inputs) -> Scorer:
         """Read the documents and their grades."""
-        return _Asking(self, inputs.index, inputs.labels())
+        labels = inputs.labels()
+        return _Asking(self, inputs.index, labels, self._positions(labels.documents.values()))
+
+    def _positions(self, documents: Iterable[Document]) -> Mapping[str, float]:
+        """Where each document stands, from 0 to 1; empty where that does not count.
+
+        Raises:
+            DataError: a document has no number in `place`.
+        """
+        if not self.position:
+            return {}
+        numbers: dict[str, tuple[object, float]] = {}
+        last: dict[object, float] = {}
+        for document in documents:
+            of, number = document.fields.get(self.within), number_in(document, self.place)
+            numbers[document.id] = of, number
+            last[of] = max(number, last.get(of, number))
+        return {one: number / last[of] if last[of] else 0.0 for one, (of, number) in numbers.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +93,46 @@ class _Asking(Scorer):
     signal: Labelled
     index: Index
     labels: Labels
+    positions: Mapping[str, float]
 
     def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
         """All candidates of all topics ask in one batch."""
         asking = [
             (topic, self.labels.documents[document])
             for topic, candidates in zip(asked.topics, asked.candidates, strict=True)
-            for document in candidates.document_ids
+            for document in self._asking(candidates)
         ]
         nearest = self._nearest(asking)
         for topic, candidates in zip(asked.topics, asked.candidates, strict=True):
             grades = self.labels.without(topic)
             yield {
-                document: share(next(nearest), grades, self.signal.power)
-                for document in candidates.document_ids
+                document: share(grades, self._weighed(document, next(nearest)))
+                for document in self._asking(candidates)
             }
             advance(1)
+
+    def _asking(self, candidates: Hits) -> Sequence[str]:
+        """Those that ask."""
+        return candidates.document_ids[: self.signal.candidates]
+
+    def _asks(self, asked: Asked, document_id: str) -> bool:
+        """Whether a document asks for the only topic that is asked."""
+        is_candidate = all(document_id in self._asking(candidates) for candidates in asked.candidates)
+        return is_candidate and document_id in self.labels.documents
+
+    def _weighed(self, document: str, nearest: Hits) -> list[tuple[str, float]]:
+        """The nearest documents, and what the vote of each weighs."""
+        if not nearest or nearest.scores[0] <= 0:
+            return []
+        best, power = nearest.scores[0], self.signal.power
+        weighed = [(other, (score / best) ** power) for other, score in nearest]
+        if not self.positions:
+            return weighed
+        own, steepness = self.positions[document], self.signal.position
+        return [
+            (other, weight * math.exp(-steepness * abs(self.positions[other] - own)))
+            for other, weight in weighed
+        ]
 
     def _nearest(self, asking: Sequence[tuple[Topic, Document]]) -> Iterator[Hits]:
         query, k = self.signal.query, self.signal.k
@@ -66,11 +144,11 @@ class _Asking(Scorer):
 
     def explain(self, asked: Asked, document_id: str) -> Explanation | None:
         (topic,) = asked.topics
-        if document_id not in self.labels.documents:
+        if not self._asks(asked, document_id):
             return None
         (nearest,) = self._nearest([(topic, self.labels.documents[document_id])])
         grades = self.labels.without(topic)
-        value = share(nearest, grades, self.signal.power)
+        value = share(grades, self._weighed(document_id, nearest))
         graded = [(document, score) for document, score in nearest if grades.get(document, 0.0)]
         details = tuple(
             Explanation(grades[document], f"grade of {document}, which has the score {score:g}")
@@ -82,31 +160,25 @@ class _Asking(Scorer):
 
     def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:
         (topic,) = asked.topics
-        if document_id not in self.labels.documents:
+        if not self._asks(asked, document_id):
             return ()
         (nearest,) = self._nearest([(topic, self.labels.documents[document_id])])
-        if not nearest or nearest.scores[0] <= 0:
-            return ()
         grades = self.labels.without(topic)
-        best, power = nearest.scores[0], self.signal.power
         return [
-            Vote("", document, grade, score, grade * (score / best) ** power)
-            for document, score in nearest
+            Vote("", document, grade, score, grade * weight)
+            for (document, score), (_, weight) in zip(
+                nearest, self._weighed(document_id, nearest), strict=False
+            )
             if (grade := grades.get(document, 0.0))
         ]
 
 
-def share(nearest: Hits, grades: Mapping[str, float], power: float) -> float:
-    """The mean grade of the nearest documents, each weighing (s / s1) ** power; 0 when there is none.
+def share(grades: Mapping[str, float], weighed: Sequence[tuple[str, float]]) -> float:
+    """The mean grade of documents that weigh so much each; 0 when there is none.
 
-    s is the score of a document, s1 that of the first; a document without a grade has grade 0.
+    A document without a grade has grade 0.
     """
-    if not nearest or nearest.scores[0] <= 0:
+    if not weighed:
         return 0.0
-    best = nearest.scores[0]
-    weights: list[float] = [(score / best) ** power for score in nearest.scores]
-    found = sum(
-        weight * grades.get(document, 0.0)
-        for document, weight in zip(nearest.document_ids, weights, strict=True)
-    )
-    return float(found / sum(weights))
+    found = sum(weight * grades.get(document, 0.0) for document, weight in weighed)
+    return float(found / sum(weight for _document, weight in weighed))

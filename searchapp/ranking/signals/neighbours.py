@@ -51,6 +51,16 @@ class _Voting(Retriever):
     def body(self, topic: Topic, asked: Asked) -> Body:  # noqa: ARG002  # the nearest vote for any depth
         return self.solved.nearest(self.signal.query.body(topic, self.signal.k))
 
+    def asks_as(self, other: Retriever) -> bool:
+        if not isinstance(other, _Voting) or other.solved is not self.solved:
+            return False
+        mine, theirs = self.signal, other.signal
+        return (mine.query.digest, mine.query.parameters, mine.k) == (
+            theirs.query.digest,
+            theirs.query.parameters,
+            theirs.k,
+        )
+
     def answer(self, topic: Topic, hits: Hits, asked: Asked) -> Answer:
         return votes(hits, self.solved.gold, self.signal.power, without=topic.id, scale=asked.scale)
 

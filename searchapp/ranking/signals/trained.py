@@ -46,6 +46,12 @@ class Trained(Signal):
         "steepness": "how steeply probabilities follow margins",
     }
 
+    leaves_out: ClassVar[bool] = False
+    """Whether a solved topic may be ranked too, by a model of the others."""
+
+    most_kept: ClassVar[int] = 16
+    """How many models of a task are kept: those that were trained last."""
+
     cost: float
     fewest: int
     seed: int

@@ -85,8 +85,11 @@ def test_words_on_one_position_are_scored_as_one_word_as_common_as_the_commonest
         {"WHOLE": 0},
         {"WHOLE": 0, "TOGETHER": 1},
         {"MANY_TERMS": 10**6},
-        {"DENSE_SHARE": 0},
-        {"DENSE_SHARE": 10**6},
+        {"COMMON_SHARE": 0},
+        {"COMMON_SHARE": 10**6},
+        {"COMMON_SHARE_OF_MANY": 10**6, "MANY": 0},
+        {"COMMON_SHARE": 10**6, "DENSE_ROWS": 10**9},
+        {"WHOLE": 0, "ALONE": 2},
     ],
     ids=repr,
 )
@@ -108,7 +111,7 @@ def test_rows_that_are_forgotten_are_computed_again(
     index = opened(embedded)
     expected = [scores(index, query) for query in QUERIES]
     few_bytes = partial(_rows_of, limit=2_000)
-    monkeypatch.setattr("searchapp.engines.embedded.scoring.Rows", few_bytes)
+    monkeypatch.setattr("searchapp.engines.embedded.index.Rows", few_bytes)
     forgetful = embedded.open("rows")
     for _ in range(2):
         assert [scores(forgetful, query) for query in QUERIES] == expected

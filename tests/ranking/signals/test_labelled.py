@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -9,21 +10,53 @@ from searchapp.errors import DataError, QueryRefused, UsageError
 from searchapp.model import Document, Hits, Topic
 from searchapp.ranking import recipes
 from searchapp.ranking.signals.base import Answer, Asked, Inputs, Labels, Scale, Vote
-from searchapp.ranking.signals.labelled import share
+from searchapp.ranking.signals.labelled import Labelled, share
 from searchapp.resources import RecipeBook, recipe_book
+
+QUERY = recipes.load("checkthat", "neighbours").signals[1].queries[0]
+
+
+def inputs(labels: Labels) -> Inputs:
+    index: Any = Neighbours(Hits())
+    return Inputs(index, labels=lambda: labels)
+
+
+def weighed(scores: dict[str, float], power: float, position: float = 0.0) -> list[tuple[str, float]]:
+    """What the nearest documents weigh for the document `own`, at place 1 of 4, as those with their number as text."""
+    signal = Labelled("l", 1.0, QUERY, 200, power, None, position, "debate" if position else "", "line")
+    places = {"own": 1, "last": 4, **{name: int(name) for name in scores}}
+    documents = {name: Document(name, "", {"debate": "d", "line": place}) for name, place in places.items()}
+    labels = Labels(documents, {})
+    scorer: Any = signal.prepare(inputs(labels))
+    weighed: list[tuple[str, float]] = scorer._weighed("own", Hits(list(scores), list(scores.values())))
+    return weighed
 
 
 def test_a_share_is_the_weighted_mean_of_grades() -> None:
-    nearest = Hits(["a", "b", "c"], [4.0, 2.0, 1.0])
-    assert share(nearest, {"a": 1.0}, 1.0) == pytest.approx(4 / 7)
-    assert share(nearest, {"a": 1.0}, 2.0) == pytest.approx(16 / 21)
-    assert share(nearest, {"b": 1.0, "c": 0.5}, 0.0) == pytest.approx(0.5)
-    assert share(nearest, {"x": 1.0}, 1.0) == 0.0
+    scores = {"1": 4.0, "2": 2.0, "3": 1.0}
+    assert share({"1": 1.0}, weighed(scores, 1.0)) == pytest.approx(4 / 7)
+    assert share({"1": 1.0}, weighed(scores, 2.0)) == pytest.approx(16 / 21)
+    assert share({"2": 1.0, "3": 0.5}, weighed(scores, 0.0)) == pytest.approx(0.5)
+    assert share({"x": 1.0}, weighed(scores, 1.0)) == 0.0
+
+
+def test_documents_at_another_position_weigh_less() -> None:
+    found = dict(weighed({"1": 4.0, "3": 4.0, "4": 2.0}, 1.0, position=2.0))
+    assert found["1"] == 1.0
+    assert found["3"] == pytest.approx(math.exp(-2 * 2 / 4))
+    assert found["4"] == pytest.approx(0.5 * math.exp(-2 * 3 / 4))
+
+
+def test_positions_need_numbers() -> None:
+    signal = Labelled("l", 1.0, QUERY, 200, 1.0, None, 1.0, "debate", "line")
+    labels = Labels({"d:1": Document("d:1", "", {"debate": "d", "line": "first"})}, {})
+    with pytest.raises(DataError, match="document d:1 has no number in line: correct the recipe"):
+        signal.prepare(inputs(labels))
 
 
 def test_without_neighbours_the_share_is_0() -> None:
-    assert share(Hits(), {"a": 1.0}, 1.0) == 0.0
-    assert share(Hits(["a"], [0.0]), {"a": 1.0}, 1.0) == 0.0
+    assert share({"1": 1.0}, weighed({}, 1.0)) == 0.0
+    assert share({"1": 1.0}, weighed({"1": 0.0}, 1.0)) == 0.0
 
 
 def test_no_topic_is_ranked_by_its_own_gold() -> None:
@@ -65,6 +98,19 @@ def test_every_retrieved_document_asks_with_its_own_text() -> None:
     assert index.bodies[0]["size"] == 200
 
 
+def test_only_so_many_candidates_ask() -> None:
+    index = Neighbours(Hits(["x"], [1.0]))
+    documents = {name: Document(name, name, {"speaker": "A"}) for name in ("first", "second", "third")}
+    labels = Labels(documents, {"e": {"x": 1.0}})
+    scorer = Labelled("l", 1.0, QUERY, 200, 1.0, 2).prepare(Inputs(index, labels=lambda: labels))  # type: ignore[arg-type]
+    candidates = Hits(list(documents), [3.0, 2.0, 1.0])
+    asks = Asked([Topic("d", "", {"debate": "d"})], 10, Scale.shares, [candidates])
+    assert list(scorer.answers(asks, lambda _done: None)) == [{"first": 1.0, "second": 1.0}]
+    assert len(index.bodies) == 2
+    assert scorer.explain(asks, "second") is not None and scorer.votes(asks, "second")
+    assert scorer.explain(asks, "third") is None and not scorer.votes(asks, "third")
+
+
 def test_a_refused_query_names_the_topic_and_the_document_that_asks_for_it() -> None:
     with pytest.raises(QueryRefused, match=r"^topic d, document 1: no"):
         asked(Neighbours(Hits()), ["fine", "refused"])
@@ -79,7 +125,9 @@ def test_parameters_can_be_set_and_are_recorded() -> None:
     ]
     assert described["fusion"] == {"by": "ranks", "rank_constant": 60.0}
     assert recipe.learns and not recipes.load("checkthat", "bm25").learns
-    with pytest.raises(UsageError, match=r"no parameter 'steep': it has direct, k, labelled, power"):
+    with pytest.raises(
+        UsageError, match=r"no parameter 'steep': it has candidates, direct, k, labelled, place, position"
+    ):
         recipes.load("checkthat", "neighbours", {"steep": 1})
     with pytest.raises(UsageError, match=r"k must be a whole number from 1 on, not 0"):
         recipes.load("checkthat", "neighbours", {"k": 0})

@@ -8,6 +8,7 @@ term_blocks which absent terms Lucene takes for absent before it looks
 packed      the tokens of a field in some documents as arrays, as other processes send them
 inverter    the tokens of a field turned into sorted runs of postings, in bounded memory
 merger      the runs of a field merged into its postings
+impacts     how much each posting can give to a score, in one byte
 documents   ids and sources in SQLite
 writer      documents in, a complete version out
 reader      a version opened for searching

@@ -130,6 +130,10 @@ class Columns:
             self._first[name] = blocks
             blocks += file.blocks
 
+    def has(self, name: str) -> bool:
+        """Whether the version has a file `<name>.npy`; one that an older searchapp wrote may lack some."""
+        return f"{name}{arrays.SUFFIX}" in self._files
+
     def column(self, name: str) -> Column:
         """The numbers in `<name>.npy`.
 

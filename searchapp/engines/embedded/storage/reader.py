@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from searchapp.engines.embedded.schema import Field, Schema
 from searchapp.engines.embedded.similarity import BM25, FieldStatistics, Float32s
-from searchapp.engines.embedded.storage import verified
+from searchapp.engines.embedded.storage import impacts, verified
 from searchapp.engines.embedded.storage.columns import Column, Columns
 from searchapp.engines.embedded.storage.documents import Documents
+from searchapp.engines.embedded.storage.impacts import Impacts
 from searchapp.engines.embedded.storage.layout import FieldSummary, Manifest
 from searchapp.engines.embedded.storage.term_blocks import TermBlocks
 from searchapp.engines.embedded.storage.terms import Terms
@@ -26,6 +27,9 @@ WITHOUT_NORM = 1
 REMEMBERED_TERMS = 200_000
 """Terms of a field whose rank is kept once it was looked up."""
 
+FEW_AMONG = 16
+"""Documents of which there are so many times fewer than of a term are searched for among these, instead of marked."""
+
 Numbers = NDArray[np.int32]
 
 
@@ -35,6 +39,16 @@ class Postings:
 
     documents: Numbers
     frequencies: Float32s
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedPostings:
+    """Where a term occurs, how often, the impact of each posting, and the greatest impact: see `impacts`."""
+
+    documents: Numbers
+    frequencies: NDArray[np.unsignedinteger]
+    impacts: Impacts
+    greatest: int
 
 
 class FieldReader:
@@ -65,6 +79,10 @@ class FieldReader:
             self._frequencies = load("frequencies")
             self._position_starts = load("position-starts")
             self._positions = load("positions")
+            self._impact_table: Impacts | None = None
+            self._impacts = self._greatest = None
+            if columns.has(f"{summary.prefix}.{impacts.IMPACTS}"):
+                self._impacts, self._greatest = load(impacts.IMPACTS), load(impacts.GREATEST)
 
     @property
     def present(self) -> Numbers:
@@ -129,6 +147,23 @@ class FieldReader:
         return Postings(documents, self._frequencies[part].astype(np.float32))
 
     @property
+    def has_impacts(self) -> bool:
+        """Whether the impacts are in files; those of an older index are computed each time that they are asked for."""
+        return self._impacts is not None
+
+    def bounded(self, rank: int) -> BoundedPostings:
+        """The postings of the term of a rank, in a text field, with what bounds their scores."""
+        part = self._part(rank)
+        documents, frequencies = self._documents[part], self._frequencies[part]
+        if self._impacts is not None and self._greatest is not None:
+            greatest = int(self._greatest[rank : rank + 1][0])
+            return BoundedPostings(documents, frequencies, self._impacts[part], greatest)
+        if self._impact_table is None:
+            self._impact_table = impacts.table(self.norm_inverses)
+        found = impacts.of_postings(self._impact_table, frequencies, self._norms.all()[documents])
+        return BoundedPostings(documents, frequencies, found, int(found.max()))
+
+    @property
     def postings_count(self) -> int:
         """How many postings the field has, of all terms."""
         return len(self._documents)
@@ -169,6 +204,13 @@ class FieldReader:
         positions = self._positions[slice(*self._position_starts[rank : rank + 2].tolist())]
         if among is None:
             return np.repeat(documents, frequencies), positions
+        if len(among) * FEW_AMONG < len(documents):
+            at = documents.searchsorted(among)
+            at = at[documents.take(at, mode="clip") == among]
+            counts = frequencies.take(at).astype(np.int64)
+            firsts = np.cumsum(frequencies, dtype=np.int64).take(at) - counts
+            places = np.repeat(firsts - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+            return np.repeat(documents.take(at), counts), positions.take(places)
         wanted = np.isin(documents, among, assume_unique=True)
         return np.repeat(documents[wanted], frequencies[wanted]), positions[np.repeat(wanted, frequencies)]
 

@@ -19,8 +19,8 @@ from searchapp.digests import digest_file
 from searchapp.engines.base import IndexInfo
 from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import FLOATS, Analyzers, Field, Schema
-from searchapp.engines.embedded.similarity import encode_lengths
-from searchapp.engines.embedded.storage import arrays, verified
+from searchapp.engines.embedded.similarity import BM25, FieldStatistics, encode_lengths
+from searchapp.engines.embedded.storage import arrays, impacts, verified
 from searchapp.engines.embedded.storage.columns import checksums_of
 from searchapp.engines.embedded.storage.documents import DocumentsWriter
 from searchapp.engines.embedded.storage.inverter import Inverter
@@ -254,7 +254,11 @@ class _TextWriter(_FieldWriter):
         norms[np.frombuffer(self._present, np.int32)] = encode_lengths(lengths.astype(np.int64))
         self._save("norms", norms)
         _postings, tokens = merge(self._inverter.runs(), self._folder, self._prefix, positional=True)
-        return FieldSummary(self._prefix, int(np.count_nonzero(lengths)), tokens)
+        summary = FieldSummary(self._prefix, int(np.count_nonzero(lengths)), tokens)
+        statistics = FieldStatistics(summary.documents, summary.tokens)
+        inverses = (self.field.similarity or BM25()).norm_inverses(statistics)
+        impacts.write(self._folder, self._prefix, norms, inverses)
+        return summary
 
 
 class _KeywordWriter(_FieldWriter):

@@ -1,0 +1,90 @@
+"""The scores of a few documents, as a `Scorer` computes those of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchapp.engines.embedded import similarity
+from searchapp.engines.embedded.queries.leaves.term import Term
+from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
+from searchapp.engines.embedded.rows import NO_ROW, Row, Rows, is_common
+from searchapp.engines.embedded.storage.reader import BoundedPostings, IndexReader, Numbers
+
+Places = NDArray[np.intp]
+
+PostingsOfTerms = Mapping[tuple[str, str], BoundedPostings]
+"""The postings of a field's terms, of those that occur."""
+
+
+class CandidateRows:
+    """Rows in which each candidate counts as a document: the first one is 0, the second one 1, and so on.
+
+    Of terms, those are asked whose postings are given, so that nothing is looked up twice; the rows of other leaves are
+    cut out of those of all documents.
+    """
+
+    def __init__(
+        self, reader: IndexReader, rows: Rows, postings: PostingsOfTerms, candidates: Numbers
+    ) -> None:
+        """`candidates` are documents, ascending; `rows` those of all documents."""
+        self._reader = reader
+        self._rows = rows
+        self._postings = postings
+        self._candidates = candidates
+
+    @property
+    def count(self) -> int:
+        """The number of documents that the rows are of."""
+        return len(self._candidates)
+
+    def row(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
+        """The row of a leaf whose boost is given."""
+        if isinstance(leaf, Term):
+            return self.of_terms(leaf.field, [leaf.term], boost)[0]
+        row = self._rows.row(leaf, boost)
+        if not len(row.documents):
+            return NO_ROW
+        at, there = self._found(row.documents)
+        scores = row.scores.take(at.take(there))
+        return Row(there.astype(np.int32), scores, row.positive, row.is_common)
+
+    def of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[Row]:
+        """The rows of terms of a field, in their order."""
+        field = self._reader.fields[name]
+        found = [self._postings.get((name, term)) for term in terms]
+        places, frequencies, weights = [], [], []
+        for postings in found:
+            if postings is None:
+                continue
+            at, there = self._found(postings.documents)
+            places.append(there)
+            frequencies.append(postings.frequencies.take(at.take(there)))
+            idf = similarity.idf(len(postings.documents), field.statistics.documents)
+            weights.append(field.similarity.weight(boost, idf))
+        if not places:
+            return [NO_ROW] * len(terms)
+        counts = [len(some) for some in places]
+        scores = similarity.scores(
+            np.repeat(np.array(weights, np.float32), counts),
+            np.concatenate(frequencies).astype(np.float32),
+            field.inverses(self._candidates)[np.concatenate(places)],
+        )
+        pieces = iter(zip(places, np.split(scores, np.cumsum(counts)[:-1]), strict=True))
+        rows = []
+        for postings in found:
+            if postings is None:
+                rows.append(NO_ROW)
+                continue
+            there, of_term = next(pieces)
+            common = is_common(len(postings.documents), self._reader.count)
+            rows.append(Row(there.astype(np.int32), of_term, bool(of_term.all()), common))
+        return rows
+
+    def _found(self, documents: Numbers) -> tuple[Places, Places]:
+        """Where each candidate would stand among some documents, and which of the candidates do."""
+        at = documents.searchsorted(self._candidates)
+        np.minimum(at, len(documents) - 1, out=at)
+        return at, np.flatnonzero(documents.take(at) == self._candidates)

@@ -1,0 +1,74 @@
+"""How much each posting of a text field can give to a score, in one byte: its *impact*.
+
+BM25 gives the score w - w / (1 + x) to a term of weight w, where x is its frequency over the norm of the document (see
+`similarity`). Whatever w is, the score grows with x, in float32 too, since each rounded operation keeps the order. So
+one number for each posting bounds its score in every query: x / (1 + x), in 255 steps, rounded up.
+
+An index that was written before there were impacts has no files of them; they are then computed from its postings.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchapp.engines.embedded.similarity import Float32s
+from searchapp.engines.embedded.storage import arrays
+
+Impacts = NDArray[np.uint8]
+
+IMPACTS, GREATEST = "impacts", "greatest-impacts"
+"""The files of a field: the impact of each posting, and of each term the greatest one."""
+
+CHUNK = 1 << 20
+"""Postings whose impacts are computed at a time."""
+
+COUNTED = 255
+"""Frequencies from here on have the greatest impact, whatever the document."""
+
+
+def _edges() -> Float32s:
+    share = np.arange(255) / 255
+    return np.append(share / (1 - share), np.inf).astype(np.float32)
+
+
+EDGES: Float32s = _edges()
+"""The greatest x that each of the 256 impacts stands for: 0 for nothing at all, infinity for the greatest."""
+
+
+def table(norm_inverses: Float32s) -> Impacts:
+    """The impact by the code of a document's length and by the frequency, of shape (256, COUNTED + 1)."""
+    frequencies = np.arange(COUNTED + 1, dtype=np.float32)
+    with np.errstate(invalid="ignore"):  # 0 times infinity, of a frequency that no posting has
+        x = frequencies * norm_inverses[:, None]
+    found = np.searchsorted(EDGES, x, side="left").clip(0, 255).astype(np.uint8)
+    found[:, COUNTED] = 255
+    return found
+
+
+def of_postings(
+    table_: Impacts, frequencies: NDArray[np.unsignedinteger], norms: NDArray[np.uint8]
+) -> Impacts:
+    """The impacts of postings: `norms` are the codes of their documents' lengths."""
+    return np.asarray(table_[norms, np.minimum(frequencies, COUNTED)])
+
+
+def write(folder: Path, prefix: str, norms: NDArray[np.uint8], norm_inverses: Float32s) -> None:
+    """Write the impacts of a field whose postings are written; `norms` has a code for each document.
+
+    Raises:
+        OSError: the disk is full, or can't be written to for another reason.
+    """
+    documents = arrays.load(folder, f"{prefix}.documents")
+    frequencies = arrays.load(folder, f"{prefix}.frequencies")
+    starts = arrays.load(folder, f"{prefix}.starts")
+    known = table(norm_inverses)
+    with arrays.ArrayFile(folder / f"{prefix}.{IMPACTS}{arrays.SUFFIX}", np.uint8, len(documents)) as file:
+        for first in range(0, len(documents), CHUNK):
+            part = slice(first, first + CHUNK)
+            file.append(of_postings(known, frequencies[part], norms[documents[part]]))
+    written = arrays.load(folder, f"{prefix}.{IMPACTS}")
+    greatest = np.maximum.reduceat(written, starts[:-1]) if len(written) else written
+    arrays.save(folder, f"{prefix}.{GREATEST}", greatest)

@@ -1,0 +1,157 @@
+"""The signal `expansion`: the topic grown by terms of the documents that the signals before it rank highest.
+
+Two ways to grow, `by`:
+
+    greedy   document by document, in their order r = 1, 2, ... `documents`: a term that the topic does not have weighs
+             its weight in the document, a vector of length 1, over r, the greatest of all of them. What an explanation
+             lacks is what links the facts found first to others, which need not share a term with the question
+             (Cartuyvels, Spinks and Moens, "Autoregressive reasoning over chains of facts with transformers", COLING
+             2020, and their BM25 counterpart in TextGraphs 2021, which grow it in stages whose terms count less and
+             less).
+    rm3      the relevance model (Lavrenko and Croft, "Relevance-based language models", SIGIR 2001) of the documents:
+             P(t) = Σ_d P(t|d) s(d) / Σ_d s(d), with P(t|d) a document's share of each of its terms and s(d) its score;
+             the `terms` greatest are kept, and weigh `share` beside the topic's own, 1 - `share` (Abdul-Jaleel et al.,
+             "UMass at TREC 2004").
+
+A document's score is the product of its vector, of length 1, and the vector that was grown, see
+`searchapp.ranking.signals.terms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from searchapp.engines.base import Explanation
+from searchapp.model import Hits, Topic
+from searchapp.ranking.signals.base import LEADERS, Answer, Asked, Inputs, Need, Scorer, Signal
+
+if TYPE_CHECKING:
+    from searchapp.progress import Advance
+    from searchapp.ranking.signals.terms import Floats, TermSpace
+    from searchapp.ranking.tables import Table
+    from searchapp.ranking.templates import TopicQuery
+
+GREEDY, RM3 = "greedy", "rm3"
+
+SHOWN = 8
+"""How many terms an explanation names: those that weigh most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion(Signal):
+    """Documents by the terms of others that lead."""
+
+    kind: ClassVar[str] = "expansion"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.terms, Need.leaders})
+    meanings: ClassVar[Mapping[str, str]] = {
+        "by": "how the topic grows",
+        "documents": "how many of the documents that lead it grows by",
+        "terms": "how many terms a relevance model keeps",
+        "share": "what they weigh beside the topic",
+    }
+
+    by: str
+    documents: int
+    terms: int
+    share: float
+    boosts: Mapping[str, float]
+
+    @classmethod
+    def read(cls, table: Table) -> Expansion:
+        """The signal of a table with `documents` and, if need be, `by`, `terms`, `share` and the `boosts` of fields."""
+        documents = table.whole("documents")
+        if documents > LEADERS:
+            raise table.place.wrong(f"grows by {documents} documents in {table.name!r}: {LEADERS} can be had")
+        by = table.choice("by", (GREEDY, RM3), GREEDY)
+        # Only the relevance model has these: a table that sets one for the other is told so.
+        terms, share = (table.whole("terms", 20), table.number("share", 0.5)) if by == RM3 else (0, 0.0)
+        return cls(table.name, table.weight(), by, documents, terms, share, table.weights("boosts"))
+
+    @property
+    def queries(self) -> tuple[TopicQuery, ...]:
+        """None: no engine is asked."""
+        return ()
+
+    def parameters(self) -> dict[str, Any]:
+        """How the topic grows."""
+        model = {"terms": self.terms, "share": self.share} if self.by == RM3 else {}
+        return {"by": self.by, "documents": self.documents, **model, "boosts": dict(self.boosts)}
+
+    def prepare(self, inputs: Inputs) -> Scorer:
+        """Read all documents and solved topics."""
+        return _Growing(self, inputs.terms())
+
+
+class _Growing(Scorer):
+    def __init__(self, signal: Expansion, space: TermSpace) -> None:
+        self._signal = signal
+        self._space = space
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        for topic, leaders in zip(asked.topics, asked.leaders, strict=True):
+            yield self._space.positive(self._space.documents, self._space.unit @ self._grown(topic, leaders))
+            advance(1)
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        """What each term gives, and the first of the documents that it is from."""
+        (topic,) = asked.topics
+        (leaders,) = asked.leaders
+        place = self._space.places.get(document_id)
+        if place is None:
+            return None
+        vector, row = self._grown(topic, leaders), self._space.unit[place]
+        value = float((row @ vector)[0])
+        if value <= 0:
+            return None
+        sources = {id_: {*self._space.unit[self._space.places[id_]].indices} for id_ in self._used(leaders)}
+        details = []
+        for number, weight in zip(row.indices, row.data, strict=True):
+            if vector[number] > 0:
+                origin = next((id_ for id_, terms in sources.items() if number in terms), None)
+                said = f"{self._space.names[number]}, " + (
+                    "of the topic" if origin is None else f"which {origin} has"
+                )
+                details.append(Explanation(float(vector[number] * weight), said))
+        details.sort(key=lambda one: -one.value)
+        count = len(self._used(leaders))
+        said = f"terms of the {count} documents that the signals before it rank highest, grown by {self._signal.by}"
+        return Explanation(value, said, tuple(details[:SHOWN]))
+
+    def _used(self, leaders: Hits) -> list[str]:
+        """The documents that the topic grows by."""
+        first = leaders[: self._signal.documents].document_ids
+        return [id_ for id_ in first if id_ in self._space.places]
+
+    def _grown(self, topic: Topic, leaders: Hits) -> Floats:
+        """(terms,): the vector that the documents are scored by."""
+        own = self._space.asked(topic, self._signal.boosts)
+        if self._signal.by == RM3:
+            return self._by_model(own, leaders)
+        import numpy as np
+
+        grown = np.zeros(len(own))
+        for rank, id_ in enumerate(self._used(leaders), start=1):
+            row = self._space.unit[self._space.places[id_]]
+            grown[row.indices] = np.maximum(grown[row.indices], row.data / rank)
+        grown[own > 0] = 0.0
+        return grown
+
+    def _by_model(self, own: Floats, leaders: Hits) -> Floats:
+        """The relevance model, mixed with the topic, each term by its idf as in the topic's vector."""
+        import numpy as np
+
+        scores = dict(leaders)
+        total = sum(max(scores[id_], 0.0) for id_ in self._used(leaders))
+        model = np.zeros(len(own))
+        for id_ in self._used(leaders) if total > 0 else ():
+            places = self._space.matrix[self._space.places[id_]].indices
+            if len(places):
+                model[places] += max(scores[id_], 0.0) / total / len(places)
+        model[np.argsort(-model, kind="stable")[self._signal.terms :]] = 0.0
+        model *= self._space.idf
+        length = float(np.sqrt(model @ model))
+        if not length:
+            return own
+        return (1 - self._signal.share) * own + self._signal.share * model / length

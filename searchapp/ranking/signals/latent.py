@@ -1,0 +1,92 @@
+"""The signal `latent`: the votes of solved topics that are alike in a latent space, words in common or not.
+
+The space is the truncated singular value decomposition of the vectors of documents and solved topics, rows of length 1
+(latent semantic analysis: Deerwester et al., "Indexing by latent semantic analysis", JASIS 1990), with `dimensions` of
+them, by the randomised algorithm of Halko, Martinsson and Tropp (SIAM Review 2011) in scikit-learn, seeded. A topic's
+vector is projected into it; the `k` solved topics with the greatest cosine there vote as in `power`.
+
+The sums of a decomposition may differ in the last bits from processor to processor, and its signs by chance. A cosine
+does not know the signs, and is rounded to `DECIMALS`: more are not equal on all machines, and say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from searchapp.ranking.learning.fitting import require_learn
+from searchapp.ranking.signals.base import Inputs, Scorer, ranked
+from searchapp.ranking.signals.power import Alike, Power
+from searchapp.ranking.signals.trained import SEED
+
+if TYPE_CHECKING:
+    from searchapp.model import Hits, Topic
+    from searchapp.ranking.signals.terms import Floats, TermSpace
+    from searchapp.ranking.tables import Table
+
+DECIMALS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Latent(Power):
+    """The votes of the `k` solved topics that are nearest in a space of so many `dimensions`."""
+
+    kind: ClassVar[str] = "latent"
+    meanings: ClassVar[Mapping[str, str]] = {
+        **Power.meanings,
+        "dimensions": "how many dimensions the latent space has",
+        "seed": "where the search for the space begins",
+    }
+
+    dimensions: int
+    seed: int
+
+    @classmethod
+    def read(cls, table: Table) -> Latent:
+        """The signal of a table with `dimensions`, `k`, `power` and, if need be, `boosts` and `seed`."""
+        return cls(
+            table.name,
+            table.weight(),
+            table.whole("k"),
+            table.number("power"),
+            table.weights("boosts"),
+            table.whole("dimensions"),
+            table.whole("seed", SEED),
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """What space it is, how many vote there, how steeply, and how fields count."""
+        own: Mapping[str, Any] = {"dimensions": self.dimensions, "seed": self.seed}
+        return {**Power.parameters(self), **own}
+
+    def prepare(self, inputs: Inputs) -> Scorer:
+        """Read all documents and solved topics, and make the space."""
+        require_learn()
+        return _Voting(self, inputs.terms())
+
+
+class _Voting(Alike):
+    def __init__(self, signal: Latent, space: TermSpace) -> None:
+        from scipy.sparse import vstack
+        from sklearn.decomposition import TruncatedSVD
+
+        super().__init__(signal, space)
+        rows = vstack([space.unit, space.asked_by_solved({})]).tocsr()
+        most = min(rows.shape) - 1
+        self._svd = TruncatedSVD(min(signal.dimensions, max(most, 1)), random_state=signal.seed).fit(rows)
+        self._projected = _unit(self._svd.transform(self._solved))
+
+    def nearest(self, topic: Topic) -> Hits:
+        """The solved topics that are nearest in the space, with their cosines; not the topic itself."""
+        vector = self._space.asked(topic, self._signal.boosts).reshape(1, -1)
+        cosines = (self._projected @ _unit(self._svd.transform(vector))[0]).round(DECIMALS)
+        return ranked(self._space.positive(self._space.solved, cosines), self._signal.k, topic.id)
+
+
+def _unit(rows: Floats) -> Floats:
+    """Rows of length 1; of what is nothing but noise, 0."""
+    import numpy as np
+
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.where(lengths > 10.0**-DECIMALS, rows / np.where(lengths > 0, lengths, 1.0), 0.0)

@@ -1,0 +1,84 @@
+"""The signal `popular`: in how many solved topics a document is an answer, whatever the topic is.
+
+Alone it ranks badly. Beside others it says how much to expect of a document before anything is known of the topic.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from searchapp.engines.base import Explanation
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal
+
+if TYPE_CHECKING:
+    from searchapp.model import Topic
+    from searchapp.progress import Advance
+    from searchapp.ranking.tables import Table
+    from searchapp.ranking.templates import TopicQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Popular(Signal):
+    """The number of solved topics that have a document as an answer."""
+
+    kind: ClassVar[str] = "popular"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.examples})
+
+    @classmethod
+    def read(cls, table: Table) -> Popular:
+        """The signal of a table that says nothing else."""
+        return cls(table.name, table.weight())
+
+    @property
+    def queries(self) -> tuple[TopicQuery, ...]:
+        """None: the gold of solved topics is all that is looked at."""
+        return ()
+
+    def parameters(self) -> dict[str, Any]:
+        """There are none."""
+        return {}
+
+    def prepare(self, inputs: Inputs) -> Scorer:
+        """Count the answers of solved topics."""
+        return _Counted(inputs.examples().gold)
+
+
+class _Counted(Scorer):
+    def __init__(self, gold: Mapping[str, Mapping[str, float]]) -> None:
+        self._gold = gold
+        counts = Counter(
+            document for answers in gold.values() for document, grade in answers.items() if grade > 0
+        )
+        self._counts = {document: float(count) for document, count in counts.items()}
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        shares = _shares(self._counts) if asked.scale is Scale.shares else self._counts
+        for topic in asked.topics:
+            if topic.id not in self._gold:
+                yield shares
+            else:
+                counts = self._without(topic)
+                yield _shares(counts) if asked.scale is Scale.shares else counts
+            advance(1)
+
+    def _without(self, topic: Topic) -> dict[str, float]:
+        """The counts without the topic's own answers."""
+        own = self._gold.get(topic.id, {})
+        counts = {document: count - (own.get(document, 0.0) > 0) for document, count in self._counts.items()}
+        return {document: count for document, count in counts.items() if count > 0}
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        (topic,) = asked.topics
+        counts = self._without(topic)
+        if document_id not in counts:
+            return None
+        value = (_shares(counts) if asked.scale is Scale.shares else counts)[document_id]
+        return Explanation(value, f"an answer of {counts[document_id]:g} solved topics")
+
+
+def _shares(counts: Mapping[str, float]) -> dict[str, float]:
+    greatest = max(counts.values(), default=1.0)
+    return {document: count / greatest for document, count in counts.items()}

@@ -1,0 +1,114 @@
+"""The signal `power`, explanatory power: how often solved topics that are alike use a document.
+
+    score(d) = Σ_h s(h)^power * s1^(1 - power) * grade(h, d)        over the k solved topics h that are most alike
+
+s(h) is the cosine of the vectors of both topics and s1 that of the nearest, see `searchapp.ranking.signals.terms`. A
+fact that explains many questions like this one unifies them, and is likely to explain it too (Valentino, Thayaparan and
+Freitas, "Unification-based reconstruction of multi-hop explanations for science questions", EACL 2021, where power is
+1). As shares the scores are those of the greatest. A cosine says how much alike two topics are whatever their lengths,
+as the scores of the signal `neighbours` do not. A topic is not among those that vote for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from searchapp.engines.base import Explanation
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, Vote, ranked
+from searchapp.ranking.signals.neighbours import votes, weighing
+
+if TYPE_CHECKING:
+    from searchapp.model import Hits, Topic
+    from searchapp.progress import Advance
+    from searchapp.ranking.signals.terms import TermSpace
+    from searchapp.ranking.tables import Table
+    from searchapp.ranking.templates import TopicQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Power(Signal):
+    """The votes of the nearest `k` solved topics."""
+
+    kind: ClassVar[str] = "power"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
+    meanings: ClassVar[Mapping[str, str]] = {
+        "k": "how many of the nearest solved topics vote",
+        "power": "how steeply a vote falls with the cosine: (s / s1) ** power, s1 being that of the nearest",
+    }
+
+    k: int
+    power: float
+    boosts: Mapping[str, float]
+
+    @classmethod
+    def read(cls, table: Table) -> Power:
+        """The signal of a table with `k`, `power` and, if need be, the `boosts` of fields of topics."""
+        return cls(
+            table.name, table.weight(), table.whole("k"), table.number("power"), table.weights("boosts")
+        )
+
+    @property
+    def queries(self) -> tuple[TopicQuery, ...]:
+        """None: no engine is asked."""
+        return ()
+
+    def parameters(self) -> dict[str, Any]:
+        """How many vote, how steeply, and how fields count."""
+        return {"k": self.k, "power": self.power, "boosts": dict(self.boosts)}
+
+    def prepare(self, inputs: Inputs) -> Scorer:
+        """Read all documents and solved topics."""
+        return Alike(self, inputs.terms())
+
+
+class Alike(Scorer):
+    """Lets the solved topics vote that are most alike."""
+
+    def __init__(self, signal: Power, space: TermSpace) -> None:
+        self._signal = signal
+        self._space = space
+        self._solved = space.asked_by_solved(signal.boosts)
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        for topic in asked.topics:
+            yield votes(
+                self.nearest(topic), self._space.gold, self._signal.power, without=topic.id, scale=asked.scale
+            )
+            advance(1)
+
+    def nearest(self, topic: Topic) -> Hits:
+        """The solved topics that are most alike, with their cosines as float32; not the topic itself."""
+        cosines = self._solved @ self._space.asked(topic, self._signal.boosts)
+        return ranked(self._space.positive(self._space.solved, cosines), self._signal.k, topic.id)
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        (topic,) = asked.topics
+        nearest, power = self.nearest(topic), self._signal.power
+        total = votes(nearest, self._space.gold, power, topic.id, scale=asked.scale).get(document_id)
+        if total is None:
+            return None
+        best = nearest.scores[0]
+        given = tuple(
+            Explanation(
+                one.value,
+                f"solved topic {one.topic_id}: its grade {one.grade:g} * ({one.score:g} / {best:g})^{power:g}",
+            )
+            for one in self.votes(asked, document_id)
+        )
+        scale = (
+            "as a share of the greatest" if asked.scale is Scale.shares else "times the cosine of the nearest"
+        )
+        said = f"used by {len(given)} of the {len(nearest)} solved topics that are most alike, {scale}"
+        return Explanation(total, said, given)
+
+    def votes(self, asked: Asked, document_id: str) -> Sequence[Vote]:
+        (topic,) = asked.topics
+        voting = weighing(self.nearest(topic), self._signal.power, without=topic.id)
+        given = [
+            Vote(solved, document_id, grade, score, grade * weight)
+            for solved, score, weight in voting
+            if (grade := self._space.gold[solved].get(document_id, 0.0))
+        ]
+        return sorted(given, key=lambda one: -one.value)

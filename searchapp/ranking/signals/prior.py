@@ -1,0 +1,106 @@
+"""The signal `prior`: what a query gives to documents whatever the topic is, such as whether they have a field.
+
+It is asked once for all topics. Alone it ranks nothing; beside others it says what kind of document one is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from searchapp.engines.base import Explanation
+from searchapp.errors import DataError
+from searchapp.model import Topic
+from searchapp.progress import no_progress
+from searchapp.ranking.signals.base import (
+    Answer,
+    Asked,
+    Inputs,
+    Scale,
+    Scorer,
+    Signal,
+    one_document,
+    searched,
+)
+
+if TYPE_CHECKING:
+    from searchapp.engines.base import Index
+    from searchapp.progress import Advance
+    from searchapp.ranking.tables import Table
+    from searchapp.ranking.templates import TopicQuery
+
+NO_TOPIC = Topic("", "")
+_TOPIC = "topic."
+
+
+@dataclass(frozen=True, slots=True)
+class Prior(Signal):
+    """The scores of all documents that `query`, which asks for nothing of a topic, matches."""
+
+    kind: ClassVar[str] = "prior"
+
+    query: TopicQuery
+
+    @classmethod
+    def read(cls, table: Table) -> Prior:
+        """The signal of a table with `template`."""
+        query = table.query("template")
+        used = sorted(name for name in query.template.variables if name.startswith(_TOPIC))
+        if used:
+            raise DataError(
+                f"{query.template.name} asks for {used[0]}, and the signal {table.name!r} is the same for all topics: "
+                "use the signal direct, or another template"
+            )
+        return cls(table.name, table.weight(), query)
+
+    @property
+    def queries(self) -> tuple[TopicQuery, ...]:
+        """The one that is asked."""
+        return (self.query,)
+
+    def parameters(self) -> dict[str, Any]:
+        """Nothing else."""
+        return {}
+
+    def prepare(self, inputs: Inputs) -> Scorer:
+        """Nothing but the index is needed."""
+        return _Prior(self.query, inputs.index)
+
+
+class _Prior(Scorer):
+    def __init__(self, query: TopicQuery, index: Index) -> None:
+        self._query = query
+        self._index = index
+
+    @cached_property
+    def _scores(self) -> dict[str, float]:
+        query = self._query.body(NO_TOPIC, 1)["query"]
+        matching = self._index.counts(query, {}).total
+        if not matching:
+            return {}
+        (hits,) = searched(
+            self._index, [NO_TOPIC], lambda topic: self._query.body(topic, matching), no_progress
+        )
+        return dict(zip(hits.document_ids, hits.scores, strict=True))
+
+    @cached_property
+    def _shares(self) -> dict[str, float]:
+        greatest = max(self._scores.values(), default=0.0)
+        return {
+            document: score / greatest if greatest > 0 else 0.0 for document, score in self._scores.items()
+        }
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        for _ in asked.topics:
+            yield self._shares if asked.scale is Scale.shares else self._scores
+            advance(1)
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        query = self._query.body(NO_TOPIC, 1).get("query")
+        found = self._index.find(one_document(document_id, query) | {"explain": True})
+        if not found or found[0].explanation is None:
+            return None
+        value = (self._shares if asked.scale is Scale.shares else self._scores)[document_id]
+        return Explanation(value, "the same for every topic", (found[0].explanation,))

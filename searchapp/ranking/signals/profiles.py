@@ -1,0 +1,135 @@
+"""The signal `profiles`: each document grown by the solved topics that it is an answer to.
+
+    p(d) = v(d) + growth / √n(d) * Σ_h grade(h, d) q(h)        over the n(d) solved topics h that d is an answer to
+    score(d) = cosine of p(d) and the topic
+
+v(d) and q(h) are vectors of length 1, see `searchapp.ranking.signals.terms`. A document is found by the words of topics
+that it answered, though it has none of them itself (relevance feedback for documents: Brauen, "Document vector
+modification", in Salton, The SMART Retrieval System, 1971). A topic that is solved itself is taken out of the profiles
+of its own answers before they are compared with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from searchapp.engines.base import Explanation
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scorer, Signal
+
+if TYPE_CHECKING:
+    from searchapp.model import Topic
+    from searchapp.progress import Advance
+    from searchapp.ranking.signals.terms import Floats, TermSpace
+    from searchapp.ranking.tables import Table
+    from searchapp.ranking.templates import TopicQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles(Signal):
+    """Documents by their own words and those of topics that they answered."""
+
+    kind: ClassVar[str] = "profiles"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.terms})
+    meanings: ClassVar[Mapping[str, str]] = {
+        "growth": "how much the words of topics count that a document answered",
+    }
+
+    growth: float
+    boosts: Mapping[str, float]
+
+    @classmethod
+    def read(cls, table: Table) -> Profiles:
+        """The signal of a table with, if need be, `growth` and the `boosts` of fields of topics."""
+        return cls(table.name, table.weight(), table.number("growth", 1.0), table.weights("boosts"))
+
+    @property
+    def queries(self) -> tuple[TopicQuery, ...]:
+        """None: no engine is asked."""
+        return ()
+
+    def parameters(self) -> dict[str, Any]:
+        """How much documents grow, and how fields count."""
+        return {"growth": self.growth, "boosts": dict(self.boosts)}
+
+    def prepare(self, inputs: Inputs) -> Scorer:
+        """Read all documents and solved topics, and make the profiles."""
+        return _Profiled(self, inputs.terms(), topics_are_documents=inputs.topics_are_documents)
+
+
+class _Profiled(Scorer):
+    def __init__(self, signal: Profiles, space: TermSpace, *, topics_are_documents: bool) -> None:
+        import numpy as np
+        from scipy.sparse import csr_matrix, diags
+
+        self._signal = signal
+        self._space = space
+        self._topics_are_documents = topics_are_documents
+        self._asked = space.asked_by_solved({})
+        rows, columns, grades = [], [], []
+        for number, solved in enumerate(space.solved):
+            for document, grade in sorted(space.gold[solved].items()):
+                if grade > 0 and document in space.places:
+                    rows.append(space.places[document])
+                    columns.append(number)
+                    grades.append(grade)
+        shape = len(space.documents), len(space.solved)
+        self._gold = csr_matrix((np.array(grades, dtype=np.float64), (rows, columns)), shape=shape)
+        """(documents, solved): grades."""
+        self._cited = np.diff(self._gold.indptr)
+        shares = signal.growth / np.sqrt(np.maximum(self._cited, 1))
+        self._profiles = (space.unit + diags(shares) @ (self._gold @ self._asked)).tocsr()
+        squares = np.asarray(self._profiles.multiply(self._profiles).sum(axis=1)).ravel()
+        self._lengths: Floats = np.sqrt(np.where(squares > 0, squares, 1.0))
+        self._numbers = {solved: number for number, solved in enumerate(space.solved)}
+
+    def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
+        for topic in asked.topics:
+            vector = self._space.asked(topic, self._signal.boosts)
+            scores = (self._profiles @ vector) / self._lengths
+            for place, row in self._without(topic).items():
+                scores[place] = _cosine(row, vector)
+            if self._topics_are_documents and topic.id in self._space.places:
+                scores[self._space.places[topic.id]] = 0.0
+            yield self._space.positive(self._space.documents, scores)
+            advance(1)
+
+    def explain(self, asked: Asked, document_id: str) -> Explanation | None:
+        """What each term gives, and how many solved topics the profile is made of."""
+        import numpy as np
+
+        (topic,) = asked.topics
+        place = self._space.places.get(document_id)
+        if place is None:
+            return None
+        row = self._without(topic).get(place, self._profiles[place])
+        vector = self._space.asked(topic, self._signal.boosts)
+        value = _cosine(row, vector)
+        if value <= 0:
+            return None
+        number = self._numbers.get(topic.id)
+        cited = int(self._cited[place]) - int(number is not None and self._gold[place, number] > 0)
+        length = float(np.sqrt(row.multiply(row).sum()))
+        said = f"cosine of the topic and the document grown by {cited} solved topics that it is an answer to"
+        return Explanation(value, said, self._space.common(vector, row, 1 / length))
+
+    def _without(self, topic: Topic) -> dict[int, Any]:
+        """The profiles of a solved topic's own answers, made anew without it, by their rows."""
+        number = self._numbers.get(topic.id)
+        if number is None:
+            return {}
+        found = {}
+        for place in self._gold[:, [number]].tocoo().row:
+            cited = max(int(self._cited[place]) - 1, 1)
+            grades = self._gold[place].copy()
+            grades[0, number] = 0.0
+            grown = self._signal.growth / cited**0.5 * (grades @ self._asked)
+            found[int(place)] = (self._space.unit[place] + grown).tocsr()
+        return found
+
+
+def _cosine(row: Any, vector: Floats) -> float:
+    """The cosine of a row of a matrix and a vector of length 1; 0 of an empty row."""
+    squares = float(row.multiply(row).sum())
+    return float((row @ vector)[0]) / squares**0.5 if squares > 0 else 0.0

@@ -1,0 +1,165 @@
+"""Documents and solved topics as vectors of terms, in which several signals compute without an engine.
+
+The terms are those of the analyzer that the documents' field `text` has in the index, each counted once in a text.
+A term's weight is its inverse document frequency over documents and solved topics together,
+
+    idf(t) = ln(1 + (N - n + 0.5) / (n + 0.5))        n of the N texts have the term
+
+as in BM25 (Robertson and Zaragoza, "The probabilistic relevance framework", 2009). A topic's vector has, for each term,
+the sum of the weights of those of its fields that have the term, times the idf, and length 1; a term that no text has
+counts in the length. Everything is computed in double in one order, so that it is the same in every process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from searchapp.analysis.errors import BadSettings, NotSupported
+from searchapp.analysis.registry import DEFAULT, AnalysisRegistry
+from searchapp.engines.base import Explanation
+from searchapp.errors import DataError
+from searchapp.model import Document, Example, Topic
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    """Weights of terms (terms,), or scores of texts (texts,): float64, without unit."""
+
+Terms = Callable[[str], Iterable[str]]
+"""The terms of a text, with their repetitions."""
+
+
+def terms_of(mapping: Mapping[str, Any]) -> Terms:
+    """What the analyzer of the field `text` of a mapping makes of a text.
+
+    Raises:
+        DataError: it is made of what Elasticsearch alone knows.
+    """
+    field = mapping.get("mappings", {}).get("properties", {}).get("text", {})
+    try:
+        registry = AnalysisRegistry(mapping.get("settings", {}).get("analysis", {}))
+        analyzer = registry.analyzer(field.get("analyzer", DEFAULT))
+    except (NotSupported, BadSettings) as error:
+        raise DataError(
+            f"the terms of documents can't be had without Elasticsearch, whose analyzer has {error}: choose a recipe "
+            "without signals of terms"
+        ) from error
+    return lambda text: (term for term, _position in analyzer.terms(text))
+
+
+class TermSpace:
+    """The vectors of documents and solved topics.
+
+    `documents` are the documents' ids in their bytewise order, in which equal scores are ordered, `solved` the ids of
+    the solved topics in the same, `gold` the graded answers of each.
+
+    Raises:
+        DataError: two documents, or two solved topics, have the same id.
+    """
+
+    def __init__(self, documents: Sequence[Document], solved: Sequence[Example], terms: Terms) -> None:
+        import numpy as np
+
+        self._terms = terms
+        self._made_of = documents, solved
+        self._numbers: dict[str, int] = {}
+        held = {document.id: document for document in documents}
+        texts = {id_: document.text for id_, document in held.items()}
+        examples = {example.topic.id: example for example in solved}
+        self.documents = tuple(sorted(texts, key=str.encode))
+        self.solved = tuple(sorted(examples, key=str.encode))
+        self.fields: Mapping[str, Mapping[str, Any]] = {id_: held[id_].fields for id_ in self.documents}
+        self.gold: Mapping[str, Mapping[str, float]] = {id_: examples[id_].gold for id_ in self.solved}
+        self.topics: Mapping[str, Topic] = {id_: examples[id_].topic for id_ in self.solved}
+        rows = [self._row(texts[id_]) for id_ in self.documents]
+        asked = [self._row(self.topics[id_].text) for id_ in self.solved]
+        self.names = tuple(self._numbers)
+        """The terms, by their numbers."""
+        having = np.zeros(len(self.names))
+        for row in (*rows, *asked):
+            having[row] += 1
+        count = len(rows) + len(asked)
+        self.idf: Floats = np.log(1 + (count - having + 0.5) / (having + 0.5))
+        self._unseen = float(np.log(1 + (count + 0.5) / 0.5))
+        self.matrix = self._matrix(rows)
+        """(documents, terms): the idf of the terms that a document has, as a sparse matrix in rows."""
+        self.lengths: Floats = np.sqrt(np.asarray(self.matrix.multiply(self.matrix).sum(axis=1)).ravel())
+        """(documents,): the Euclidean lengths of the rows; 1 of a document without terms."""
+        self.lengths[self.lengths == 0] = 1.0
+
+    def without(self, withheld: Collection[str]) -> TermSpace:
+        """The space, as it would be had the topics of these ids not been solved."""
+        documents, solved = self._made_of
+        return TermSpace(documents, [one for one in solved if one.topic.id not in withheld], self._terms)
+
+    def _row(self, text: str) -> list[int]:
+        """The numbers of a text's terms, each once, ascending."""
+        numbers = self._numbers
+        return sorted({numbers.setdefault(term, len(numbers)) for term in self._terms(text)})
+
+    def _matrix(self, rows: Sequence[Sequence[int]]) -> Any:
+        import numpy as np
+        from scipy.sparse import csr_matrix
+
+        starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+        places = np.array([place for row in rows for place in row], dtype=np.int64)
+        return csr_matrix((self.idf[places], places, starts), shape=(len(rows), len(self.names)))
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The row of each document."""
+        return {id_: place for place, id_ in enumerate(self.documents)}
+
+    @cached_property
+    def unit(self) -> Any:
+        """(documents, terms): the matrix with rows of length 1."""
+        from scipy.sparse import diags
+
+        return (diags(1.0 / self.lengths) @ self.matrix).tocsr()
+
+    def asked(self, topic: Topic, boosts: Mapping[str, float]) -> Floats:
+        """The vector of a topic: (terms,). Its text weighs 1; `boosts` are the weights of further fields of it.
+
+        All 0 where it has no term of any text.
+        """
+        import numpy as np
+
+        weights = np.zeros(len(self.names))
+        unseen: dict[str, float] = {}
+        for text, weight in ((topic.text, 1.0), *((topic.fields.get(name), boosts[name]) for name in boosts)):
+            for term in dict.fromkeys(self._terms(text) if isinstance(text, str) else ()):
+                number = self._numbers.get(term)
+                if number is None:
+                    unseen[term] = unseen.get(term, 0.0) + weight
+                else:
+                    weights[number] += weight
+        weights *= self.idf
+        beyond = sum((weight * self._unseen) ** 2 for weight in unseen.values())
+        length = float(np.sqrt(weights @ weights + beyond))
+        return weights / length if length else weights
+
+    def asked_by_solved(self, boosts: Mapping[str, float]) -> Any:
+        """(solved, terms): the vectors of the solved topics, as a sparse matrix in rows."""
+        from scipy.sparse import csr_matrix, vstack
+
+        return vstack([csr_matrix(self.asked(self.topics[id_], boosts)) for id_ in self.solved]).tocsr()
+
+    def positive(self, ids: Sequence[str], scores: Floats) -> dict[str, float]:
+        """The scores above 0 by the ids that they are of, in the order of these."""
+        import numpy as np
+
+        (places,) = np.nonzero(scores > 0)
+        return {ids[place]: float(scores[place]) for place in places.tolist()}
+
+    def common(self, vector: Floats, row: Any, scale: float = 1.0) -> tuple[Explanation, ...]:
+        """What each term gives to the product of a vector and a row of a matrix, the greatest first."""
+        given = [
+            (float(scale * vector[place] * weight), self.names[place])
+            for place, weight in zip(row.indices, row.data, strict=True)
+            if vector[place] > 0
+        ]
+        return tuple(Explanation(value, f"{term} in both") for value, term in sorted(given, reverse=True))

@@ -1,0 +1,360 @@
+"""The best documents found without scoring all: the same ids, order and bits of scores as with all of them scored."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.engines.embedded import EmbeddedEngine, pruning, similarity
+from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded.pruning import Pruner
+from searchapp.engines.embedded.rows import Rows
+from searchapp.engines.embedded.storage import impacts
+from searchapp.engines.embedded.storage.columns import Columns
+from searchapp.errors import QueryRefused
+from searchapp.model import Document, Hit
+from tests.engines.embedded.conftest import Both, body, spec_of
+from tests.search.drawing import Draw
+
+WORDS = [*"aaaaaaaabbbbcccdd", "e", "f", "g"]
+"""Some are in most documents, others in few."""
+
+QUERY_WORDS = [*"abcdefg", "absent"]
+
+Json = dict[str, Any]
+
+
+def drawn(count: int, longest: int, seed: str) -> list[Document]:
+    draw = Draw(seed)
+    return [
+        Document(
+            f"{number * 7919 % count}",
+            " ".join(draw.several(lambda: draw.one(WORDS), longest)),
+            {"tag": draw.one("xyz")},
+        )
+        for number in range(count)
+    ]
+
+
+def alike(count: int) -> list[Document]:
+    """Documents of four texts, so that nearly all scores are equal."""
+    draw = Draw("alike")
+    return [
+        Document(f"é{number}" if number % 3 else str(number), draw.one(["a", "b a", "c b a", "e"]))
+        for number in range(count)
+    ]
+
+
+def frequent(count: int) -> list[Document]:
+    """Frequencies beyond what one byte holds, and documents of all lengths."""
+    return [Document(str(number), "a " * (number * 5 % 700) + "b " * (number % 3)) for number in range(count)]
+
+
+INDEXES = {
+    "random": drawn(700, 12, "random"),
+    "long": drawn(300, 200, "long"),
+    "alike": alike(500),
+    "frequent": frequent(200),
+    "tiny": drawn(3, 4, "tiny"),
+    "one": [Document("1", "a b b")],
+    "textless": [Document(str(number), "") for number in range(5)],
+}
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedIndex]]:
+    folder: Path = tmp_path_factory.mktemp("pruning")
+    with closing(EmbeddedEngine(folder, "test")) as engine:
+        for name, documents in INDEXES.items():
+            engine.build(name, spec_of(documents), documents)
+        yield {name: engine.open(name) for name in INDEXES}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def always() -> Iterator[None]:
+    """Let indexes of all sizes be pruned, at any depth."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pruning, "FEWEST_DOCUMENTS", 0)
+        patch.setattr(pruning, "MOST_SHARE", 0)
+        patch.setattr(pruning, "LIFTED_SHARE", 0)
+        yield
+
+
+def pruner_of(index: EmbeddedIndex, maps: int = pruning.MAP_BYTES) -> Pruner:
+    return Pruner(index._reader, Rows(index._reader), maps)
+
+
+def answers(index: EmbeddedIndex, query: Json, size: int, pruner: Pruner) -> tuple[Any, Any]:
+    """What is found with and without pruning; scores as bits."""
+    request = index._bodies.read(body(query, size))
+    (documents, scores) = index._best_of(index._scored(request), request.frame)
+    found = pruner.best(request.query, size)
+    expected = documents.tolist(), scores.view(np.int32).tolist()
+    return None if found is None else (found[0].tolist(), found[1].view(np.int32).tolist()), expected
+
+
+def match(words: Sequence[str], field: str = "text", boost: float = 1.0) -> Json:
+    return {"match": {field: {"query": " ".join(words), "boost": boost}}}
+
+
+def words(terms: Sequence[str], field: str, boost: float, more: float) -> Json:
+    """The search of a person: some words, rather as a phrase."""
+    phrase = {"match_phrase": {field: {"query": " ".join(terms), "boost": more}}}
+    return {"bool": {"must": [match(terms)], "should": [phrase], "boost": boost}}
+
+
+BOOSTS = st.sampled_from([1.0, 1.0, 0.3, 2.0, 1e-7, 33.0, 1e6])
+FIELDS = st.sampled_from(["text", "text.gaps", "text.alike"])
+MATCHES = st.builds(match, st.lists(st.sampled_from(QUERY_WORDS), min_size=1, max_size=9), FIELDS, BOOSTS)
+TERMS = st.builds(
+    lambda word, field, boost: {"term": {field: {"value": word, "boost": boost}}},
+    st.sampled_from(QUERY_WORDS),
+    FIELDS,
+    BOOSTS,
+)
+WORDS_OF_PEOPLE = st.builds(
+    words, st.lists(st.sampled_from(QUERY_WORDS), min_size=1, max_size=4), FIELDS, BOOSTS, BOOSTS
+)
+QUERIES = st.one_of(
+    MATCHES,
+    WORDS_OF_PEOPLE,
+    TERMS,
+    st.builds(
+        lambda clauses, boost: {"bool": {"should": clauses, "boost": boost}},
+        st.lists(st.one_of(MATCHES, TERMS), min_size=1, max_size=3),
+        BOOSTS,
+    ),
+    st.builds(
+        lambda clauses, tie, boost: {"dis_max": {"queries": clauses, "tie_breaker": tie, "boost": boost}},
+        st.lists(MATCHES, min_size=1, max_size=3),
+        st.sampled_from([0.0, 0.3, 1.0]),
+        BOOSTS,
+    ),
+)
+"""Sums and maxima of terms, some of which are rounded apart and not pruned."""
+
+
+@given(
+    name=st.sampled_from(list(INDEXES)),
+    query=QUERIES,
+    size=st.sampled_from([1, 2, 3, 10, 50, 699, 1000]),
+    seeds=st.sampled_from([1, 8, 512]),
+    at_once=st.sampled_from([0, 128]),
+    maps=st.sampled_from([0, 700, 1 << 20]),
+    looked_up=st.sampled_from([1, 16, 10**6]),
+    has_impacts=st.booleans(),
+)
+def test_pruning_finds_what_scoring_all_documents_finds(
+    indexes: dict[str, EmbeddedIndex],
+    name: str,
+    query: Json,
+    size: int,
+    seeds: int,
+    at_once: int,
+    maps: int,
+    looked_up: int,
+    has_impacts: bool,
+) -> None:
+    index = indexes[name]
+    with pytest.MonkeyPatch.context() as patch:
+        for constant, value in {
+            "SEEDS": seeds,
+            "BEAM": seeds,
+            "AT_ONCE": at_once,
+            "LOOKED_UP": looked_up,
+        }.items():
+            patch.setattr(pruning, constant, value)
+        patch.setattr(pruning, "SPARSE", 8)
+        if not has_impacts:
+            for field in index._reader.fields.values():
+                if field.field.is_text:
+                    patch.setattr(field, "_impacts", None)
+        pruner = pruner_of(index, maps)
+        for _time in range(3):  # with what is kept of the time before
+            found, expected = answers(index, query, size, pruner)
+            assert found is None or found == expected
+
+
+PRUNED: list[Json] = [
+    match("abcdefg"),
+    match("a"),
+    match("ab", boost=0.3),
+    {"bool": {"should": [match("ab"), match("cd", "text.gaps")]}},
+    {"dis_max": {"queries": [match("ab"), match("bc", "text.gaps", 2.0)], "tie_breaker": 0.5}},
+    {"bool": {"should": [match("ab"), {"term": {"text": {"value": "c", "boost": 3}}}], "boost": 0.7}},
+    words("cd", "text", 1.0, 0.5),
+    words("dc", "text.gaps", 0.3, 2.0),
+    words("c", "text", 1.0, 0.5),
+    words("efg", "text", 1.0, 0.5),
+]
+
+
+@pytest.mark.parametrize("name", ["random", "long", "alike", "frequent"])
+@pytest.mark.parametrize("query", PRUNED, ids=repr)
+def test_sums_and_maxima_of_terms_are_pruned(
+    indexes: dict[str, EmbeddedIndex], name: str, query: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "PATIENCE", 10**6)
+    found, expected = answers(indexes[name], query, 5, pruner_of(indexes[name]))
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"match_all": {}},
+        match("ab", boost=0.0),
+        match("a", boost=1e-30),
+        {"match_phrase": {"text": "a b"}},
+        {"term": {"tag": "x"}},
+        {"bool": {"must": [match("a")], "should": [match("b")]}},
+        {
+            "bool": {
+                "must": [match("ab")],
+                "should": [{"match_phrase": {"text": {"query": "a b", "boost": 1e-30}}}],
+            }
+        },
+        {"bool": {"should": [match("ab")], "must_not": [match("c")]}},
+        {"bool": {"should": [match("ab")], "filter": [match("c")]}},
+        {"match": {"text": {"query": "a b c", "minimum_should_match": 2}}},
+        {"match": {"text": {"query": "a b c", "operator": "and"}}},
+        {"bool": {"should": [match("ab", boost=2.0), match("c")]}},
+        {"function_score": {"query": match("ab"), "weight": 2}},
+        {"constant_score": {"filter": match("ab")}},
+    ],
+    ids=repr,
+)
+def test_what_is_no_sum_or_maximum_of_positive_terms_is_scored_whole(
+    indexes: dict[str, EmbeddedIndex], query: Json
+) -> None:
+    found, expected = answers(indexes["random"], query, 5, pruner_of(indexes["random"]))
+    assert found is None
+    assert expected[0]
+
+
+@pytest.mark.parametrize("boost", [1e38, 3e38])
+def test_scores_beyond_float32_are_refused(indexes: dict[str, EmbeddedIndex], boost: float) -> None:
+    several = [
+        body(match("a")),
+        body(words("cd", "text", 1.0, 1e-3)),
+        body({"bool": {"should": [match("abc", boost=boost)], "boost": boost}}),
+    ]
+    with pytest.raises(QueryRefused, match="infinite or not a number") as refused:
+        list(indexes["random"].search(several))
+    assert refused.value.place == 2
+    with pytest.raises(QueryRefused):
+        list(indexes["random"].search([body(words("cd", "text", boost, boost))]))
+
+
+def test_a_query_that_takes_too_long_is_given_up(
+    indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "SEEDS", 8)
+    index = indexes["random"]
+    found, expected = answers(index, match("ab"), 5, pruner_of(index))
+    assert found == expected
+    monkeypatch.setattr(pruning, "PATIENCE", 0)
+    assert pruner_of(index).best(index._bodies.read(body(match("ab"), 5)).query, 5) is None
+
+
+def test_small_indexes_and_large_depths_are_not_pruned(
+    indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = indexes["random"]
+    query, pruner = index._bodies.read(body(match("ab"))).query, pruner_of(index)
+    assert pruner.best(query, 10) is not None
+    assert pruner.best(query, 0) is None
+    monkeypatch.setattr(pruning, "MOST_SHARE", 64)
+    assert pruner.best(query, 10) is not None
+    assert pruner.best(query, 11) is None
+    monkeypatch.setattr(pruning, "FEWEST_DOCUMENTS", 701)
+    assert pruner.best(query, 10) is None
+
+
+def test_phrases_of_many_documents_are_not_pruned(
+    indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = indexes["random"]
+    query, pruner = index._bodies.read(body(words("ab", "text", 1.0, 0.5))).query, pruner_of(index)
+    assert pruner.best(query, 10) is not None
+    monkeypatch.setattr(pruning, "LIFTED_SHARE", 64)
+    assert pruner.best(query, 10) is None
+
+
+def test_pages_batches_and_single_searches_agree(
+    indexes: dict[str, EmbeddedIndex], caplog: pytest.LogCaptureFixture
+) -> None:
+    index = indexes["random"]
+    everything: list[Hit] = list(*index.search([body(match("ab"), 700)]))
+    whole = body(match("abc"), 5), body({"match_all": {}}, 5), body(match("ab"), 5, **{"from": 7})
+    caplog.set_level(logging.INFO, "searchapp.requests")
+    at_once = list(index.search(whole))
+    assert caplog.messages == [f"{index.info.version}: 3 queries, 2 of them pruned"]
+    assert at_once == [hits for one in whole for hits in index.search([one])]
+    assert list(at_once[2]) == everything[7:12]
+    assert [found.hit for found in index.find(whole[2])] == everything[7:12]
+    assert caplog.messages[-1] == f"{index.info.version}: 1 query, 1 of them pruned"
+    after = [everything[6].score, everything[6].document_id]
+    assert list(*index.search([body(match("ab"), 5, search_after=after)])) == everything[7:12]
+    found, total = index.page(body(match("ab"), 5))
+    assert ([one.hit for one in found], total) == (everything[:5], len(everything))
+
+
+def test_elasticsearch_finds_the_same(both: Callable[..., Both], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "searchapp.requests")
+    for documents in (INDEXES["random"], INDEXES["alike"]):
+        engines = both(documents)
+        for query in PRUNED:
+            for size in (1, 10, 100):
+                engines.require_same_hits(query, size)
+    assert caplog.messages.count(f"{engines.embedded.info.version}: 1 query, 1 of them pruned") == 3 * len(
+        PRUNED
+    )
+
+
+def test_every_impact_bounds_its_posting(indexes: dict[str, EmbeddedIndex]) -> None:
+    for index in indexes.values():
+        for field in index._reader.fields.values():
+            if not field.field.is_text:
+                continue
+            assert field.has_impacts
+            for rank in range(len(field.terms)):
+                found = field.bounded(rank)
+                x = found.frequencies.astype(np.float32) * field.inverses(found.documents)
+                assert (x <= impacts.EDGES[found.impacts]).all()
+                small = found.frequencies < impacts.COUNTED
+                assert (x > impacts.EDGES[found.impacts - 1])[small].all()
+                assert found.greatest == found.impacts.max()
+
+
+def test_scores_grow_with_impacts_whatever_the_weight() -> None:
+    draw = Draw("weights")
+    for _ in range(200):
+        weight = np.float32(10 ** draw.fraction(*np.log10(pruning.WEIGHTS)))
+        upper = similarity.scores(weight, impacts.EDGES, pruning.ONES)
+        assert upper[0] == 0
+        assert upper[-1] == weight
+        assert (np.diff(upper) >= 0).all()
+
+
+def test_an_index_without_impacts_is_read_as_before(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = INDEXES["random"]
+    embedded.build("older", spec_of(documents), documents)
+    queries = [body(match(words), 10) for words in ("abc", "g", "a")]
+    expected = list(embedded.open("older").search(queries))
+    monkeypatch.setattr(Columns, "has", lambda _columns, _name: False)
+    older = embedded.open("older")
+    assert not older._reader.fields["text"].has_impacts
+    monkeypatch.setattr(pruning, "MOST_COMPUTED", 100)
+    for _time in range(2):
+        assert list(older.search(queries)) == expected

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from searchapp.model import Topic
+from searchapp.progress import no_progress
+from searchapp.ranking.signals.base import Asked, Inputs, Scale, Scorer, Solved
+from searchapp.ranking.signals.popular import Popular
+
+GOLD = {"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 2.0, "c": 0.0}}
+
+
+def scorer() -> Scorer:
+    return Popular("p", 1.0).prepare(Inputs(None, examples=lambda: Solved(None, GOLD)))  # type: ignore[arg-type]
+
+
+def asked(topic: str, scale: Scale = Scale.scores) -> Asked:
+    return Asked([Topic(topic, "x")], 10, scale)
+
+
+@pytest.mark.parametrize(
+    ("topic", "scale", "expected"),
+    [
+        ("new", Scale.scores, {"a": 2.0, "b": 1.0}),
+        ("new", Scale.shares, {"a": 1.0, "b": 0.5}),
+        ("q1", Scale.scores, {"a": 1.0}),  # no topic counts for its own answers
+        ("q1", Scale.shares, {"a": 1.0}),
+    ],
+)
+def test_documents_count_by_the_solved_topics_that_have_them(
+    topic: str, scale: Scale, expected: dict[str, float]
+) -> None:
+    (answer,) = scorer().answers(asked(topic, scale), no_progress)
+    assert dict(answer) == expected
+    found = scorer().explain(asked(topic, scale), "a")
+    assert found is not None and found.value == expected["a"]
+    assert scorer().explain(asked(topic, scale), "c") is None
