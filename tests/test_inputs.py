@@ -151,6 +151,7 @@ OWN_FILES = {
     "fetching/archive.py": "written there",
     "fetching/part.py": "searchapp's own, below a folder of its own",
     "files.py": "written there",
+    "formats/packed.py": "written there",
     "inputs.py": "the door",
     "report/html.py": "ships with searchapp",
     "judging/headfile.py": "written there, with a checksum",

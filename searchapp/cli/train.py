@@ -95,7 +95,7 @@ def register(app: typer.Typer) -> None:
             header = one.stored.header
             done = "trained on" if one.is_new else "was there already, of"
             without = f" without {one.left_out}" if one.left_out else ""
-            made_of = f"{len(header['labels']):,} labels"
+            made_of = "1 label" if len(header["labels"]) == 1 else f"{len(header['labels']):,} labels"
             if "trees" in header:
                 made_of = f"{header['trees']:,} trees of {header['candidates']:,} candidates"
             say(

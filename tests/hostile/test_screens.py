@@ -31,7 +31,7 @@ DRIVES = (
 UNSEEN_ON_SCREENS = {
     "folder of the task", "task file", "gold file", "mapping file", "name of a column", "name of an analyzer",
     "name of a token filter", "name of a recipe", "title of the task", "about the task", "about a recipe",
-    "run directory", "further field of document 0", "note of annotator 1",
+    "name of a signal", "run directory", "further field of document 0", "note of annotator 1",
 }  # fmt: skip
 """What only commands show, or screens not always."""
 

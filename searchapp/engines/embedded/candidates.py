@@ -11,7 +11,8 @@ from searchapp.engines.embedded import similarity
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.rows import NO_ROW, Row, Rows, is_common
-from searchapp.engines.embedded.storage.reader import BoundedPostings, IndexReader, Numbers
+from searchapp.engines.embedded.storage.impacts import Impacts
+from searchapp.engines.embedded.storage.reader import BoundedPostings, FieldReader, IndexReader, Numbers
 
 Places = NDArray[np.intp]
 
@@ -27,12 +28,21 @@ class CandidateRows:
     """
 
     def __init__(
-        self, reader: IndexReader, rows: Rows, postings: PostingsOfTerms, candidates: Numbers
+        self,
+        reader: IndexReader,
+        rows: Rows,
+        postings: PostingsOfTerms,
+        laid_out: Mapping[tuple[str, str], Impacts],
+        candidates: Numbers,
     ) -> None:
-        """`candidates` are documents, ascending; `rows` those of all documents."""
+        """`candidates` are documents, ascending.
+
+        `rows` are those of all documents, `laid_out` has the impacts of some terms in all documents.
+        """
         self._reader = reader
         self._rows = rows
         self._postings = postings
+        self._laid_out = laid_out
         self._candidates = candidates
 
     @property
@@ -55,13 +65,17 @@ class CandidateRows:
         """The rows of terms of a field, in their order."""
         field = self._reader.fields[name]
         found = [self._postings.get((name, term)) for term in terms]
+        codes = field.length_codes(self._candidates)
         places, frequencies, weights = [], [], []
-        for postings in found:
+        for term, postings in zip(terms, found, strict=True):
             if postings is None:
                 continue
-            at, there = self._found(postings.documents)
-            places.append(there)
-            frequencies.append(postings.frequencies.take(at.take(there)))
+            known = self._known(field, term, codes)
+            if known is None:
+                at, there = self._found(postings.documents)
+                known = there, postings.frequencies.take(at.take(there))
+            places.append(known[0])
+            frequencies.append(known[1])
             idf = similarity.idf(len(postings.documents), field.statistics.documents)
             weights.append(field.similarity.weight(boost, idf))
         if not places:
@@ -70,7 +84,7 @@ class CandidateRows:
         scores = similarity.scores(
             np.repeat(np.array(weights, np.float32), counts),
             np.concatenate(frequencies).astype(np.float32),
-            field.inverses(self._candidates)[np.concatenate(places)],
+            field.norm_inverses.take(codes.take(np.concatenate(places))),
         )
         pieces = iter(zip(places, np.split(scores, np.cumsum(counts)[:-1]), strict=True))
         rows = []
@@ -82,6 +96,19 @@ class CandidateRows:
             common = is_common(len(postings.documents), self._reader.count)
             rows.append(Row(there.astype(np.int32), of_term, bool(of_term.all()), common))
         return rows
+
+    def _known(
+        self, field: FieldReader, term: str, codes: NDArray[np.uint8]
+    ) -> tuple[Places, NDArray[np.unsignedinteger]] | None:
+        """The candidates where a term stands, and how often, from its impacts; None if these do not tell."""
+        laid_out = self._laid_out.get((field.field.name, term))
+        by_impact = None if laid_out is None else field.frequencies_by_impact
+        if laid_out is None or by_impact is None:
+            return None
+        impacts = laid_out.take(self._candidates)
+        there = np.flatnonzero(impacts)
+        frequencies = by_impact[codes.take(there), impacts.take(there)]
+        return (there, frequencies) if frequencies.all() else None
 
     def _found(self, documents: Numbers) -> tuple[Places, Places]:
         """Where each candidate would stand among some documents, and which of the candidates do."""

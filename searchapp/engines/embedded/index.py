@@ -93,26 +93,34 @@ class EmbeddedIndex:
             raise QueryRefused(str(error), done + error.place) from error
 
     def _remembered(self, bodies: Sequence[Body], memory: Memory, advance: Advance) -> Iterator[Hits]:
-        """The hits of bodies, of which only those are searched that have not been before."""
+        """The hits of bodies, of which only those are searched that have not been before, and each once."""
         keys = memory.keys(bodies)
-        times = Counter(keys)
-        first = {key: place for place, key in reversed(list(enumerate(keys)))}
-        new = sorted(place for key, place in first.items() if memory.get(key) is None)
+        # What is new is settled here: others may ask the same index while these hits are drawn.
+        first: dict[bytes, int] = {}
+        for place, key in enumerate(keys):
+            if memory.get(key) is None:
+                first.setdefault(key, place)
+        new = list(first.values())
+        repeated = {key for key, count in Counter(keys).items() if count > 1}
+        held: dict[bytes, Answer] = {}
         searched = chain.from_iterable(self._searched(bodies[place] for place in new))
-        repeated: dict[bytes, Answer] = {}
         done = 0
-        for key in keys:
-            answer = memory.get(key) or repeated.get(key)
-            if answer is None:
+        for place, key in enumerate(keys):
+            if first.get(key) == place:
                 try:
                     answer = next(searched)
                 except QueryRefused as error:  # by its place in the batch, all of which are asked together
-                    place = new[done - done % self._batch_size + error.place]
-                    raise QueryRefused(str(error), place) from error
+                    raise QueryRefused(
+                        str(error), new[done - done % self._batch_size + error.place]
+                    ) from error
                 done += 1
                 memory.put(key, answer)
-                if times[key] > 1:  # there may have been no room for it
-                    repeated[key] = answer
+                if key in repeated:
+                    held[key] = answer
+            else:
+                known = held.get(key) or memory.get(key)
+                assert known is not None  # it was there before, or is the answer of an earlier place
+                answer = known
             yield self._hits(*answer)
             advance(1)
 

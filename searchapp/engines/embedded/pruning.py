@@ -17,7 +17,6 @@ The bounds are those of sums of positive numbers. They are a little greater than
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +27,7 @@ from numpy.typing import NDArray
 
 from searchapp.engines.embedded import similarity, topk
 from searchapp.engines.embedded.candidates import CandidateRows
+from searchapp.engines.embedded.laid_out import MAP_BYTES, Key, LaidOut
 from searchapp.engines.embedded.memory import Answer
 from searchapp.engines.embedded.prunable import Shape
 from searchapp.engines.embedded.queries.leaf import Mask
@@ -66,15 +66,6 @@ AT_ONCE = 128
 BEAM = 256
 """Of the seeds, the best that are followed at least."""
 
-MAP_BYTES = 192 << 20
-"""Memory for the impacts of terms, one for each document of the index."""
-
-MAP_SHARE = 32
-"""Terms in more than one document in this many may have their impacts kept so."""
-
-LOOKED_UP = 16
-"""Postings that are laid out in the time of one search for a document among many."""
-
 MOST_CLAUSES = 2048
 """Terms of queries that are kept, in some 8 MiB."""
 
@@ -101,7 +92,7 @@ class _Clause:
     all documents. `is_bounded` says whether these hold, see `WEIGHTS`.
     """
 
-    key: tuple[str, str]
+    key: Key
     postings: BoundedPostings
     upper: Doubles
     lower: Doubles
@@ -116,7 +107,7 @@ class Pruner:
         """`rows` are those of all documents, for what is no term."""
         self._reader = reader
         self._rows = rows
-        self._maps = _Maps(reader.count, map_bytes)
+        self._laid_out = LaidOut(reader.count, map_bytes)
         self._clauses: dict[tuple[str, str, float], _Clause | None] = {}
         self._computed = 0
 
@@ -146,7 +137,8 @@ class Pruner:
         lifted = self._lifted(shape)
         if lifted is None:
             return None
-        rows = partial(CandidateRows, self._reader, self._rows, {one.key: one.postings for one in clauses})
+        postings = {one.key: one.postings for one in clauses}
+        rows = partial(CandidateRows, self._reader, self._rows, postings, self._laid_out.known)
 
         def scores(documents: Numbers) -> Scores:
             return Scorer(self._reader, rows(documents)).scores(query)
@@ -204,7 +196,7 @@ class Pruner:
 
     def impacts(self, clause: _Clause, documents: Numbers) -> tuple[Impacts, int]:
         """The impacts of a term in some documents, 0 where it does not occur; and how long it took, see `PATIENCE`."""
-        laid_out = self._maps.of(clause, len(documents))
+        laid_out = self._laid_out.of(clause.key, clause.postings, len(documents))
         if laid_out is not None:
             return laid_out.take(documents), len(documents)
         postings = clause.postings
@@ -212,43 +204,6 @@ class Pruner:
         np.minimum(at, len(postings.documents) - 1, out=at)
         found: Impacts = postings.impacts.take(at) * (postings.documents.take(at) == documents)
         return found, len(documents) * SEARCH
-
-
-class _Maps:
-    """The impacts of terms that are looked up again and again, one for each document of the index.
-
-    A term's are laid out once the searches among its postings have taken as long, so that it never takes twice as long
-    as it must.
-    """
-
-    def __init__(self, count: int, limit: int) -> None:
-        self._count = count
-        self._most = limit // max(1, count)
-        self._maps: OrderedDict[tuple[str, str], Impacts] = OrderedDict()
-        self._searched: dict[tuple[str, str], int] = {}
-
-    def of(self, clause: _Clause, wanted: int) -> Impacts | None:
-        """The impacts of a term in all documents, if they are laid out; `wanted` documents are to be looked up."""
-        found = self._maps.get(clause.key)
-        if found is not None:
-            self._maps.move_to_end(clause.key)
-            return found
-        frequency = len(clause.postings.documents)
-        if frequency * MAP_SHARE < self._count or not self._most:
-            return None
-        searched = self._searched.get(clause.key, 0) + wanted
-        if searched * LOOKED_UP < frequency + self._count // MAP_SHARE:
-            self._searched[clause.key] = searched
-            return None
-        self._searched.pop(clause.key, None)
-        if len(self._maps) < self._most:
-            found = np.zeros(self._count, np.uint8)
-        else:
-            _key, found = self._maps.popitem(last=False)
-            found.fill(0)  # cheaper than new memory
-        found[clause.postings.documents] = clause.postings.impacts
-        self._maps[clause.key] = found
-        return found
 
 
 class _Search:

@@ -110,7 +110,7 @@ class Lines(Trained):
         self,
         examples: Sequence[Example],
         documents: Iterable[Document],
-        workers: int,  # noqa: ARG002  # there is one label; models of several topics are shared out instead
+        workers: int,  # noqa: ARG002  # there is one label
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         fitting.require_learn()
         transcripts = Transcripts(self, documents)

@@ -82,6 +82,24 @@ def test_what_is_remembered_is_what_was_searched(home: Path, engine: EmbeddedEng
         assert list(small.open("nlps").search(twice)) == asked_twice
 
 
+@pytest.mark.parametrize("remembered", [200, 1 << 20])
+def test_bodies_that_are_asked_twice_have_their_own_answers(home: Path, remembered: int) -> None:
+    """As lines of a debate that say the same, whether there is room to remember them or not."""
+    first, second, third = bodies()[:3]
+    asked = [first, second, first, first, third, second]
+    with closing(EmbeddedEngine(home, "t")) as plain:
+        expected: list[Hits] = list(plain.open("nlps").search(asked))
+    assert len({hits.document_ids for hits in expected}) == 3
+    with closing(EmbeddedEngine(home, "t", remembered=remembered)) as engine:
+        index = engine.open("nlps")
+        assert list(index.search(asked)) == expected
+        # Also where another asks for the same in between.
+        drawn = engine.open("nlps").search(asked)
+        found = [next(drawn)]
+        assert list(index.search(asked)) == expected
+        assert [*found, *drawn] == expected
+
+
 def test_similarities_are_those_of_the_texts() -> None:
     assert similarities(TASK.index_mapping())["statement"] == {"k1": 0.9, "b": 0.4}
     changed = similarities(with_similarities(TASK.index_mapping(), NUMBERS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -79,7 +80,6 @@ class FieldReader:
             self._frequencies = load("frequencies")
             self._position_starts = load("position-starts")
             self._positions = load("positions")
-            self._impact_table: Impacts | None = None
             self._impacts = self._greatest = None
             if columns.has(f"{summary.prefix}.{impacts.IMPACTS}"):
                 self._impacts, self._greatest = load(impacts.IMPACTS), load(impacts.GREATEST)
@@ -158,10 +158,17 @@ class FieldReader:
         if self._impacts is not None and self._greatest is not None:
             greatest = int(self._greatest[rank : rank + 1][0])
             return BoundedPostings(documents, frequencies, self._impacts[part], greatest)
-        if self._impact_table is None:
-            self._impact_table = impacts.table(self.norm_inverses)
         found = impacts.of_postings(self._impact_table, frequencies, self._norms.all()[documents])
         return BoundedPostings(documents, frequencies, found, int(found.max()))
+
+    @cached_property
+    def _impact_table(self) -> Impacts:
+        return impacts.table(self.norm_inverses)
+
+    @cached_property
+    def frequencies_by_impact(self) -> NDArray[np.uint8] | None:
+        """See `impacts.frequencies`."""
+        return impacts.frequencies(self._impact_table)
 
     @property
     def postings_count(self) -> int:
@@ -219,6 +226,10 @@ class FieldReader:
         if not self.field.is_text:
             return np.full(len(documents), self.norm_inverses[WITHOUT_NORM], np.float32)
         return np.asarray(self.norm_inverses[self._norms.all()[documents]])
+
+    def length_codes(self, documents: Numbers) -> NDArray[np.uint8]:
+        """The codes of a text field's length in some documents."""
+        return np.asarray(self._norms.all().take(documents))
 
     def length_code(self, document: int) -> int:
         """The code of the field's length in a document, see `similarity.LENGTHS`."""

@@ -1,0 +1,234 @@
+"""The systems of `peers.py`: the embedded engine, Elasticsearch, plain Lucene, and those of `peer_libraries`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from peer_base import K1, B, Hits, Query, System, Unavailable, lines
+from peer_collections import Collection, Workload, workloads
+from peer_libraries import Bm25s, Bm25sNumba, Pisa, PisaBlockMaxWand, PisaMaxScore, Tantivy
+
+MAPPING: dict[str, Any] = {
+    "settings": {"similarity": {"peers": {"type": "BM25", "k1": K1, "b": B}}},
+    "mappings": {
+        "dynamic": "strict",
+        "properties": {
+            "id": {"type": "keyword"},
+            "text": {"type": "text", "analyzer": "whitespace", "similarity": "peers"},
+        },
+    },
+}
+
+
+def body(terms: Query, depth: int) -> dict[str, Any]:
+    """A search body as `searchapp rank` makes them: the best documents, ties by id, nothing counted."""
+    return {
+        "size": depth,
+        "_source": False,
+        "track_total_hits": False,
+        "sort": [{"_score": "desc"}, {"id": "asc"}],
+        "query": {"match": {"text": {"query": " ".join(terms)}}},
+    }
+
+
+class Embedded(System):
+    """The embedded engine; a batch is shared out among processes."""
+
+    package = "searchapp"
+    modules = ("searchapp.analysis", "searchapp.engines.embedded", "searchapp.settings")
+
+    def build(self, collection: Collection) -> None:
+        from searchapp.engines.base import IndexSpec
+        from searchapp.model import Document
+
+        spec = IndexSpec(MAPPING, collection.facts["documents"], "peers")
+        self._engine().build("peers", spec, (Document(id_, text) for id_, text in lines(collection)))
+
+    def open(self, collection: Collection) -> None:  # noqa: ARG002
+        self._index = self._engine().open("peers")
+
+    def query(self, terms: Query, depth: int) -> Hits:
+        (hits,) = self._index.search([body(terms, depth)])
+        return hits.document_ids, hits.scores
+
+    def batch(self, queries: Sequence[Query], depth: int) -> int:
+        return sum(len(hits) for hits in self._index.search(body(terms, depth) for terms in queries))
+
+    def _engine(self) -> Any:
+        from searchapp.engines.embedded import EmbeddedEngine
+        from searchapp.settings import Settings
+
+        return EmbeddedEngine.at(Settings(home=self.folder))
+
+
+class Elasticsearch(System):
+    """Elasticsearch through its Python client, as the engine asks it: `dfs_query_then_fetch`, `msearch` of 64."""
+
+    package = "elasticsearch"
+    modules = ("elasticsearch", "psutil")
+    search_type = "dfs_query_then_fetch"
+    at_once = 64
+    index = "peers"
+
+    @property
+    def version(self) -> str:
+        return str(self._client().info()["version"]["number"])
+
+    def build(self, collection: Collection) -> None:
+        from elasticsearch.helpers import parallel_bulk
+
+        client = self._client()
+        client.indices.delete(index=self.index, ignore_unavailable=True)
+        settings = {**MAPPING["settings"], "number_of_shards": 1, "number_of_replicas": 0}
+        client.indices.create(
+            index=self.index,
+            settings={**settings, "refresh_interval": "-1", "max_result_window": 10_000},
+            mappings=MAPPING["mappings"],
+        )
+        actions = (
+            {"_id": id_, "_source": {"id": id_, "text": text}, "_index": self.index}
+            for id_, text in lines(collection)
+        )
+        for _ in parallel_bulk(client, actions, thread_count=2, chunk_size=2000, request_timeout=600):
+            pass
+        client.indices.forcemerge(index=self.index, max_num_segments=1, request_timeout=7200)
+        client.indices.refresh(index=self.index)
+
+    def open(self, collection: Collection) -> None:  # noqa: ARG002
+        self._es = self._client()
+
+    def query(self, terms: Query, depth: int) -> Hits:
+        answer = self._es.search(
+            index=self.index,
+            search_type=self.search_type,
+            filter_path="took,hits.hits._id,hits.hits._score",
+            **_keywords(body(terms, depth)),
+        ).body
+        self._took.append(answer["took"])
+        found = answer.get("hits", {}).get("hits", [])
+        return [hit["_id"] for hit in found], [hit["_score"] for hit in found]
+
+    def batch(self, queries: Sequence[Query], depth: int) -> int:
+        waiting = iter(queries)
+        hits = 0
+        while some := list(islice(waiting, self.at_once)):
+            searches = [part for terms in some for part in ({"index": self.index}, body(terms, depth))]
+            answers = self._es.msearch(
+                searches=searches,
+                search_type=self.search_type,
+                filter_path="responses.hits.hits._id,responses.hits.hits._score",
+            ).body["responses"]
+            hits += sum(len(answer["hits"]["hits"]) for answer in answers if answer)
+        return hits
+
+    def disk(self) -> int:
+        stats = self._client().indices.stats(index=self.index, metric="store").body
+        return int(stats["_all"]["total"]["store"]["size_in_bytes"])
+
+    def facts(self) -> dict[str, Any]:
+        segments = self._es.indices.stats(index=self.index, metric="segments").body["_all"]["total"]
+        return {"segments": segments["segments"]["count"], "server MiB": self.server_memory()}
+
+    def server_memory(self) -> float:
+        """The server's resident memory in MiB, where it runs on this machine."""
+        import psutil
+
+        (node,) = self._client().nodes.info(metric="process").body["nodes"].values()
+        try:
+            return float(psutil.Process(node["process"]["id"]).memory_info().rss) / 2**20
+        except psutil.Error:
+            return float("nan")
+
+    def _single(self, queries: Sequence[Query], workload: Workload, warm_up: float) -> dict[str, Any]:
+        self._took: list[int] = []
+        measured = super()._single(queries, workload, warm_up)
+        return {**measured, "took ms": self._took[-len(queries) :]}
+
+    def _client(self) -> Any:
+        from elasticsearch import Elasticsearch as Client
+
+        if self.url is None:
+            raise Unavailable("no --url")
+        return Client(self.url, request_timeout=600)
+
+
+def _keywords(search: dict[str, Any]) -> dict[str, Any]:
+    """A search body as arguments of the client."""
+    return {{"_source": "source"}.get(name, name): value for name, value in search.items()}
+
+
+class ElasticsearchWithoutDfs(Elasticsearch):
+    """The same index without collecting statistics first, which one shard does not need."""
+
+    search_type = "query_then_fetch"
+
+
+class Lucene(System):
+    """Plain Lucene through the Java program beside this file."""
+
+    def __init__(self, folder: Path, threads: int, url: str | None = None) -> None:
+        super().__init__(folder, threads, url)
+        self._version = "see rounds"
+
+    @property
+    def version(self) -> str:
+        return self._version
+
+    def build(self, collection: Collection) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._java("index", collection.documents, self.folder, K1, B)
+
+    def measured(self, collection: Collection, size: str, warm_up: float) -> dict[str, Any]:
+        asked: list[Any] = []
+        for workload in workloads(size):
+            kind = "batch" if workload.is_batch else "single"
+            asked += [workload.name, collection.queries_file(workload.queries), workload.depth, kind]
+        said = json.loads(self._java("search", self.folder, K1, B, self.threads, warm_up, *asked))
+        return {
+            "open": said["open ns"] / 1e6,
+            "segments": said["segments"],
+            "version": said["version"],
+            "workloads": {
+                name: {"ms": [one / 1e6 for one in took["ns"]], **{k: took[k] for k in took if k != "ns"}}
+                for name, took in said["workloads"].items()
+            },
+        }
+
+    @staticmethod
+    def _java(*arguments: Any) -> str:
+        home, jars, classes = os.environ["PEERS_JAVA"].split(os.pathsep)
+        # Two threads of Java's own collector at most, and the vectors that Lucene uses where they are allowed.
+        command = [f"{home}/bin/java", "-Xmx2g", "-XX:+UseParallelGC", "-XX:ParallelGCThreads=2"]
+        command += ["--add-modules", "jdk.incubator.vector", "-cp", f"{jars}/*{os.pathsep}{classes}", "Peers"]
+        answer = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
+        if answer.returncode:
+            raise RuntimeError(answer.stderr)
+        return answer.stdout
+
+
+SYSTEMS: dict[str, type[System]] = {
+    "embedded": Embedded,
+    "lucene": Lucene,
+    "elasticsearch-dfs": Elasticsearch,
+    "elasticsearch": ElasticsearchWithoutDfs,
+    "tantivy": Tantivy,
+    "bm25s-numba": Bm25sNumba,
+    "bm25s-numpy": Bm25s,
+    "pisa-ranked-or": Pisa,
+    "pisa-maxscore": PisaMaxScore,
+    "pisa-bmw": PisaBlockMaxWand,
+}
+SAME_INDEX = {
+    "elasticsearch": "elasticsearch-dfs",
+    "bm25s-numpy": "bm25s-numba",
+    "pisa-maxscore": "pisa-ranked-or",
+    "pisa-bmw": "pisa-ranked-or",
+}
+"""Systems that search an index which another one has built."""

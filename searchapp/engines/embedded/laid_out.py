@@ -1,0 +1,66 @@
+"""The impacts of terms as one number for each document of the index, where that pays."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from searchapp.engines.embedded.storage.impacts import Impacts
+from searchapp.engines.embedded.storage.reader import BoundedPostings
+
+Key: TypeAlias = tuple[str, str]
+"""A field and a term of it."""
+
+MAP_BYTES = 192 << 20
+"""Memory for the impacts of terms, one for each document of the index."""
+
+MAP_SHARE = 32
+"""Terms in more than one document in this many may have their impacts kept so."""
+
+LOOKED_UP = 16
+"""Postings that are laid out in the time of one search for a document among many."""
+
+
+class LaidOut:
+    """The impacts of terms that are looked up again and again, one for each document of the index.
+
+    A term's are laid out once the searches among its postings have taken as long, so that it never takes twice as long
+    as it must.
+    """
+
+    def __init__(self, count: int, limit: int) -> None:
+        self._count = count
+        self._most = limit // max(1, count)
+        self._maps: OrderedDict[Key, Impacts] = OrderedDict()
+        self._searched: dict[Key, int] = {}
+
+    @property
+    def known(self) -> Mapping[Key, Impacts]:
+        """What is laid out now."""
+        return self._maps
+
+    def of(self, key: Key, postings: BoundedPostings, wanted: int) -> Impacts | None:
+        """The impacts of a term in all documents, if they are laid out; `wanted` documents are to be looked up."""
+        found = self._maps.get(key)
+        if found is not None:
+            self._maps.move_to_end(key)
+            return found
+        frequency = len(postings.documents)
+        if frequency * MAP_SHARE < self._count or not self._most:
+            return None
+        searched = self._searched.get(key, 0) + wanted
+        if searched * LOOKED_UP < frequency + self._count // MAP_SHARE:
+            self._searched[key] = searched
+            return None
+        self._searched.pop(key, None)
+        if len(self._maps) < self._most:
+            found = np.zeros(self._count, np.uint8)
+        else:
+            _key, found = self._maps.popitem(last=False)
+            found.fill(0)  # cheaper than new memory
+        found[postings.documents] = postings.impacts
+        self._maps[key] = found
+        return found
