@@ -286,5 +286,11 @@ def test_debates_are_left_out_one_at_a_time_and_not_halved(
     found = offline(*given, "--json").json
     assert (found["folds"], found["topics"], found["splits"]) == (3, 3, ["training"])
     assert found["measure"] == "MAP"
+    # So does `rank`, which leaves out one debate at a time as well.
+    ranked = ("checkthat", "--split", "training", "--recipe", "neighbours", "--out", "run")
+    assert offline("rank", *ranked).code == 0
+    scored = offline("evaluate", "run", "--lenient", "--json").json
+    official = scored.get("runs", [scored])[0]["official"]
+    assert found["shipped"]["value"] == pytest.approx(official["value"], abs=1e-12)
     refused = offline(*given, "--search", "halving")
     assert refused.code == 2 and "takes all or none" in refused.stderr

@@ -69,6 +69,9 @@ def test_what_is_remembered_is_what_was_searched(home: Path, engine: EmbeddedEng
     done: list[int] = []
     assert list(index.search(bodies(), done.append)) == expected and sum(done) == len(expected)
     assert list(index.search(reversed(bodies()))) == list(reversed(expected))
+    twice = [*bodies(), *reversed(bodies()), bodies()[3], bodies()[3]]
+    asked_twice = [*expected, *reversed(expected), expected[3], expected[3]]
+    assert list(engine.open("nlps").search(twice)) == asked_twice
     refused = [*bodies()[:6], {"query": {"no such": {}}, "size": 1}]
     with pytest.raises(QueryRefused) as caught:
         list(index.search(refused))
@@ -76,6 +79,7 @@ def test_what_is_remembered_is_what_was_searched(home: Path, engine: EmbeddedEng
     with closing(EmbeddedEngine(home, "t", remembered=200)) as small:
         index = small.open("nlps")
         assert list(index.search(bodies())) == list(index.search(bodies())) == expected
+        assert list(small.open("nlps").search(twice)) == asked_twice
 
 
 @pytest.mark.parametrize("remembered", [200, 1 << 20])
