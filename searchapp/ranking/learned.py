@@ -1,6 +1,6 @@
 """The fusion `learned`: trees rank the candidates that the weighted sum puts first, by what each signal says of them.
 
-The `candidates` are the first documents of the weighted sum of shares. Trees, see `learning.trees`, say for each the
+The `candidates` are the first documents of the weighted sum. Trees, see `learning.trees`, say for each the
 log-odds that it is relevant, from these features:
 
     NAME share     its score in the signal NAME, as a share of the topic's greatest; 0 where that is silent
@@ -70,6 +70,7 @@ class Learned(Fusion):
     needs: ClassVar[frozenset[Need]] = frozenset({Need.model})
     reach: ClassVar[int] = REACH
     meanings: ClassVar[Mapping[str, str]] = {
+        "scale": "what the weighted sum adds: scores as shares of the topic's greatest, or as they come",
         "candidates": "how many documents the trees rank: the first ones of the weighted sum",
         "topics": "how many solved topics the trees are grown on at most",
         "parts": "into how many parts solved topics are dealt, each ranked by the votes of the others",
@@ -84,11 +85,17 @@ class Learned(Fusion):
     topics: int
     parts: int
     growth: Growth
+    added: Scale = Scale.shares
+    """On what scale the weighted sum adds what signals say; the trees look at it on both."""
+
     scale: Scale = Scale.scores
 
     @classmethod
     def read(cls, table: Table) -> Learned:
-        """The fusion of a table with `candidates`, `topics`, `parts`, `trees`, `leaves`, `fewest` and `rate`."""
+        """The fusion of a table with `candidates`, `topics`, `parts`, `trees`, `leaves`, `fewest` and `rate`.
+
+        `scale` is that of the weighted sum.
+        """
         growth = Growth(
             trees=table.whole("trees"),
             leaves=table.whole("leaves"),
@@ -101,7 +108,8 @@ class Learned(Fusion):
             raise table.place.wrong("has 1 part in its fusion, whose topics nobody could vote for")
         if growth.leaves < 2:
             raise table.place.wrong("has 1 leaf in its fusion, which asks for nothing")
-        return cls(table.whole("candidates"), table.whole("topics"), parts, growth)
+        added = Scale(table.choice("scale", [*Scale], Scale.shares))
+        return cls(table.whole("candidates"), table.whole("topics"), parts, growth, added)
 
     @property
     def unlearned(self) -> Sum:
@@ -112,6 +120,7 @@ class Learned(Fusion):
         growth = self.growth
         return {
             "by": self.by,
+            "scale": self.added.value,
             "candidates": self.candidates,
             "topics": self.topics,
             "parts": self.parts,
@@ -126,16 +135,23 @@ class Learned(Fusion):
         return _Ranking(self, signals, model())
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        """The weighted sum of shares; a signal of weight 0 says something to the trees alone."""
-        return _summed(_heard(answers))
+        """The weighted sum; a signal of weight 0 says something to the trees alone."""
+        return _summed(self.heard(answers))
+
+    def heard(self, answers: Weighted) -> list[_Heard]:
+        """What each signal says, for the weighted sum and for the trees."""
+        found = []
+        for weight, answer in answers:
+            scores = scores_of(answer, Scale.scores)
+            greatest = max(scores.values(), default=0.0)
+            found.append(_Heard(weight, scores, greatest, greatest if self.added is Scale.shares else 1.0))
+        return found
 
     def given(self, answers: Weighted, document: str) -> Given:
         return Given(
             [
-                weight * scores[document] / greatest
-                if weight and greatest > 0 and document in scores
-                else None
-                for weight, scores, greatest in _heard(answers)
+                weight * scores[document] / unit if weight and unit > 0 and document in scores else None
+                for weight, scores, _, unit in self.heard(answers)
             ]
         )
 
@@ -176,7 +192,7 @@ class Learned(Fusion):
 
     def rows(self, answers: Weighted, without: str | None = None) -> tuple[list[str], Floats]:
         """The candidates, `without` one document, and what the trees look at: (candidates, features) float64."""
-        heard = _heard([(weight, _reached(answer)) for weight, answer in answers])
+        heard = self.heard([(weight, _reached(answer)) for weight, answer in answers])
         return self.rows_of(heard, _summed(heard), without)
 
     def rows_of(
@@ -188,7 +204,7 @@ class Learned(Fusion):
         best = heapq.nsmallest(self.candidates + 1, total.items(), key=lambda one: (-one[1], one[0]))
         documents = [document for document, _ in best if document != without][: self.candidates]
         found = np.zeros((len(documents), 3 * len(heard) + len(_OF_ALL)))
-        for place, (_, scores, greatest) in enumerate(heard):
+        for place, (_, scores, greatest, _) in enumerate(heard):
             of_signal = [scores.get(document, 0.0) for document in documents]
             found[:, 3 * place + 1] = of_signal
             found[:, 3 * place + 2] = greatest
@@ -203,7 +219,8 @@ class _Ranking(Fusion):
     """The fusion with its model.
 
     A candidate's score is the log-odds, `EQUALS` of the weighted sum, and as much for all as it takes to be above
-    whatever the weighted sum gives to others: what the weights come to, less the least that the trees can say.
+    whatever the weighted sum gives to others: the weighted sum of the greatest of each signal, less the least that the
+    trees can say.
     """
 
     __slots__ = ("_described", "_stored", "_trees", "scale")
@@ -233,7 +250,7 @@ class _Ranking(Fusion):
         return self._described.manifest()
 
     def fused(self, answers: Weighted) -> dict[str, float]:
-        heard = _heard(answers)
+        heard = self._described.heard(answers)
         total = _summed(heard)
         if all(_reached(answer) is answer for _, answer in answers):
             documents, rows = self._described.rows_of(heard, total)
@@ -283,7 +300,10 @@ class _Ranking(Fusion):
         return rows[[documents.index(document)]] if document in documents else None
 
     def _lifted(self, answers: Weighted) -> float:
-        return sum(weight for weight, _ in answers) - self._trees.least
+        """As much as the weighted sum gives to any document at most, and the trees take from a candidate."""
+        heard = self._described.heard(answers)
+        greatest = sum(one.weight * (one.greatest / one.unit) for one in heard if one.unit > 0)
+        return greatest - self._trees.least
 
 
 def feature_names(signals: Sequence[str]) -> tuple[str, ...]:
@@ -292,27 +312,23 @@ def feature_names(signals: Sequence[str]) -> tuple[str, ...]:
 
 
 class _Heard(NamedTuple):
-    """What a signal says of a topic, on the scale of scores: its weight, the scores, and the greatest of them."""
+    """What a signal says of a topic, on the scale of scores: its weight, the scores, and the greatest of them.
+
+    `unit` is what a score is divided by in the weighted sum.
+    """
 
     weight: float
     scores: Scores
     greatest: float
-
-
-def _heard(answers: Weighted) -> list[_Heard]:
-    found = []
-    for weight, answer in answers:
-        scores = scores_of(answer, Scale.scores)
-        found.append(_Heard(weight, scores, max(scores.values(), default=0.0)))
-    return found
+    unit: float
 
 
 def _summed(heard: Sequence[_Heard]) -> dict[str, float]:
-    """The weighted sum of shares, of the signals that have a weight."""
+    """The weighted sum of the signals that have a weight."""
     total: dict[str, float] = {}
-    for weight, scores, greatest in heard:
+    for weight, scores, _, unit in heard:
         if weight > 0:
-            factor = weight / greatest if greatest > 0 else 0.0
+            factor = weight / unit if unit > 0 else 0.0
             for document, score in scores.items():
                 total[document] = total.get(document, 0.0) + factor * score
     return total

@@ -148,7 +148,7 @@ class Ranker:
         if len(answers) == 1:
             return as_hits(answers[0], LEADERS, self._itself(topic))[:LEADERS]
         weights = [signal.weight for signal in self.recipe.signals]
-        fused = self.recipe.fusion.unlearned.fused(list(zip(weights, answers, strict=False)))
+        fused = self.recipe.fusion.fused(list(zip(weights, answers, strict=False)))
         return ranked(fused, LEADERS, self._itself(topic))
 
     def _itself(self, topic: Topic) -> str | None:

@@ -118,13 +118,21 @@ class Picking(ModalScreen[int | None]):
         self.dismiss(place)
 
     def fitting(self, words: str) -> Sequence[int]:
-        """The places of the choices that typed words leave, the best first."""
+        """The places of the choices that typed words leave: the one of that name first, then by their names alone."""
         sought = words.lower().split()
-        return [
+
+        def farness(place: int) -> int:
+            name = self._every[place].name.lower()
+            if name == words.strip().lower():
+                return 0
+            return 1 if all(word in name for word in sought) else 2
+
+        found = [
             place
             for place, one in enumerate(self._every)
             if all(word in f"{one.name} {one.about}".lower() for word in sought)
         ]
+        return sorted(found, key=farness)
 
     @property
     def choices(self) -> Sequence[Choice]:

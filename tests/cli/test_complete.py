@@ -101,7 +101,7 @@ def test_splits_and_recipes_are_those_of_the_task_that_is_typed(bash: Offered, f
     assert bash("rank", "cooking.toml", "--split", "w") == ["winter"]
     assert bash("rank", "--split", "dev", "nlps", "--recipe", "n") == ["neighbours"]
     assert bash("rank", "cooking.toml", "--recipe", "s") == ["spicy"]
-    assert bash("search", "nlps", "--recipe", "") == ["bm25", "neighbours", "tfidf", "words"]
+    assert bash("search", "nlps", "--recipe", "") == ["best", "bm25", "neighbours", "tfidf", "words"]
     assert bash("search", "checkthat", "--recipe", "") == ["words"]
     assert bash("validate", "f", "--task", "checkthat", "--split", "te") == ["test_annotated"]
     assert bash("judgments", "assign", "nlps", "--split", "d") == ["dev"]

@@ -16,12 +16,12 @@ from tests.cli.conftest import SAMPLE, Cli
 SLOW_WRITER = """
 import sys, time
 from searchapp.formats import trec
-lines = trec._run_lines
+rankings = trec._written_rankings
 def slow(run):
-    for line in lines(run):
-        time.sleep(0.01)
-        yield line
-trec._run_lines = slow
+    for one in rankings(run):
+        time.sleep(0.2)
+        yield one
+trec._written_rankings = slow
 from searchapp.cli import app
 app(sys.argv[1:])
 """

@@ -16,7 +16,7 @@ from searchapp.ranking.learned import Learned
 from searchapp.ranking.learning.boosting import Growth
 from searchapp.ranking.learning.files import Stored
 from searchapp.ranking.recipe import Recipe
-from searchapp.ranking.signals.base import Answer
+from searchapp.ranking.signals.base import Answer, Scale
 from searchapp.resources import RecipeBook, recipe_book
 
 LEARNED = Learned(3, 100, 2, Growth(trees=4, leaves=3, fewest=2, rate=0.5, seed=1))
@@ -56,16 +56,23 @@ def best_first(scores: Mapping[str, float]) -> list[str]:
     return sorted(scores, key=lambda one: -scores[one])
 
 
-def test_candidates_are_ranked_by_the_trees_and_others_behind_them_by_the_sum() -> None:
-    added = LEARNED.fused(weighted())
+EACH_SCALE = pytest.mark.parametrize("learned", [LEARNED, replace(LEARNED, added=Scale.scores)])
+"""The weighted sum of shares, and of scores as they come."""
+
+
+@EACH_SCALE
+def test_candidates_are_ranked_by_the_trees_and_others_behind_them_by_the_sum(learned: Learned) -> None:
+    added = learned.fused(weighted())
     assert best_first(added) == ["wrong", "right", "other", "last"]
-    scores = ready().fused(weighted())
+    assert added["right"] == (1.0 if learned.added is Scale.shares else 5.5)
+    scores = ready(learned).fused(weighted())
     assert best_first(scores) == ["right", "wrong", "other", "last"]
     assert min(scores["wrong"], scores["other"]) > scores["last"] == added["last"] > 0
 
 
-def test_what_the_signals_gave_and_the_rest_come_to_the_score() -> None:
-    fusion = ready()
+@EACH_SCALE
+def test_what_the_signals_gave_and_the_rest_come_to_the_score(learned: Learned) -> None:
+    fusion = ready(learned)
     for document, score in fusion.fused(weighted()).items():
         signals, rest = fusion.given(weighted(), document)
         assert sum(one or 0.0 for one in signals) + rest == pytest.approx(score)
@@ -140,6 +147,7 @@ def test_a_recipe_says_how_it_learns() -> None:
     assert read.is_learned and read.learns
     assert read.manifest()[FUSION] == {
         "by": "learned",
+        "scale": "shares",
         "candidates": 3,
         "topics": 9,
         "parts": 2,
@@ -149,6 +157,7 @@ def test_a_recipe_says_how_it_learns() -> None:
         "rate": 0.5,
         "seed": 2021,
     }
+    assert recipe(scale="scores").manifest()[FUSION]["scale"] == "scores"
     with pytest.raises(DataError, match="has 1 part in its fusion"):
         recipe(parts=1)
     with pytest.raises(DataError, match="has 1 leaf in its fusion"):

@@ -318,9 +318,8 @@ def test_elasticsearch_finds_the_same(
         for query in PRUNED:
             for size in (3, 100):
                 engines.require_same_hits(query, size)
-    assert caplog.messages.count(f"{engines.embedded.info.version}: 1 query, 1 of them pruned") == 3 * len(
-        PRUNED
-    )
+        pruned = caplog.messages.count(f"{engines.embedded.info.version}: 1 query, 1 of them pruned")
+        assert pruned == 2 * len(PRUNED)
 
 
 def test_every_impact_bounds_its_posting(indexes: dict[str, EmbeddedIndex]) -> None:

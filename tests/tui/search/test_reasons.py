@@ -31,9 +31,9 @@ def test_a_fused_score_says_what_each_signal_gave_and_who_voted(
         assert "direct  weight 0.8" in shown and "neighbours  weight 1 · 1 vote" in shown
         assert "↵ who voted" in shown, "the keys are in sight at any size"
         await enter(pilot, screen, "enter")
-        assert question(app) == "Who voted for it" and "604" in text_of(app)
+        assert question(app) == "Who voted for it" and "608" in text_of(app)
         await enter(pilot, screen, "enter")
-        assert "Solved topic 604 of train" in text_of(app)
+        assert "Solved topic 608 of dev" in text_of(app)
         await until(pilot, lambda: "of its gold" in text_of(app))
         await enter(pilot, screen, "escape", "escape")
         assert text_of(app).count("▶") == 1
