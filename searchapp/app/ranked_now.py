@@ -18,7 +18,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import paging
-from searchapp.ranking.rank import Ranker
+from searchapp.ranking.rank import Ranker, Share
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import one_document
 from searchapp.tasks.base import Collection, Task
@@ -124,6 +124,11 @@ class Ranks:
         """Why a document has its score for a topic, in a ranking of that depth; None where it has none."""
         with self.lock:
             return self._ranker.explain(topic, document_id, depth)
+
+    def shares(self, topic: Topic, document_id: str, depth: int) -> list[Share]:
+        """What each signal gives to that score."""
+        with self.lock:
+            return self._ranker.shares(topic, document_id, depth)
 
 
 def _goes_on(hits: Hits, depth: int) -> bool:

@@ -36,6 +36,7 @@ NAMES = (
     "bench",
     "ablate",
     "learning-curve",
+    "explain",
     "report",
     "runs",
     "topics",

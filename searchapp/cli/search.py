@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +13,7 @@ from searchapp.cli import complete
 from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command
 from searchapp.cli.output import print_json, say, stdout_console, warn
 from searchapp.cli.terminal import has_screen
+from searchapp.cli.why_text import print_why
 from searchapp.errors import DataError, UsageError
 from searchapp.settings import Settings
 from searchapp.visible import visible, visible_line, visible_spans
@@ -287,13 +288,8 @@ def _why(searcher: Searcher, request: SearchRequest, document_id: str, *, as_jso
     """Print why a document is where it is, or is not."""
     from searchapp.app.fused import FUSED_DEPTH
     from searchapp.app.why import Standing, why
-    from searchapp.ranking.explanations import shortened
 
     found = why(searcher, request, document_id)
-    if as_json:
-        explanation = found.explanation.to_json() if found.explanation else None
-        print_json({"task": searcher.task.name, **asdict(found), "explanation": explanation})
-        return
     sentences = {
         Standing.ranked: f"is at rank {found.rank or 0:,}, with the score {found.score or 0.0:.4f}",
         Standing.unknown: f"is not indexed: no document of {searcher.task.name} has this id",
@@ -302,12 +298,7 @@ def _why(searcher: Searcher, request: SearchRequest, document_id: str, *, as_jso
         Standing.behind: f"is not among the first {FUSED_DEPTH:,} documents, and the recipe ranks no more",
         Standing.no_match: "does not match what is searched for",
     }
-    console = stdout_console()
-    console.print(f"{visible_line(document_id)} {sentences[found.standing]}", markup=False, soft_wrap=True)
-    for line in shortened(found.explanation) if found.explanation else ():
-        console.print(
-            f"     {line.value:>10.4f}  {'  ' * line.depth}{visible(line.text)}", markup=False, soft_wrap=True
-        )
+    print_why(found, sentences, {"task": searcher.task.name}, as_json=as_json)
 
 
 def _searched(request: SearchRequest, results: Sequence[SearchResult]) -> dict[str, object]:

@@ -1,0 +1,79 @@
+"""`searchapp explain`: why a document is at its rank for a topic."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SAMPLE, SAMPLES, Cli
+
+pytestmark = pytest.mark.shared_indexes
+
+TOPIC = "605"
+
+
+@pytest.mark.parametrize("recipe", ["bm25", "neighbours"])
+def test_the_score_is_that_of_the_run_and_what_signals_gave_comes_to_it(
+    indexed: Cli, tmp_path: Path, recipe: str
+) -> None:
+    chosen = ["--data", SAMPLE, "--split", "dev", "--recipe", recipe]
+    assert indexed("rank", "nlps", *chosen, "--out", tmp_path / "run").code == 0
+    lines = [line.split() for line in (tmp_path / "run" / "run.trec").read_text().splitlines()]
+    _, _, document, rank, score, _ = [line for line in lines if line[0] == TOPIC][1]
+    told = indexed("explain", "nlps", document, "--topic", TOPIC, *chosen, "--json").json
+    assert (told["split"], told["topic"], told["document_id"]) == ("dev", TOPIC, document)
+    assert (told["standing"], told["rank"]) == ("ranked", int(rank))
+    assert told["score"] == pytest.approx(float(score), rel=1e-6)
+    assert [share["signal"] for share in told["shares"]] == (
+        ["direct", "neighbours"] if recipe == "neighbours" else []
+    )
+    if told["shares"]:
+        given = [share["value"] or 0.0 for share in told["shares"]]
+        assert sum(given) == pytest.approx(told["score"], rel=1e-6)
+    first, *rest = indexed("explain", "nlps", document, "--topic", TOPIC, *chosen).stdout.splitlines()
+    assert (
+        first
+        == f"{document} is at rank {rank} of the topic {TOPIC} (nlps dev), with the score {float(score):.4f}"
+    )
+    said = [line.strip() for line in rest]
+    assert ("What each signal gave:" in said) == (recipe == "neighbours")
+    for share in told["shares"]:
+        assert any(line.startswith(f"{share['value']:.4f}  {share['signal']}") for line in said)
+
+
+def test_a_topic_is_found_in_its_split_and_a_document_that_is_not_ranked_is_accounted_for(
+    indexed: Cli,
+) -> None:
+    asked = ("--topic", TOPIC, "--data", SAMPLE)
+    hits = indexed("explain", "nlps", "x", *asked, "--json").json
+    assert (hits["split"], hits["standing"], hits["recipe"]) == ("dev", "unknown", "bm25")
+    knowledge = json.loads((SAMPLE / "knowledge_base.json").read_text(encoding="utf-8"))
+    standings = {
+        indexed("explain", "nlps", document, *asked, "--depth", 1, "--json").json["standing"]
+        for document in list(knowledge)[:12]
+    }
+    assert "behind" in standings and standings <= {"behind", "ranked"}
+    told = indexed("explain", "nlps", TOPIC, *asked)
+    assert (
+        told.code == 0 and "nothing that the recipe looks for is in it" in told.stdout
+    )  # a topic is no hit of its own
+
+
+def test_a_debate_is_explained_although_nobody_could_type_it(indexed: Cli) -> None:
+    assert indexed("index", "checkthat", "--data", SAMPLES / "checkthat").code == 0
+    asked = ("--topic", "farm_speech", "--data", SAMPLES / "checkthat", "--recipe", "neighbours")
+    told = indexed("explain", "checkthat", "farm_speech:1", *asked, "--json")
+    assert told.code == 0, told.stderr
+    assert (told.json["standing"], told.json["split"]) == ("ranked", "training")
+    assert {share["signal"] for share in told.json["shares"]} == {"direct", "labelled"}
+
+
+def test_a_topic_that_there_is_not_is_refused(indexed: Cli) -> None:
+    for options, where in (
+        ((), "no split of nlps has the topic"),
+        (("--split", "dev"), "nlps dev has no topic"),
+    ):
+        refused = indexed("explain", "nlps", "1", "--topic", "none", "--data", SAMPLE, *options)
+        assert refused.code == 2 and where in refused.stderr
