@@ -61,7 +61,7 @@ class Fusion(ABC):
 
     @property
     def unlearned(self) -> Fusion:
-        """What asks signals on the same scale, without a model: itself, where nothing is learned."""
+        """What fuses signals on the same scale, without a model: itself, where nothing is learned."""
         return self
 
     def ready(self, signals: Sequence[str], model: Callable[[], Stored]) -> Fusion:  # noqa: ARG002

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
 from searchapp.model import Example, Hits
-from searchapp.ranking.fusion import Fusion, Given, Sum, Weighted, scores_of
+from searchapp.ranking.fusion import Fusion, Given, Weighted, scores_of
 from searchapp.ranking.learning import boosting
 from searchapp.ranking.learning.boosting import Growth
 from searchapp.ranking.learning.trees import Trees
@@ -112,9 +112,9 @@ class Learned(Fusion):
         return cls(table.whole("candidates"), table.whole("topics"), parts, growth, added)
 
     @property
-    def unlearned(self) -> Sum:
-        """What asks signals on the same scale, without a model."""
-        return Sum(self.scale)
+    def unlearned(self) -> Learned:
+        """The weighted sum by itself, which needs no model."""
+        return _WeightedSum(self.candidates, self.topics, self.parts, self.growth, self.added)
 
     def manifest(self) -> dict[str, Any]:
         growth = self.growth
@@ -213,6 +213,15 @@ class Learned(Fusion):
         found[:, -2] = [total[document] for document in documents]
         found[:, -1] = (found[:, : 3 * len(heard) : 3] > 0).sum(axis=1)
         return documents, found
+
+
+class _WeightedSum(Learned):
+    """The fusion without its model."""
+
+    __slots__ = ()
+
+    def ready(self, signals: Sequence[str], model: Callable[[], Stored]) -> Fusion:  # noqa: ARG002  # it takes none
+        return self
 
 
 class _Ranking(Fusion):

@@ -71,6 +71,15 @@ def test_candidates_are_ranked_by_the_trees_and_others_behind_them_by_the_sum(le
 
 
 @EACH_SCALE
+def test_without_its_model_it_is_the_weighted_sum(learned: Learned) -> None:
+    def no_model() -> Stored:
+        raise AssertionError("nobody asks for it")
+
+    plain = learned.unlearned.ready([name for name, _ in SIGNALS], no_model)
+    assert plain.fused(weighted()) == learned.fused(weighted()) and plain.scale is learned.scale
+
+
+@EACH_SCALE
 def test_what_the_signals_gave_and_the_rest_come_to_the_score(learned: Learned) -> None:
     fusion = ready(learned)
     for document, score in fusion.fused(weighted()).items():
