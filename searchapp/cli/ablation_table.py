@@ -16,6 +16,7 @@ from searchapp.cli.written_tables import (
     latex_comments,
     latex_table,
     markdown_table,
+    tested,
 )
 from searchapp.report.wording import between, effect
 from searchapp.visible import visible_line
@@ -112,26 +113,6 @@ def _columns(found: Ablation, measured: Measured) -> list[Column]:
 def _rows(found: Ablation) -> Iterator[list[object]]:
     for measured in found.measures:
         for variant, figure, pair in found.rows(measured):
-            tested: list[object] = [""] * len(TESTED)
-            if pair is not None:
-                tests, at_random = pair.tests, pair.corrected["randomisation"]
-                tested = [
-                    *map(exactly, (tests.mean, tests.interval.low, tests.interval.high)),
-                    tests.outcomes.wins,
-                    tests.outcomes.ties,
-                    tests.outcomes.losses,
-                    *map(
-                        exactly,
-                        (
-                            tests.effect,
-                            tests.t_test.p,
-                            tests.wilcoxon.p,
-                            at_random.p,
-                            at_random.holm,
-                            at_random.benjamini_hochberg,
-                        ),
-                    ),
-                ]
             yield [
                 found.task,
                 " ".join(found.splits),
@@ -143,7 +124,7 @@ def _rows(found: Ablation) -> Iterator[list[object]]:
                 variant.signal,
                 variant.feature,
                 exactly(figure),
-                *tested,
+                *([""] * len(TESTED) if pair is None else tested(pair)),
                 exactly(variant.cpu),
                 exactly(found.saved(variant)),
                 exactly(variant.clock),

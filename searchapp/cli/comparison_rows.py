@@ -14,6 +14,7 @@ from searchapp.cli.written_tables import (
     latex_comments,
     latex_table,
     markdown_table,
+    tested,
 )
 from searchapp.report.wording import legend, pairs, tests_table
 
@@ -46,29 +47,17 @@ def as_csv(found: Comparison) -> str:
 
 def _rows(found: Comparison) -> Iterator[list[object]]:
     for measured, pair in pairs(found):
-        tests, at_random = pair.tests, pair.corrected["randomisation"]
         doubt = pair.doubt
         yield [
             measured.name,
             found.runs[pair.first].name,
             found.runs[pair.second].name,
-            tests.topics,
-            *map(
-                exactly,
-                (tests.first, tests.second, tests.mean, tests.interval.low, tests.interval.high),
-            ),
-            tests.outcomes.wins,
-            tests.outcomes.ties,
-            tests.outcomes.losses,
+            pair.tests.topics,
+            *map(exactly, (pair.tests.first, pair.tests.second)),
+            *tested(pair),
             *map(
                 exactly,
                 (
-                    tests.effect,
-                    tests.t_test.p,
-                    tests.wilcoxon.p,
-                    at_random.p,
-                    at_random.holm,
-                    at_random.benjamini_hochberg,
                     pair.tukey,
                     pair.randomised_tukey,
                     None if doubt is None else doubt.low,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from searchapp.visible import visible_line
 
 if TYPE_CHECKING:
+    from searchapp.app.comparison import Pair
     from searchapp.cli.figures import Column
 
 TESTED = (
@@ -29,6 +30,19 @@ TESTED = (
     "p_randomisation_bh",
 )
 """Columns of a difference and its tests, in every CSV that has them."""
+
+
+def tested(pair: Pair) -> list[object]:
+    """The cells of `TESTED` for a pair."""
+    tests, at_random = pair.tests, pair.corrected["randomisation"]
+    holm = at_random.p, at_random.holm, at_random.benjamini_hochberg
+    return [
+        *map(exactly, (tests.mean, tests.interval.low, tests.interval.high)),
+        tests.outcomes.wins,
+        tests.outcomes.ties,
+        tests.outcomes.losses,
+        *map(exactly, (tests.effect, tests.t_test.p, tests.wilcoxon.p, *holm)),
+    ]
 
 
 def csv_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from searchapp.model import Hits, Topic
-from searchapp.ranking.signals.base import Answer, Need, Scale, Scores
+from searchapp.ranking.signals.base import Answer, Need, Scale, Scores, shares_of
 
 if TYPE_CHECKING:
     from searchapp.engines.base import Explanation
@@ -228,11 +228,8 @@ def ranks_of(answer: Answer) -> dict[str, int]:
 
 
 def as_shares(hits: Hits) -> dict[str, float]:
-    """Scores as shares of the greatest; all 0 when that is 0."""
-    if not hits or hits.scores[0] <= 0:
-        return dict.fromkeys(hits.document_ids, 0.0)
-    best = hits.scores[0]
-    return {document: score / best for document, score in zip(hits.document_ids, hits.scores, strict=True)}
+    """Scores as shares of the greatest, the first one; all 0 when that is 0."""
+    return shares_of(hits, hits.scores[0] if hits else 0.0)
 
 
 def added(weighted: Iterable[tuple[float, Scores]]) -> dict[str, float]:

@@ -324,6 +324,13 @@ def one_document(document_id: str, query: Mapping[str, Any] | None = None) -> di
     return {"query": wanted, "size": 1, "sort": BEST_FIRST, "_source": False}
 
 
+def shares_of(scores: Iterable[tuple[str, float]], greatest: float) -> dict[str, float]:
+    """Scores by document as shares of the greatest; all 0 where that is not above 0."""
+    if greatest <= 0:
+        return {document: 0.0 for document, _ in scores}
+    return {document: score / greatest for document, score in scores}
+
+
 def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:
     """The best `depth` documents, equal float32 scores by the bytes of their ids, as engines order them."""
     rounded = [(-float32(score), document) for document, score in scores.items() if document != without]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from searchapp.engines.base import Explanation
-from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal
+from searchapp.ranking.signals.base import Answer, Asked, Inputs, Need, Scale, Scorer, Signal, shares_of
 
 if TYPE_CHECKING:
     from searchapp.model import Topic
@@ -80,5 +80,4 @@ class _Counted(Scorer):
 
 
 def _shares(counts: Mapping[str, float]) -> dict[str, float]:
-    greatest = max(counts.values(), default=1.0)
-    return {document: count / greatest for document, count in counts.items()}
+    return shares_of(counts.items(), max(counts.values(), default=0.0))

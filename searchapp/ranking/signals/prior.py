@@ -23,6 +23,7 @@ from searchapp.ranking.signals.base import (
     Signal,
     one_document,
     searched,
+    shares_of,
 )
 
 if TYPE_CHECKING:
@@ -87,10 +88,7 @@ class _Prior(Scorer):
 
     @cached_property
     def _shares(self) -> dict[str, float]:
-        greatest = max(self._scores.values(), default=0.0)
-        return {
-            document: score / greatest if greatest > 0 else 0.0 for document, score in self._scores.items()
-        }
+        return shares_of(self._scores.items(), max(self._scores.values(), default=0.0))
 
     def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
         for _ in asked.topics:
