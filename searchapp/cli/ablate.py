@@ -10,7 +10,7 @@ from searchapp.cli import complete
 from searchapp.cli.common import DataOption, JsonOption, TaskArgument, command, data_of
 from searchapp.cli.comparing_options import PERMUTATIONS, SEED, PermutationsOption, SeedOption
 from searchapp.cli.output import print_json, show, stdout_console, warn
-from searchapp.cli.recipe_options import SetOption, parameters_of
+from searchapp.cli.recipe_options import DepthOption, LenientRankingOption, SetOption, parameters_of
 from searchapp.cli.scoring_options import HierarchyOption, KbOption, NearestOption
 from searchapp.errors import UsageError
 from searchapp.settings import Settings
@@ -48,10 +48,7 @@ def register(app: typer.Typer) -> None:
                 autocompletion=complete.measures,
             ),
         ] = None,
-        depth: Annotated[
-            int | None,
-            typer.Option(min=1, help="Documents per topic; the task's own by default.", show_default=False),
-        ] = None,
+        depth: DepthOption = None,
         folds: Annotated[
             int | None,
             typer.Option(
@@ -72,13 +69,7 @@ def register(app: typer.Typer) -> None:
         nearest: NearestOption = None,
         hierarchy: HierarchyOption = None,
         kb: KbOption = None,
-        lenient: Annotated[
-            bool,
-            typer.Option(
-                "--lenient",
-                help="Leave invalid topics and solved topics out, and continue where the official scorer stops.",
-            ),
-        ] = False,
+        lenient: LenientRankingOption = False,
         as_csv: Annotated[
             bool, typer.Option("--csv", help="Print the table as CSV, every figure at full precision.")
         ] = False,

@@ -11,7 +11,7 @@ from searchapp.cli import complete
 from searchapp.cli.common import DataOption, JsonOption, OverwriteOption, TaskArgument, command, data_of
 from searchapp.cli.judgments.options import AnnotatorsOption, LogOption
 from searchapp.cli.output import print_json, say, show, stdout_console
-from searchapp.cli.recipe_options import SetOption, parameters_of
+from searchapp.cli.recipe_options import DepthOption, LenientRankingOption, SetOption, parameters_of
 from searchapp.cli.scoring_options import HierarchyOption, KbOption, NearestOption, RuleOption, judged_grades
 from searchapp.errors import UsageError
 from searchapp.judging.fold import Folding, Rule
@@ -87,20 +87,11 @@ def register(app: typer.Typer) -> None:
                 autocompletion=complete.measures,
             ),
         ] = None,
-        depth: Annotated[
-            int | None,
-            typer.Option(min=1, help="Documents per topic; the task's own by default.", show_default=False),
-        ] = None,
+        depth: DepthOption = None,
         nearest: NearestOption = None,
         hierarchy: HierarchyOption = None,
         kb: KbOption = None,
-        lenient: Annotated[
-            bool,
-            typer.Option(
-                "--lenient",
-                help="Leave invalid topics and solved topics out, and continue where the official scorer stops.",
-            ),
-        ] = False,
+        lenient: LenientRankingOption = False,
         out: Annotated[
             Path | None, typer.Option(help="SVG file to draw the curve into.", show_default=False)
         ] = None,

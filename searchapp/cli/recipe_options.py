@@ -1,4 +1,4 @@
-"""The option that sets parameters of a recipe."""
+"""The options that say how topics are ranked, which several commands have."""
 
 from __future__ import annotations
 
@@ -28,6 +28,17 @@ ExamplesOption = Annotated[
         "the split may be ranked by: of nlps and explanation-* those of train, and for test those of dev too.",
         show_default=False,
         autocompletion=complete.splits,
+    ),
+]
+DepthOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Documents per topic; the task's own by default.", show_default=False),
+]
+LenientRankingOption = Annotated[
+    bool,
+    typer.Option(
+        "--lenient",
+        help="Leave invalid topics and solved topics out, and continue where the official scorer stops.",
     ),
 ]
 
