@@ -55,9 +55,10 @@ test-full: $(STAMP) ## Run all tests, with the long search for counterexamples
 test-cluster: $(STAMP) ## Run the tests on three Elasticsearch nodes, with every kill
 	SEARCHAPP_TEST_PROFILE=full PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -v -n 0 tests/cluster
 
-check: $(STAMP) ## Check format, lint, types and the direction of imports
+check: $(STAMP) ## Check format, lint, types, the length of modules and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python scripts/module_lengths.py
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
 	$(BIN)/lint-imports
