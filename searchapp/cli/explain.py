@@ -75,7 +75,7 @@ def register(app: typer.Typer) -> None:
         with closing(open_engine(settings)) as engine:
             found = explained(request, engine, for_person(settings), settings.home)
         said = found.explained.said(
-            loaded.name, f" of the topic {found.topic.id} ({loaded.name} {found.split})"
+            loaded.name, f" for the topic {found.topic.id} ({loaded.name} {found.split})"
         )
         about = {
             "task": loaded.name,

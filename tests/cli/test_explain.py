@@ -35,7 +35,7 @@ def test_the_score_is_that_of_the_run_and_what_signals_gave_comes_to_it(
     first, *rest = indexed("explain", "nlps", document, "--topic", TOPIC, *chosen).stdout.splitlines()
     assert (
         first
-        == f"{document} is at rank {rank} of the topic {TOPIC} (nlps dev), with the score {float(score):.4f}"
+        == f"{document} is at rank {rank} for the topic {TOPIC} (nlps dev), with the score {float(score):.4f}"
     )
     said = [line.strip() for line in rest]
     assert ("What each signal gave:" in said) == (recipe == "neighbours")
