@@ -8,7 +8,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from searchapp.engines.embedded.storage.inverter import Inverter
 from searchapp.engines.embedded.storage.layout import CHECKSUMS, FieldSummary, Manifest, StoredFile
 from searchapp.engines.embedded.storage.merger import merge
 from searchapp.engines.embedded.storage.packed import PackedTokens
-from searchapp.engines.embedded.storage.terms import TermsWriter
+from searchapp.engines.embedded.storage.terms import Terms
 from searchapp.engines.embedded.values import flat, indexed_text, number
 from searchapp.model import Document
 from searchapp.progress import Advance
@@ -66,7 +66,7 @@ class IndexWriter:
         self._scratch = folder / SCRATCH
         self._scratch.mkdir()
         self._documents = DocumentsWriter(folder)
-        self._ids: list[bytes] = []
+        self._ids = Inverter(self._scratch, "ids")
         self._fields = [
             _writer(field, f"field{number}", folder, self._scratch, analyzers)
             for number, field in enumerate(schema.fields.values())
@@ -89,9 +89,10 @@ class IndexWriter:
 
         for packed in processes.spread(self._packed, batches()):
             batch = drawn.popleft()
-            first = len(self._ids)
+            first = self._documents.count
             for document_id, source in batch:
                 self._add(document_id, source)
+            self._ids.add(PackedTokens.one_each([document_id for document_id, _source in batch]), first)
             for field, some in zip(self._fields, packed, strict=True):
                 field.add(first, some)
             advance(len(batch))
@@ -132,13 +133,12 @@ class IndexWriter:
             raise _refused(document_id, "it has half of a surrogate pair, which is no text") from error
         if not 0 < len(encoded) <= LONGEST_ID:
             raise _refused(document_id, f"its id has {len(encoded)} bytes, not 1 to {LONGEST_ID}")
-        self._ids.append(encoded)
 
     def finish(self, info: IndexInfo) -> None:
         """Write everything that is not written yet; the manifest last."""
         self._write_ids(info)
         self._documents.close()
-        summaries = {writer.field.name: writer.finish(len(self._ids)) for writer in self._fields}
+        summaries = {writer.field.name: writer.finish(self._documents.count) for writer in self._fields}
         shutil.rmtree(self._scratch)
         files = {file.name: _stored(file) for file in sorted(self._folder.iterdir())}
         manifest = Manifest(info, self._mapping, summaries, files)
@@ -156,20 +156,19 @@ class IndexWriter:
             self._documents.abandon()
 
     def _write_ids(self, info: IndexInfo) -> None:
-        order = sorted(range(len(self._ids)), key=self._ids.__getitem__)
-        ids = [self._ids[number] for number in order]
-        if len(ids) != info.documents:
-            raise invalid(f"{len(ids)} documents came instead of {info.documents}: index again")
-        for former, latter in pairwise(ids):
-            if former == latter:
-                raise invalid(f"two documents have the id {former.decode()}")
-        terms = TermsWriter()
-        terms.add_all(ids)
-        terms.write(self._folder, "ids")
-        numbers = np.array(order, np.int32)
+        documents = self._documents.count
+        if documents != info.documents:
+            raise invalid(f"{documents} documents came instead of {info.documents}: index again")
+        merge(self._ids.runs(), self._folder, "ids", positional=False)
+        starts = arrays.load(self._folder, "ids.starts")
+        if len(starts) <= documents:
+            ids = Terms.open(self._folder, "ids")
+            twice = ids[int(np.argmax(np.diff(starts) > 1))].decode()
+            raise invalid(f"two documents have the id {twice}")
+        (self._folder / f"ids.starts{arrays.SUFFIX}").unlink()  # each id has one document
+        numbers = arrays.load(self._folder, "ids.documents")
         ranks = np.empty_like(numbers)
         ranks[numbers] = np.arange(len(numbers), dtype=np.int32)
-        arrays.save(self._folder, "ids.documents", numbers)
         arrays.save(self._folder, "ids.ranks", ranks)
 
 
