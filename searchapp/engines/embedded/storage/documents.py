@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from searchapp.errors import Damaged, SearchappError
 
 FILE = "documents.sqlite"
 BATCH = 1000
+
+_JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 class DocumentsWriter:
@@ -52,18 +54,16 @@ class DocumentsWriter:
         self._waiting: list[tuple[int, str, str, int]] = []
         self.count = 0
 
-    def add(self, document_id: str, source: dict[str, Any]) -> int:
-        """Keep a document and return its number."""
-        number = self.count
-        text = json.dumps(source, ensure_ascii=False)
-        checksum = _checksum(
-            number, text.encode()
-        )  # UnicodeEncodeError comes now, not when the batch is written
-        self._waiting.append((number, document_id, text, checksum))
+    def add(self, document_id: str, text: str) -> None:
+        """Keep a document, whose source is given as it is stored, see `stored_text`.
+
+        Raises:
+            UnicodeEncodeError: the text has half of a surrogate pair.
+        """
+        self._waiting.append((self.count, document_id, text, _checksum(self.count, text.encode())))
         self.count += 1
         if len(self._waiting) == BATCH:
             self._write()
-        return number
 
     def close(self) -> None:
         self._write()
@@ -132,6 +132,28 @@ class Documents:
         with self._lock, self._asking():
             return [self._source(number) for number in numbers]
 
+    def stored(self) -> Iterator[tuple[bytes, bytes]]:
+        """The id and the source of every document as they are stored, in the order of their numbers.
+
+        Raises:
+            DataError: one was altered.
+        """
+        with self._asking():
+            rows = self._connection.execute(
+                "SELECT number, id, source, checksum FROM document ORDER BY number"
+            )
+        expected = 0
+        while True:
+            with self._asking():
+                some = rows.fetchmany(BATCH)
+            for number, document_id, text, checksum in some:
+                if number != expected or not isinstance(text, bytes) or checksum != _checksum(number, text):
+                    raise self._altered(f"document {expected} in {FILE} was altered")
+                expected += 1
+                yield document_id, text
+            if not some:
+                return
+
     def _source(self, number: int) -> dict[str, Any]:
         text, checksum = self._connection.execute(self._question, (number,)).fetchone() or (None, None)
         if not isinstance(text, bytes) or checksum not in (None, _checksum(number, text)):
@@ -151,6 +173,11 @@ class Documents:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def stored_text(source: Mapping[str, Any]) -> str:
+    """The text that is stored of a source."""
+    return _JSON.encode(source)
 
 
 def _checksum(number: int, source: bytes) -> int:

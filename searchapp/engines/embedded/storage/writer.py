@@ -21,18 +21,23 @@ from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import FLOATS, Analyzers, Field, Schema
 from searchapp.engines.embedded.similarity import BM25, FieldStatistics, encode_lengths
 from searchapp.engines.embedded.storage import arrays, impacts, verified
+from searchapp.engines.embedded.storage.carried import DIGESTS, Older, OlderField, digest_of
 from searchapp.engines.embedded.storage.columns import checksums_of
-from searchapp.engines.embedded.storage.documents import DocumentsWriter
+from searchapp.engines.embedded.storage.documents import DocumentsWriter, stored_text
 from searchapp.engines.embedded.storage.inverter import Inverter
+from searchapp.engines.embedded.storage.joined import Side, join
 from searchapp.engines.embedded.storage.layout import CHECKSUMS, FieldSummary, Manifest, StoredFile
 from searchapp.engines.embedded.storage.merger import merge
 from searchapp.engines.embedded.storage.packed import PackedTokens
 from searchapp.engines.embedded.storage.terms import Terms
 from searchapp.engines.embedded.values import flat, indexed_text, number
 from searchapp.model import Document
-from searchapp.progress import Advance
+from searchapp.progress import Advance, no_progress
 
 SCRATCH = "scratch"
+NEW_IDS = "new-ids"
+"""The files of the ids of new documents, before they are joined with older ones."""
+
 BATCH_DOCUMENTS = 256
 
 Indexed = tuple[str, dict[str, Any]]
@@ -58,9 +63,25 @@ class IndexWriter:
     """Writes a version into an empty folder."""
 
     def __init__(
-        self, folder: Path, mapping: Mapping[str, Any], schema: Schema, analyzers: Analyzers
+        self,
+        folder: Path,
+        mapping: Mapping[str, Any],
+        schema: Schema,
+        analyzers: Analyzers,
+        *,
+        code: str = "",
+        older: Older | None = None,
     ) -> None:
+        """Prepare to write.
+
+        `code` is the digest of the code that the analyzers are of. With an `older` version only those documents are
+        added that are not carried over from it; `finish` raises DataError if it is damaged.
+        """
         self._folder = folder
+        self._code = code
+        self._older = older
+        self._carried = older.rows() if older else iter(())
+        self._digests = bytearray()
         self._mapping = mapping
         self._schema = schema
         self._scratch = folder / SCRATCH
@@ -71,6 +92,7 @@ class IndexWriter:
             _writer(field, f"field{number}", folder, self._scratch, analyzers)
             for number, field in enumerate(schema.fields.values())
         ]
+        self._added = 0
         self._sources = {field.source for field in schema.fields.values()} | schema.stored
 
     def add_all(self, documents: Iterable[Document], advance: Advance) -> None:
@@ -89,13 +111,15 @@ class IndexWriter:
 
         for packed in processes.spread(self._packed, batches()):
             batch = drawn.popleft()
-            first = self._documents.count
+            first, before = self._added, self._documents.count
             for document_id, source in batch:
                 self._add(document_id, source)
             self._ids.add(PackedTokens.one_each([document_id for document_id, _source in batch]), first)
             for field, some in zip(self._fields, packed, strict=True):
                 field.add(first, some)
-            advance(len(batch))
+            advance(self._documents.count - before)
+        if self._older:
+            self._carry(len(self._older.carried.numbers), advance)
 
     def _packed(self, batch: list[Indexed]) -> list[Packed]:
         """What each field keeps of the documents: the part of the work that needs nothing but them."""
@@ -126,22 +150,39 @@ class IndexWriter:
         return _refused(document_id, f"the mapping has no field {name}")
 
     def _add(self, document_id: str, source: dict[str, Any]) -> None:
+        if self._older:
+            self._carry(self._older.place(self._added))
+        text = stored_text(source)
         try:
-            self._documents.add(document_id, source)
+            self._documents.add(document_id, text)
             encoded = document_id.encode()
         except UnicodeEncodeError as error:
             raise _refused(document_id, "it has half of a surrogate pair, which is no text") from error
         if not 0 < len(encoded) <= LONGEST_ID:
             raise _refused(document_id, f"its id has {len(encoded)} bytes, not 1 to {LONGEST_ID}")
+        self._digests += digest_of(text)
+        self._added += 1
+
+    def _carry(self, end: int, advance: Advance = no_progress) -> None:
+        """Copy the documents that are carried over and come before the one of a number."""
+        while (missing := end - self._documents.count) > 0:
+            some = list(islice(self._carried, min(missing, BATCH_DOCUMENTS)))
+            if not some:
+                return  # fewer came than there should be, which is told at the end
+            for document_id, text in some:
+                self._documents.add(document_id, text)
+            advance(len(some))
 
     def finish(self, info: IndexInfo) -> None:
         """Write everything that is not written yet; the manifest last."""
         self._write_ids(info)
         self._documents.close()
-        summaries = {writer.field.name: writer.finish(self._documents.count) for writer in self._fields}
+        digests = np.frombuffer(self._digests, np.int64)
+        arrays.save(self._folder, DIGESTS, self._older.digests(digests) if self._older else digests)
+        summaries = {writer.field.name: self._finish(writer) for writer in self._fields}
         shutil.rmtree(self._scratch)
         files = {file.name: _stored(file) for file in sorted(self._folder.iterdir())}
-        manifest = Manifest(info, self._mapping, summaries, files)
+        manifest = Manifest(info, self._mapping, summaries, files, analysis=self._code)
         checksums = [
             number for name, _ in manifest.with_checksums() for number in checksums_of(self._folder / name)
         ]
@@ -149,6 +190,10 @@ class IndexWriter:
         files[CHECKSUMS] = _stored(self._folder / CHECKSUMS)
         manifest.write(self._folder)
         verified.remember(self._folder, manifest)
+
+    def _finish(self, writer: _FieldWriter) -> FieldSummary:
+        older = self._older.field(writer.field.name) if self._older else None
+        return writer.finish(self._documents.count, older)
 
     def abandon(self) -> None:
         """Give back what is open; the folder is for the caller to remove."""
@@ -159,7 +204,12 @@ class IndexWriter:
         documents = self._documents.count
         if documents != info.documents:
             raise invalid(f"{documents} documents came instead of {info.documents}: index again")
-        merge(self._ids.runs(), self._folder, "ids", positional=False)
+        if self._older:
+            merge(self._ids.runs(), self._scratch, NEW_IDS, positional=False)
+            new = Side.of_new(self._scratch, NEW_IDS, self._older.carried.added, positional=False)
+            join(Side.of_older_ids(self._older), new, self._folder, "ids")
+        else:
+            merge(self._ids.runs(), self._folder, "ids", positional=False)
         starts = arrays.load(self._folder, "ids.starts")
         if len(starts) <= documents:
             ids = Terms.open(self._folder, "ids")
@@ -208,9 +258,26 @@ class _FieldWriter:
         """Keep what was packed of a batch whose first document has this number."""
         raise NotImplementedError
 
-    def finish(self, documents: int) -> FieldSummary:  # noqa: ARG002
-        self._save("present", np.frombuffer(self._present, np.int32))
-        return FieldSummary(self._prefix, len(self._present), len(self._present))
+    def finish(self, documents: int, older: OlderField | None) -> FieldSummary:
+        """Write the files of the field for so many documents, with those of `older` that are carried over."""
+        raise NotImplementedError
+
+    def _finish_present(self, older: OlderField | None) -> int:
+        """Write which documents have a value; returns how many."""
+        present = np.frombuffer(self._present, np.int32)
+        if older:
+            present = older.documents(older.column("present").all(), present)
+        self._save("present", present)
+        return len(present)
+
+    def _merge(self, inverter: Inverter, older: OlderField | None, *, positional: bool) -> tuple[int, int]:
+        """Write the postings; returns the number of postings and that of tokens."""
+        if older is None:
+            return merge(inverter.runs(), self._folder, self._prefix, positional=positional)
+        scratch, name = self._folder / SCRATCH, f"new-{self._prefix}"
+        merge(inverter.runs(), scratch, name, positional=positional)
+        new = Side.of_new(scratch, name, older.carried.added, positional=positional)
+        return join(Side.of_older(older, positional=positional), new, self._folder, self._prefix)
 
     def _save(self, part: str, values: np.ndarray[Any, Any]) -> None:
         arrays.save(self._folder, f"{self._prefix}.{part}", values)
@@ -246,14 +313,18 @@ class _TextWriter(_FieldWriter):
         self._lengths.extend(lengths)
         self._inverter.add(tokens, first)
 
-    def finish(self, documents: int) -> FieldSummary:
-        super().finish(documents)
+    def finish(self, documents: int, older: OlderField | None) -> FieldSummary:
+        self._finish_present(older)
         norms = np.zeros(documents, np.uint8)
-        lengths = np.frombuffer(self._lengths, np.int32)
-        norms[np.frombuffer(self._present, np.int32)] = encode_lengths(lengths.astype(np.int64))
+        present = np.frombuffer(self._present, np.int32)
+        places = older.carried.added[present] if older else present
+        norms[places] = encode_lengths(np.frombuffer(self._lengths, np.int32).astype(np.int64))
+        if older:
+            older.copy("norms", norms)
         self._save("norms", norms)
-        _postings, tokens = merge(self._inverter.runs(), self._folder, self._prefix, positional=True)
-        summary = FieldSummary(self._prefix, int(np.count_nonzero(lengths)), tokens)
+        _postings, tokens = self._merge(self._inverter, older, positional=True)
+        # Only the length 0 has the code 0.
+        summary = FieldSummary(self._prefix, int(np.count_nonzero(norms)), tokens)
         statistics = FieldStatistics(summary.documents, summary.tokens)
         inverses = (self.field.similarity or BM25()).norm_inverses(statistics)
         impacts.write(self._folder, self._prefix, norms, inverses)
@@ -278,10 +349,10 @@ class _KeywordWriter(_FieldWriter):
         self._present.extend((packed.documents + np.int32(first)).tolist())
         self._inverter.add(packed, first)
 
-    def finish(self, documents: int) -> FieldSummary:
-        super().finish(documents)
-        postings, _tokens = merge(self._inverter.runs(), self._folder, self._prefix, positional=False)
-        return FieldSummary(self._prefix, len(self._present), postings)
+    def finish(self, documents: int, older: OlderField | None) -> FieldSummary:  # noqa: ARG002
+        present = self._finish_present(older)
+        postings, _tokens = self._merge(self._inverter, older, positional=False)
+        return FieldSummary(self._prefix, present, postings)
 
 
 class _NumberWriter(_FieldWriter):
@@ -301,12 +372,16 @@ class _NumberWriter(_FieldWriter):
             self._values.extend(numbers)
             self._documents.extend([first + place] * len(numbers))
 
-    def finish(self, documents: int) -> FieldSummary:
+    def finish(self, documents: int, older: OlderField | None) -> FieldSummary:  # noqa: ARG002
         values = np.frombuffer(self._values, self._values.typecode)
-        order = np.lexsort((~np.signbit(values), values))  # -0.0 before 0.0, as Lucene has them
+        of_values = np.frombuffer(self._documents, np.int32)
+        if older:
+            values, of_values = older.numbers(values, of_values)
+        order = np.lexsort((of_values, ~np.signbit(values), values))  # -0.0 before 0.0, as Lucene has them
         self._save("values", values[order])
-        self._save("documents", np.frombuffer(self._documents, np.int32)[order])
-        return super().finish(documents)
+        self._save("documents", of_values[order])
+        present = self._finish_present(older)
+        return FieldSummary(self._prefix, present, present)
 
 
 def _writer(field: Field, prefix: str, folder: Path, scratch: Path, analyzers: Analyzers) -> _FieldWriter:
