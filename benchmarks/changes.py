@@ -17,11 +17,11 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from filecmp import cmp
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from growth import MAPPING, Generator
 
@@ -130,17 +130,18 @@ def main() -> None:
     print("| documents | changed | taken over | whole work s | work s | whole s | s | whole MiB | MiB |")
     print("|---:" * 9 + "|", flush=True)
     for size in options.sizes:
-        for share in options.shares:
-            home = Path(tempfile.mkdtemp(prefix="searchapp-changes-"))
-            try:
-                measured(home, size, 0, CHANGED)
+        with TemporaryDirectory(prefix="searchapp-changes-") as folder:
+            first = Path(folder) / "first"
+            measured(first, size, 0, CHANGED)
+            for share in options.shares:
+                home = Path(folder) / f"{share}"
+                shutil.copytree(first, home)
                 whole, changed = (measured(home, size, share, step) for step in (WHOLE, CHANGED))
                 _require_same_files(home)
-            finally:
+                pairs = [one[key] for key in ("work", "seconds", "MiB") for one in (whole, changed)]
+                cells = " | ".join(f"{value:.1f}" for value in pairs)
+                print(f"| {size:,} | {share:.0%} | {changed['carried']:,} | {cells} |", flush=True)
                 shutil.rmtree(home)
-            pairs = [one[key] for key in ("work", "seconds", "MiB") for one in (whole, changed)]
-            cells = " | ".join(f"{value:.1f}" for value in pairs)
-            print(f"| {size:,} | {share:.0%} | {changed['carried']:,} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -155,11 +155,9 @@ class EmbeddedEngine:
         if carried and carried.version != before:
             raise Replaced(f"{versions.folder.name}-{carried.version}")
         try:
-            with versions.building(before) as folder, ExitStack() as stack:
-                older = None
-                if carried:
-                    older = stack.enter_context(closing(Older(carried)))
-                    documents = carried.new(documents)
+            with versions.building(before) as folder:
+                older = Older(carried) if carried else None
+                documents = carried.new(documents) if carried else documents
                 writer = IndexWriter(folder, spec.mapping, schema, analyzers, code=self._code(), older=older)
                 try:
                     writer.add_all(_read(documents), advance)

@@ -27,17 +27,28 @@ BATCH = 1000
 
 _JSON = json.JSONEncoder(ensure_ascii=False)
 
+_IMMUTABLE = "?mode=ro&immutable=1"
+
+_COPY = """
+INSERT INTO document
+SELECT number + ?1, id, source, CASE ?1 WHEN 0 THEN checksum ELSE crc32(CAST(source AS BLOB), number + ?1) END
+FROM older.document WHERE number >= ?2 AND number < ?3
+"""
+"""Under another number a document has another checksum, see `_checksum`."""
+
 
 class DocumentsWriter:
     """Writes the documents of a version; they count from 0.
+
+    Those of an `older` version, in whose folder nothing was altered, can be copied.
 
     Raises:
         OSError: the disk is full, or can't be written to for another reason.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, older: Path | None = None) -> None:
         with _writing():
-            self._connection = sqlite3.connect(folder / FILE)
+            self._connection = sqlite3.connect(_address(folder), uri=True)
         try:
             with _writing():
                 # Nobody reads it before it is complete, and a version that is not complete is thrown away.
@@ -48,6 +59,9 @@ class DocumentsWriter:
                     "CREATE TABLE document (number INTEGER PRIMARY KEY, id TEXT NOT NULL, source TEXT NOT NULL, "
                     "checksum INTEGER NOT NULL)"
                 )
+                if older is not None:
+                    self._connection.execute("ATTACH ? AS older", (f"{_address(older)}{_IMMUTABLE}",))
+                    self._connection.create_function("crc32", 2, zlib.crc32, deterministic=True)
         except BaseException:
             self._connection.close()
             raise
@@ -64,6 +78,15 @@ class DocumentsWriter:
         self.count += 1
         if len(self._waiting) == BATCH:
             self._write()
+
+    def copy(self, first: int, end: int) -> int:
+        """Keep the documents of the older version from one number to another, and return how many it has of them."""
+        if self._waiting:
+            self._write()
+        with _writing():
+            copied = self._connection.execute(_COPY, (self.count - first, first, end)).rowcount
+        self.count += copied
+        return copied
 
     def close(self) -> None:
         self._write()
@@ -106,7 +129,7 @@ class Documents:
             f"SELECT source, {'checksum' if has_checksums else 'NULL'} FROM document WHERE number = ?"
         )
         _require_readable(folder)
-        address = f"file:{quote(os.fsencode(folder / FILE))}?mode=ro&immutable=1"
+        address = f"{_address(folder)}{_IMMUTABLE}"
         try:
             self._connection = sqlite3.connect(address, uri=True, check_same_thread=False)
         except sqlite3.OperationalError as error:
@@ -132,28 +155,6 @@ class Documents:
         with self._lock, self._asking():
             return [self._source(number) for number in numbers]
 
-    def stored(self) -> Iterator[tuple[bytes, bytes]]:
-        """The id and the source of every document as they are stored, in the order of their numbers.
-
-        Raises:
-            DataError: one was altered.
-        """
-        with self._asking():
-            rows = self._connection.execute(
-                "SELECT number, id, source, checksum FROM document ORDER BY number"
-            )
-        expected = 0
-        while True:
-            with self._asking():
-                some = rows.fetchmany(BATCH)
-            for number, document_id, text, checksum in some:
-                if number != expected or not isinstance(text, bytes) or checksum != _checksum(number, text):
-                    raise self._altered(f"document {expected} in {FILE} was altered")
-                expected += 1
-                yield document_id, text
-            if not some:
-                return
-
     def _source(self, number: int) -> dict[str, Any]:
         text, checksum = self._connection.execute(self._question, (number,)).fetchone() or (None, None)
         if not isinstance(text, bytes) or checksum not in (None, _checksum(number, text)):
@@ -178,6 +179,10 @@ class Documents:
 def stored_text(source: Mapping[str, Any]) -> str:
     """The text that is stored of a source."""
     return _JSON.encode(source)
+
+
+def _address(folder: Path) -> str:
+    return f"file:{quote(os.fsencode(folder / FILE))}"
 
 
 def _checksum(number: int, source: bytes) -> int:

@@ -39,6 +39,8 @@ NEW_IDS = "new-ids"
 """The files of the ids of new documents, before they are joined with older ones."""
 
 BATCH_DOCUMENTS = 256
+COPIED_DOCUMENTS = 10_000
+"""Documents of an older version that are copied at a time."""
 
 Indexed = tuple[str, dict[str, Any]]
 """The id of a document and its source."""
@@ -80,13 +82,12 @@ class IndexWriter:
         self._folder = folder
         self._code = code
         self._older = older
-        self._carried = older.rows() if older else iter(())
         self._digests = bytearray()
         self._mapping = mapping
         self._schema = schema
         self._scratch = folder / SCRATCH
         self._scratch.mkdir()
-        self._documents = DocumentsWriter(folder)
+        self._documents = DocumentsWriter(folder, older.carried.folder if older else None)
         self._ids = Inverter(self._scratch, "ids")
         self._fields = [
             _writer(field, f"field{number}", folder, self._scratch, analyzers)
@@ -165,13 +166,13 @@ class IndexWriter:
 
     def _carry(self, end: int, advance: Advance = no_progress) -> None:
         """Copy the documents that are carried over and come before the one of a number."""
-        while (missing := end - self._documents.count) > 0:
-            some = list(islice(self._carried, min(missing, BATCH_DOCUMENTS)))
-            if not some:
-                return  # fewer came than there should be, which is told at the end
-            for document_id, text in some:
-                self._documents.add(document_id, text)
-            advance(len(some))
+        assert self._older
+        numbers = self._older.carried.numbers[self._documents.count : end]
+        breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
+        for some in np.split(numbers, breaks) if len(numbers) else ():
+            last = int(some[-1]) + 1
+            for first in range(int(some[0]), last, COPIED_DOCUMENTS):
+                advance(self._documents.copy(first, min(first + COPIED_DOCUMENTS, last)))
 
     def finish(self, info: IndexInfo) -> None:
         """Write everything that is not written yet; the manifest last."""
