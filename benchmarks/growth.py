@@ -28,8 +28,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from searchapp.engines.base import IndexSpec
 from searchapp.model import Document
@@ -40,6 +44,15 @@ SEED = 20260101
 QUERIES = 200
 DRAWN = 100_000
 """Documents that are drawn to know how long that takes."""
+
+NUMBERS = 1 << 20
+"""Random numbers that are drawn at a time."""
+
+PARTS = 1 << 17
+"""Equal parts of the scale from which words are drawn."""
+
+REFUSED = 1000
+"""More numbers than `Random.choice` ever refuses in a row."""
 
 NAME, PREFIX = "single", "searchapp-single"
 LOOK_SECONDS = 0.2
@@ -66,9 +79,56 @@ class Generator:
 
     def documents(self, count: int) -> Iterator[Document]:
         """The first `count` documents of an endless, repeatable sequence."""
-        draw = random.Random(SEED)
-        for number in range(count):
-            yield Document(str(number), self._text(draw, draw.choice(self._lengths)))
+        for number, text in enumerate(islice(self._texts(), count)):
+            yield Document(str(number), text)
+
+    def _texts(self) -> Iterator[str]:
+        """For ever what `_text(draw, draw.choice(self._lengths))` gives with `draw = random.Random(SEED)`.
+
+        The same words from the same random numbers, but a million of these are looked up at a time: drawing must not
+        take longer than indexing.
+        """
+        _version, (*key, position), _gauss = random.Random(SEED).getstate()
+        twister = np.random.MT19937()
+        twister.state = {
+            "bit_generator": "MT19937",
+            "state": {"key": np.array(key, np.uint32), "pos": position},
+        }
+        vocabulary = np.array(self._words, object)
+        lengths = len(self._lengths)
+        shift = np.uint64(32 - lengths.bit_length())  # as `Random.choice` has it
+        longest = 2 * max(self._lengths) + REFUSED
+        numbers = np.empty(0, np.uint64)
+        while True:
+            numbers = np.concatenate([numbers, twister.random_raw(NUMBERS)])
+            chosen = (numbers >> shift).tolist()
+            begins, sizes, at = [], [], 0
+            while at + longest < len(numbers):
+                while chosen[at] >= lengths:
+                    at += 1
+                begins.append(at + 1)
+                sizes.append(self._lengths[chosen[at]])
+                at += 1 + 2 * sizes[-1]
+            ends = np.cumsum(sizes)
+            first = np.arange(ends[-1]) * 2 + np.repeat(begins - 2 * (ends - sizes), sizes)
+            upper, lower = numbers[first] >> np.uint64(5), numbers[first + 1] >> np.uint64(6)
+            fractions = (upper * 67108864.0 + lower) / 9007199254740992.0  # as `Random.random` has it
+            words = vocabulary[self._places(fractions)].tolist()
+            for begin, end in pairwise([0, *ends.tolist()]):
+                yield " ".join(words[begin:end])
+            numbers = numbers[at:]
+
+    def _places(self, fractions: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Which words `Random.choices` takes for some fractions of all counts."""
+        cumulative = np.array(self._cumulative[:-1])
+        total = self._cumulative[-1] + 0.0
+        # Most of the equal parts of the scale lie within one word's: only in the others a word is searched for.
+        edges = np.searchsorted(cumulative, np.arange(PARTS + 1) / PARTS * total, "right")
+        parts = (fractions * PARTS).astype(np.int64)
+        places = edges[parts]
+        open_ = np.flatnonzero(edges[parts + 1] != places)
+        places[open_] = np.searchsorted(cumulative, fractions[open_] * total, "right")
+        return places
 
     def queries(self, count: int) -> list[str]:
         """Queries of three to eight words."""
