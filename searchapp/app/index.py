@@ -143,7 +143,7 @@ def index_task(
         )
         # Asked for again instead of kept: the documents of a large collection need not fit into memory.
         again = _Again(collection, name, documents)
-        comparison = comparisons.get(name)
+        comparison = comparisons.pop(name, None)  # it holds a digest of each document
         carried = comparison.carried() if comparison else None
         indexes.append(build(engine, name, spec, info, again, "indexing", progress, carried))
     removed = tuple(name for name, info in serving.items() if info is not None and name not in seen)

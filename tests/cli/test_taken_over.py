@@ -52,7 +52,10 @@ def test_it_says_how_many_documents_were_taken_over(offline: Cli, task: Path, tm
     assert taken_over(first) == [0]
     edit(task, lambda documents: documents[7].update(text="Now with leeks."))
     edit(task, lambda documents: documents.insert(20, {**documents[20], "id": "new"}))
-    second = offline("index", task, "--json")
+    second = offline("index", task, "--json", "--verbose")
+    assert (
+        "41 documents are taken over from 000001, 1 are not there any more, 2 are analyzed" in second.stderr
+    )
     assert "43 documents are indexed (41 taken over, 2 analyzed) and serve as" in second.stderr
     assert taken_over(second) == [41]
     ours = files_of(serving(tmp_path / "home"))
@@ -99,8 +102,8 @@ def test_of_an_index_with_another_mapping_nothing_is_taken_over(
     offline("index", task)
     edit(task, lambda documents: documents[7].update(text="Now with leeks."))
     task.write_text(task.read_text().replace('fields = ["title", "kind", "minutes"]', 'fields = ["title"]'))
-    result = offline("index", task, "--json")
-    assert result.code == 0
+    result = offline("index", task, "--json", "--verbose")
+    assert "no document can be taken over, it has another mapping" in result.stderr
     assert taken_over(result) == [0]
 
 

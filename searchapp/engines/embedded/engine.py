@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -38,6 +39,8 @@ from searchapp.progress import Advance, Progress, no_progress
 from searchapp.settings import INDEXES, Settings
 
 T = TypeVar("T")
+
+_log = logging.getLogger("searchapp.requests")
 
 ATTEMPTS = 5
 """How often a version may disappear, replaced by a newer one, while it is being opened."""
@@ -158,6 +161,15 @@ class EmbeddedEngine:
             with versions.building(before) as folder:
                 older = Older(carried) if carried else None
                 documents = carried.new(documents) if carried else documents
+                if carried:
+                    _log.info(
+                        "%s: %d documents are taken over from %s, %d are not there any more, %d are analyzed",
+                        f"{versions.folder.name}-{folder.name}",
+                        carried.documents,
+                        carried.version,
+                        len(carried.renumbered) - carried.documents,
+                        len(carried.added),
+                    )
                 writer = IndexWriter(folder, spec.mapping, schema, analyzers, code=self._code(), older=older)
                 try:
                     writer.add_all(_read(documents), advance)

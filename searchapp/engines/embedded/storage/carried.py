@@ -12,6 +12,7 @@ other, those are carried over that form the longest ascending sequence; the othe
 from __future__ import annotations
 
 import hashlib
+import logging
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from searchapp.digests import digest_json
 from searchapp.engines.embedded.storage.columns import Column, Columns
 from searchapp.engines.embedded.storage.documents import FILE, stored_text
 from searchapp.engines.embedded.storage.layout import Manifest, reading
@@ -28,6 +30,8 @@ from searchapp.engines.embedded.storage.terms import Terms
 from searchapp.engines.embedded.storage.verified import refuted
 from searchapp.engines.index_settings import without_similarities
 from searchapp.model import Document
+
+_log = logging.getLogger("searchapp.requests")
 
 Int32s = NDArray[np.int32]
 
@@ -46,7 +50,7 @@ KEPT_BYTES = 64 << 20
 """How much of new documents is kept from the first reading; where there is more, they are read once again."""
 
 WORTH_IT = 4
-"""Copying an old document costs about an eighth of analyzing one: one of so many must be left for it to pay."""
+"""One of so many older documents must be left for it to pay: all are read, and reading costs less than analyzing."""
 
 
 def digest_of(text: str) -> bytes:
@@ -80,15 +84,19 @@ class Comparison:
             DataError, EngineRefused, SearchappError: the version can't be read.
         """
         manifest = Manifest.read(folder)
-        # Which similarity scores a field is no matter of its postings: impacts are computed anew.
-        if manifest.analysis != code or without_similarities(manifest.mapping) != without_similarities(
-            mapping
-        ):
-            return None
         columns = Columns(folder, manifest)
-        if not columns.has(DIGESTS) or not manifest.info.documents:
-            return None
-        return cls(folder, columns)
+        # Which similarity scores a field is no matter of its postings: impacts are computed anew.
+        wanted, found = (digest_json(without_similarities(one)) for one in (mapping, manifest.mapping))
+        if manifest.analysis != code or not columns.has(DIGESTS):
+            why = "it was made by another version of searchapp, Python or regex"
+        elif wanted != found:
+            why = "it has another mapping"
+        elif not manifest.info.documents:
+            why = "it has no documents"
+        else:
+            return cls(folder, columns)
+        _log.info("%s: no document can be taken over, %s", manifest.info.version, why)
+        return None
 
     def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
         """The same documents, each of which is compared on its way."""
@@ -107,7 +115,14 @@ class Comparison:
         ordered = _in_order(numbers)
         kept = self._kept if ordered is numbers else None
         found = Carried(self._folder, len(self._order), ordered, kept)
-        return found if found.documents * WORTH_IT >= len(self._order) else None
+        if found.documents * WORTH_IT >= len(self._order):
+            return found
+        _log.info(
+            "%s: %d documents that have not changed are too few to be taken over",
+            found.version,
+            found.documents,
+        )
+        return None
 
     def _look_up(self) -> None:
         if not self._waiting:
