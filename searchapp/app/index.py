@@ -83,7 +83,7 @@ def index_task(
 ) -> IndexOutcome:
     """Make the indexes of a task serve the documents of a collection.
 
-    Everything in its folder is read and checked before the engine is asked for anything: with invalid files
+    Everything in its folder is read and checked before a server is asked for anything: with invalid files
     nothing is indexed. An index of the same mapping, documents and shards is left alone unless `rebuild`, or unless
     it does not hold what it was built from; one of splits that the folder does not have is removed. Where the engine
     can, and without `rebuild`, a new version takes over the documents that have not changed. Without `shards`
@@ -200,11 +200,9 @@ def build(
 
 
 def _why_none(error: Damaged | Replaced) -> str:
-    return (
-        f"the version before is damaged ({error.problem})"
-        if isinstance(error, Damaged)
-        else ("another version was made meanwhile")
-    )
+    if isinstance(error, Damaged):
+        return f"the version before is damaged ({error.problem})"
+    return "another version was made meanwhile"
 
 
 def missing_files(task: Task, collection: Collection) -> tuple[Path, ...]:

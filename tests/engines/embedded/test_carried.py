@@ -22,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import searchapp
+from searchapp.app.index import build
 from searchapp.engines.embedded import EmbeddedEngine, engine
 from searchapp.engines.embedded.storage import carried, code_digest, inverter, joined, merger, writer
 from searchapp.engines.embedded.storage.arrays import ArrayFile
@@ -30,6 +31,7 @@ from searchapp.engines.embedded.storage.layout import MANIFEST, Manifest
 from searchapp.engines.embedded.storage.verified import STAMP
 from searchapp.errors import Damaged, EngineRefused, Replaced, SearchappError
 from searchapp.model import Document
+from searchapp.progress import Silent
 from tests.engines.embedded.conftest import MAPPING, body, spec_of
 
 WORDS = ["ring", "group", "field", "of", "the", "é", "😀", "a" * 40]
@@ -367,6 +369,20 @@ def test_documents_of_a_version_that_was_replaced_are_not_taken_over(embedded: E
     with pytest.raises(Replaced):
         embedded.build("rings", spec_of(EDITED), EDITED, carried=found)
     assert embedded.open("rings").info.documents == 50
+
+
+def test_what_can_not_be_taken_over_after_all_is_built_whole(
+    embedded: EmbeddedEngine, tmp_path: Path
+) -> None:
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    found = compared(embedded, EDITED)
+    embedded.build("rings", spec_of(DOCUMENTS[:50]), DOCUMENTS[:50])
+    before = embedded.index_info("rings")
+    serving = build(embedded, "rings", spec_of(EDITED), before, EDITED, "indexing", Silent(), found)
+    assert (serving.carried, serving.analyzed) == (0, len(EDITED))
+    assert serving.note.endswith("all were analyzed: another version was made meanwhile")
+    embedded.build("whole", spec_of(EDITED), EDITED)
+    assert files_of(tmp_path, "rings") == files_of(tmp_path, "whole")
 
 
 def test_a_full_disk_leaves_what_serves(
