@@ -6,7 +6,7 @@ The documents are those of `growth.py`. Of each share that changes a third gets 
 third is new. Both ways are measured one after the other, each in a new process: *whole* builds an index from all
 documents, *changed* compares them with those of the version that serves, which is done while they are read anyway, and
 takes over what has not changed. Then both versions are compared byte by byte. Seconds are without those of drawing the
-documents: `work s` is that of all processes, `s` by the clock; MiB is the peak of the one process that writes.
+documents, at work in all processes; MiB is the peak of the one process that writes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from filecmp import cmp
 from pathlib import Path
@@ -49,15 +48,15 @@ def edited(documents: Iterable[Document], share: float) -> Iterator[Document]:
 
 
 class Documents:
-    """The documents, drawn anew each time; knows how long that has taken, by the clock and in work."""
+    """The documents, drawn anew each time; `work` is what that takes once, in seconds."""
 
     def __init__(self, data: Path, size: int, share: float) -> None:
         self._generator, self._size, self._share = Generator(data), size, share
         self.count = self.draws = 0
-        begin, work = time.perf_counter(), _work()
+        work = _work()
         for _ in self:
             self.count += 1
-        self.clock, self.work = time.perf_counter() - begin, _work() - work
+        self.work = _work() - work
         self.draws = 0
 
     def __iter__(self) -> Iterator[Document]:
@@ -69,7 +68,7 @@ def build(home: Path, data: Path, size: int, share: float, name: str) -> dict[st
     """Build an index, with what can be carried over from the version that serves if there is one."""
     documents = Documents(data, size, share)
     engine = EmbeddedEngine.at(Settings(home=home))
-    begin, work = time.perf_counter(), _work()
+    work = _work()
     comparison = engine.compare(name, MAPPING)
     for _ in comparison.watch(documents) if comparison else ():
         pass
@@ -79,7 +78,6 @@ def build(home: Path, data: Path, size: int, share: float, name: str) -> dict[st
     return {
         "documents": documents.count,
         "carried": carried.documents if carried else 0,
-        "seconds": time.perf_counter() - begin - documents.draws * documents.clock,
         "work": _work() - work - documents.draws * documents.work,
         "MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         / (2**20 if sys.platform == "darwin" else 1024),
@@ -127,8 +125,8 @@ def main() -> None:
         figures: dict[str, float] = json.loads(printed)
         return figures
 
-    print("| documents | changed | taken over | whole work s | work s | whole s | s | whole MiB | MiB |")
-    print("|---:" * 9 + "|", flush=True)
+    print("| documents | changed | taken over | whole s | s | whole MiB | MiB |")
+    print("|---:" * 7 + "|", flush=True)
     for size in options.sizes:
         with TemporaryDirectory(prefix="searchapp-changes-") as folder:
             first = Path(folder) / "first"
@@ -138,7 +136,7 @@ def main() -> None:
                 shutil.copytree(first, home)
                 whole, changed = (measured(home, size, share, step) for step in (WHOLE, CHANGED))
                 _require_same_files(home)
-                pairs = [one[key] for key in ("work", "seconds", "MiB") for one in (whole, changed)]
+                pairs = [one[key] for key in ("work", "MiB") for one in (whole, changed)]
                 cells = " | ".join(f"{value:.1f}" for value in pairs)
                 print(f"| {size:,} | {share:.0%} | {changed['carried']:,} | {cells} |", flush=True)
                 shutil.rmtree(home)
