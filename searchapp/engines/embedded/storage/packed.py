@@ -56,6 +56,12 @@ class PackedTokens:
             np.array(counts, np.int32),
         )
 
+    @classmethod
+    def one_each(cls, terms: list[str]) -> PackedTokens:
+        """The tokens of documents which have one term each."""
+        numbers = np.arange(len(terms), dtype=np.int32)
+        return cls(terms, numbers, np.zeros_like(numbers), numbers, np.ones_like(numbers))
+
     def cut(self, documents: int) -> tuple[PackedTokens, PackedTokens]:
         """The tokens of the first documents, and those of the others."""
         tokens = int(self.counts[:documents].sum())

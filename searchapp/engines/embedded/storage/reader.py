@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ WITHOUT_NORM = 1
 
 REMEMBERED_TERMS = 200_000
 """Terms of a field whose rank is kept once it was looked up."""
+
+REMEMBERED_IDS = 1_000_000
+"""Documents whose ids are kept once they were read; all are forgotten when there are so many."""
 
 FEW_AMONG = 16
 """Documents of which there are so many times fewer than of a term are searched for among these, instead of marked."""
@@ -309,7 +312,7 @@ class IndexReader:
             if isinstance(error, ValueError | KeyError):
                 raise refuted(folder, str(error)) from error
             raise
-        self._known_ids: NDArray[np.object_] = np.full(self.count, None, object)
+        self._known_ids = _Ids(self.ids, self._ranks)
 
     def _open_columns(self, columns: Columns) -> None:
         self.ids = Terms.of(columns.column, "ids")
@@ -339,14 +342,21 @@ class IndexReader:
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
         """The ids of documents; those that were asked for once are kept."""
-        ids: list[str | None] = self._known_ids[documents].tolist()
-        if None in ids:
-            ranks = self.ranks
-            for document in documents:
-                if self._known_ids[document] is None:
-                    self._known_ids[document] = self.ids[int(ranks[document])].decode()
-            ids = self._known_ids[documents].tolist()
-        return cast("list[str]", ids)
+        return list(map(self._known_ids.__getitem__, documents.tolist()))
 
     def close(self) -> None:
         self.sources.close()
+
+
+class _Ids(dict[int, str]):
+    """The ids of documents by their numbers, read when they are asked for first."""
+
+    def __init__(self, ids: Terms, ranks: Column) -> None:
+        self._ids = ids
+        self._ranks = ranks
+
+    def __missing__(self, document: int) -> str:
+        if len(self) >= REMEMBERED_IDS:
+            self.clear()
+        self[document] = id_ = self._ids[int(self._ranks.all()[document])].decode()
+        return id_
