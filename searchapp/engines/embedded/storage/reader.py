@@ -92,6 +92,11 @@ class FieldReader:
         """The documents that have a value."""
         return self._present.all()
 
+    def ranks(self, terms: Iterable[str]) -> list[int]:
+        """The ranks of those terms that occur, in their order."""
+        known = self._ranks.get if self._knows_all else self.rank
+        return [rank for rank in map(known, terms) if rank is not None]
+
     def rank(self, term: str) -> int | None:
         """The rank of a term in the field's dictionary, None when it does not occur."""
         try:
@@ -177,6 +182,11 @@ class FieldReader:
     def postings_count(self) -> int:
         """How many postings the field has, of all terms."""
         return len(self._documents)
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the postings of each term begin among the field's, by rank; then how many the field has."""
+        return self._starts.all()
 
     def document_frequencies(self) -> NDArray[np.int64]:
         """The number of postings of each term, by rank."""
@@ -330,6 +340,11 @@ class IndexReader:
     def ranks(self) -> Numbers:
         """Each document's place in the bytewise order of ids, by which equal scores are ordered."""
         return self._ranks.all()
+
+    @property
+    def by_rank(self) -> Numbers:
+        """The document at each place of the bytewise order of ids."""
+        return self._by_rank.all()
 
     def in_all(self, field: str) -> bool:
         """Whether all documents have a value in a field."""
