@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,8 @@ from searchapp.engines.embedded.storage.reader import BoundedPostings, FieldRead
 
 Places = NDArray[np.intp]
 
-PostingsOfTerms = Mapping[tuple[str, str], BoundedPostings]
-"""The postings of a field's terms, of those that occur."""
+PostingsOfTerms = Mapping[Hashable, BoundedPostings]
+"""The postings of terms that occur, by field and term."""
 
 
 class CandidateRows:
@@ -32,7 +32,7 @@ class CandidateRows:
         reader: IndexReader,
         rows: Rows,
         postings: PostingsOfTerms,
-        laid_out: Mapping[tuple[str, str], Impacts],
+        laid_out: Mapping[Hashable, Impacts],
         candidates: Numbers,
     ) -> None:
         """`candidates` are documents, ascending.
@@ -59,7 +59,7 @@ class CandidateRows:
             return NO_ROW
         at, there = self._found(row.documents)
         scores = row.scores.take(at.take(there))
-        return Row(there.astype(np.int32), scores, row.positive, row.is_common)
+        return Row(there.astype(np.int32), scores, row.positive, row.is_common, whole=len(row.documents))
 
     def of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[Row]:
         """The rows of terms of a field, in their order."""
@@ -93,8 +93,9 @@ class CandidateRows:
                 rows.append(NO_ROW)
                 continue
             there, of_term = next(pieces)
-            common = is_common(len(postings.documents), self._reader.count)
-            rows.append(Row(there.astype(np.int32), of_term, bool(of_term.all()), common))
+            frequency = len(postings.documents)
+            common = is_common(frequency, self._reader.count)
+            rows.append(Row(there.astype(np.int32), of_term, bool(of_term.all()), common, whole=frequency))
         return rows
 
     def _known(

@@ -57,7 +57,8 @@ class Row(NamedTuple):
     """The scores of the documents that match, which are ascending; `dense` are perhaps the same for every document.
 
     `positive` says that none of the scores is 0. The row of a common term is added up after those of others, which may
-    make a difference to the last bit where boosts are very different.
+    make a difference to the last bit where boosts are very different. `whole` is the number of documents of the row
+    that this one is cut out of; None if it is whole itself.
     """
 
     documents: Numbers
@@ -65,6 +66,12 @@ class Row(NamedTuple):
     positive: bool
     is_common: bool = False
     dense: NDArray[Any] | None = None
+    whole: int | None = None
+
+    @property
+    def frequency(self) -> int:
+        """The number of documents that match in the whole index."""
+        return len(self.documents) if self.whole is None else self.whole
 
     @property
     def bytes(self) -> int:
