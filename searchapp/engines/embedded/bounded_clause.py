@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from searchapp.engines.embedded import similarity
+from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.rows import Doubles, Row
 from searchapp.engines.embedded.similarity import Float32s
@@ -27,7 +28,8 @@ class BoundedClause:
 
     `upper` has the greatest score that each impact stands for, `lower` the least; no impact times `factor` is less than
     `upper`. `bound` is the greatest score of all documents. `is_bounded` says whether these hold, see `WEIGHTS`.
-    `postings` are those of a term, None for what is none.
+    `postings` are those of a term, None for what is none. `sought` is a phrase that is still to be looked for in the
+    documents: it need not stand there.
     """
 
     key: Hashable
@@ -39,6 +41,7 @@ class BoundedClause:
     bound: float
     is_bounded: bool
     postings: BoundedPostings | None = None
+    sought: Phrase | None = None
 
 
 def of_term(field: FieldReader, term: str, boost: np.float32) -> BoundedClause | None:
@@ -61,6 +64,17 @@ def of_leaf(field: FieldReader, leaf: ScoredLeaf, boost: np.float32, row: Row) -
     return _clause((leaf, float(boost)), row.documents, impacts, upper, weight)
 
 
+def of_phrase(
+    field: FieldReader, phrase: Phrase, boost: np.float32, documents: Numbers, impacts: Impacts
+) -> BoundedClause:
+    """The clause of a phrase that is still to be looked for, in some documents.
+
+    It stands there no more often than the rarest of its terms, so that its impact is not above theirs.
+    """
+    weight = _weight(field, boost, phrase.idf(field))
+    return _clause((phrase, float(boost)), documents, impacts, _upper(weight), weight, sought=phrase)
+
+
 def _weight(field: FieldReader, boost: np.float32, idf: np.float32) -> np.float32:
     return field.similarity.weight(boost, idf)
 
@@ -77,12 +91,13 @@ def _clause(
     upper_: Float32s,
     weight: np.float32,
     postings: BoundedPostings | None = None,
+    sought: Phrase | None = None,
 ) -> BoundedClause:
     upper = upper_.astype(np.float64)
     factor = np.nextafter(np.float32((upper[1:] / _STEPS).max()), np.float32(np.inf))
     greatest = int(impacts.max()) if postings is None else postings.greatest
     is_bounded = bool(WEIGHTS[0] < weight < WEIGHTS[1])
-    lower = np.append(0.0, upper[:-1])
+    lower = np.append(0.0, upper[:-1]) if sought is None else np.zeros_like(upper)
     return BoundedClause(
-        key, documents, impacts, upper, lower, factor, float(upper[greatest]), is_bounded, postings
+        key, documents, impacts, upper, lower, factor, float(upper[greatest]), is_bounded, postings, sought
     )

@@ -29,6 +29,9 @@ SEEDS = 512
 AT_ONCE = 128
 """Documents that may be scored at once although a better threshold would exclude some."""
 
+MORE_AT_ONCE = 16
+"""How many times more documents are scored at once than the time before, as long as many are left."""
+
 BEAM = 256
 """Of the seeds, the best that are followed at least."""
 
@@ -228,11 +231,13 @@ class Search:
     def _take(self, documents: Numbers, bounds: Doubles) -> None:
         """Score candidates, the most promising ones first."""
         some = self._size + 16
-        if len(documents) > 2 * some + AT_ONCE:
+        while len(documents) > 2 * some + AT_ONCE:
             chosen = np.zeros(len(documents), bool)
             chosen[np.argpartition(bounds, -some)[-some:]] = True
             self._score(documents[chosen])
-            documents = documents[~chosen & (bounds >= self._threshold)]
+            left = ~chosen & (bounds >= self._threshold)
+            documents, bounds = documents[left], bounds[left]
+            some *= MORE_AT_ONCE
         self._score(documents)
 
     def _score(self, documents: Numbers) -> None:

@@ -70,7 +70,7 @@ class Shape:
             if isinstance(one, Term | TermsDisjunction) and not needs_known:
                 return None  # most of their documents would be looked at in vain
             is_sum = is_sum and needs_known
-        if not clauses.parts:
+        if not clauses.parts and not any(isinstance(leaf, Phrase) for leaf, _boost in clauses.lifting):
             return None
         return cls(clauses.parts, clauses.lifting, is_sum, leaves, scored, matches_all)
 

@@ -35,13 +35,14 @@ from searchapp.engines.embedded.maxscore import ADDED, SCATTERED, Search
 from searchapp.engines.embedded.memory import Answer
 from searchapp.engines.embedded.prunable import Shape
 from searchapp.engines.embedded.queries.leaf import Leaf
+from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.nodes import Query
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.rows import Rows
 from searchapp.engines.embedded.scoring import Scorer
-from searchapp.engines.embedded.similarity import Float32s
+from searchapp.engines.embedded.similarity import ONE, Float32s
 from searchapp.engines.embedded.storage.impacts import Impacts
-from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
+from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Numbers
 from searchapp.engines.embedded.sums import Scores
 
 FEWEST_DOCUMENTS = 200_000
@@ -58,6 +59,9 @@ MOST_CLAUSES = 2048
 
 MOST_COMPUTED = 64 << 20
 """Bytes that may be kept with them of phrases, and of impacts where the index was written before it had these."""
+
+SOUGHT = 4096
+"""A phrase whose terms are together in so many documents is only looked for in those that may be among the best."""
 
 SEARCH = 8
 """A search for a document among a term's takes as long as looking up so many impacts that are laid out."""
@@ -120,7 +124,8 @@ class Pruner:
 
     def _scores(self, query: Query, clauses: Sequence[BoundedClause], documents: Numbers) -> Scores:
         postings = {clause.key: clause.postings for clause in clauses if clause.postings is not None}
-        rows = CandidateRows(self._reader, self._rows, postings, self._laid_out.known, documents)
+        sought = [clause.sought for clause in clauses if clause.sought is not None]
+        rows = CandidateRows(self._reader, self._rows, postings, self._laid_out.known, documents, sought)
         return Scorer(self._reader, rows).scores(query)
 
     def _excluded(self, leaves: Sequence[Leaf]) -> Numbers | None:
@@ -152,9 +157,30 @@ class Pruner:
         key = leaf, float(boost)
         if key not in self._clauses:
             field = self._reader.fields[leaf.field]
-            row = self._rows.row(leaf, boost)
-            self._keep(key, bounded_clause.of_leaf(field, leaf, boost, row), is_computed=True)
+            clause = self._of_phrase(field, leaf, boost) if isinstance(leaf, Phrase) else None
+            if clause is None:
+                clause = bounded_clause.of_leaf(field, leaf, boost, self._rows.row(leaf, boost))
+            self._keep(key, clause, is_computed=True)
         return self._clauses[key]
+
+    def _of_phrase(self, field: FieldReader, phrase: Phrase, boost: np.float32) -> BoundedClause | None:
+        """The clause of a phrase whose terms are together in many documents; None elsewhere."""
+        names = list(dict.fromkeys(phrase.terms))
+        clauses = self._of_terms(phrase.field, names, ONE)
+        if len(clauses) < len(names):
+            return None
+        first, *others = sorted(clauses, key=lambda clause: len(clause.documents))
+        documents, impacts = first.documents, first.impacts
+        for other in others:
+            if len(documents) < SOUGHT:
+                return None
+            found, _looks = self.impacts(other, documents)
+            there = np.flatnonzero(found)
+            documents = documents.take(there)
+            impacts = np.minimum(impacts.take(there), found.take(there))
+        if len(documents) < SOUGHT:
+            return None
+        return bounded_clause.of_phrase(field, phrase, boost, documents, impacts)
 
     def _keep(self, key: Hashable, clause: BoundedClause | None, *, is_computed: bool) -> None:
         """Keep a clause for the next query; all are forgotten when they grow too many."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded import similarity
+from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.similarity import Float32s
@@ -217,6 +218,8 @@ class Rows:
         found = leaf.postings(field)
         weight = field.similarity.weight(boost, leaf.idf(field))
         scores = similarity.scores(weight, found.frequencies, field.inverses(found.documents))
+        if isinstance(leaf, Phrase):  # never counts as common: who looks for it in some documents can't know
+            return Row(found.documents, scores, bool(scores.all()))
         return self._row(found.documents, scores, bool(scores.all()))
 
     def _row(self, documents: Numbers, scores: Float32s, positive: bool) -> Row:

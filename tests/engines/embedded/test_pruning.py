@@ -177,6 +177,7 @@ QUERIES = st.one_of(
     looked_up=st.sampled_from([1, 16, 10**6]),
     followed=st.sampled_from([0, 3, 16]),
     scored_share=st.sampled_from([0, 8]),
+    phrases_sought=st.sampled_from([0, 30, 4096]),
     sampled=st.sampled_from([1, 16]),
     has_impacts=st.booleans(),
 )
@@ -191,6 +192,7 @@ def test_pruning_finds_what_scoring_all_documents_finds(
     looked_up: int,
     followed: int,
     scored_share: int,
+    phrases_sought: int,
     sampled: int,
     has_impacts: bool,
 ) -> None:
@@ -207,6 +209,7 @@ def test_pruning_finds_what_scoring_all_documents_finds(
         patch.setattr(maxscore, "SCORED_SHARE", scored_share)
         patch.setattr(maxscore, "SAMPLED", sampled)
         patch.setattr(accumulated, "BLOCK", 64)
+        patch.setattr(pruning, "SOUGHT", phrases_sought)
         patch.setattr(laid_out, "LOOKED_UP", looked_up)
         patch.setattr(pruning, "LOOKED_UP", looked_up)
         if not has_impacts:
@@ -226,6 +229,8 @@ PRUNED: list[Json] = [
     {"bool": {"should": [match("ab"), match("cd", "text.gaps")]}},
     {"dis_max": {"queries": [match("ab"), match("bc", "text.gaps", 2.0)], "tie_breaker": 0.5}},
     {"bool": {"should": [match("ab"), {"term": {"text": {"value": "c", "boost": 3}}}], "boost": 0.7}},
+    {"match_phrase": {"text": "a b"}},
+    {"match_phrase": {"text.gaps": {"query": "b a b", "boost": 0.4}}},
     words("cd", "text", 1.0, 0.5),
     words("dc", "text.gaps", 0.3, 2.0),
     words("c", "text", 1.0, 0.5),
@@ -247,8 +252,9 @@ def test_sums_and_maxima_of_terms_are_pruned(
     indexes: dict[str, EmbeddedIndex], name: str, query: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maxscore, "SCORED_SHARE", 0)
-    for followed in (16, 0):
+    for followed, sought in ((16, 4096), (16, 0), (0, 0)):
         monkeypatch.setattr(maxscore, "FOLLOWED", followed)
+        monkeypatch.setattr(pruning, "SOUGHT", sought)
         found, expected = answers(indexes[name], query, 5, pruner_of(indexes[name]))
         assert found == expected
 
@@ -259,7 +265,6 @@ def test_sums_and_maxima_of_terms_are_pruned(
         {"match_all": {}},
         match("ab", boost=0.0),
         match("a", boost=1e-30),
-        {"match_phrase": {"text": "a b"}},
         {"term": {"tag": "x"}},
         {"bool": {"must": [match("a")], "should": [match("b")]}},
         {

@@ -40,18 +40,20 @@ class TermPositions:
         end = first + int(self.documents[first:].searchsorted(wanted[-1], "right"))
         self._start += int(self._frequencies[self._first : first].sum(dtype=np.int64))
         self._first = first
-        documents, frequencies = self.documents[first:end], self._frequencies[first:end].astype(np.int64)
-        positions = self._positions[self._start : self._start + int(frequencies.sum())]
+        documents, frequencies = self.documents[first:end], self._frequencies[first:end]
+        positions = self._positions[self._start : self._start + int(frequencies.sum(dtype=np.int64))]
         if len(wanted) * LEFT_OUT >= len(documents):
-            return documents, frequencies, positions
+            return documents, frequencies.astype(np.int64), positions
         if len(wanted) * FEW_AMONG < len(documents):
             at = documents.searchsorted(wanted)
         else:
             marked = np.zeros(wanted[-1] - wanted[0] + 1, bool)
             marked[wanted - wanted[0]] = True
             at = np.flatnonzero(marked.take(documents - wanted[0]))
-        counts = frequencies.take(at)
-        return wanted, counts, positions.take(_ranges(np.cumsum(frequencies).take(at) - counts, counts))
+        counts = frequencies.take(at).astype(np.int64)
+        # From each document to the next one; the first of all stands at the beginning.
+        starts = np.cumsum(np.add.reduceat(frequencies, at, dtype=np.int64))
+        return wanted, counts, positions.take(_ranges(np.append(0, starts[:-1]), counts))
 
 
 def _ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -50,7 +50,7 @@ class Phrase(ScoredLeaf):
         return Phrase(self.field, self.terms, tuple(position - first for position in self.positions))
 
     def postings(self, field: FieldReader) -> Postings:
-        return self._postings(field)
+        return self.postings_among(field, None)
 
     def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:  # noqa: ARG002
         field = reader.fields[self.field]
@@ -62,10 +62,10 @@ class Phrase(ScoredLeaf):
         return np.float32(sum(map(float, parts)))
 
     def frequency(self, field: FieldReader, document: int) -> float:
-        return float(self._postings(field, np.array([document], np.int32)).frequencies.sum())
+        return float(self.postings_among(field, np.array([document], np.int32)).frequencies.sum())
 
-    def _postings(self, field: FieldReader, among: Numbers | None = None) -> Postings:
-        """The documents where the phrase stands, of some documents or of all, and how often.
+    def postings_among(self, field: FieldReader, among: Numbers | None) -> Postings:
+        """The documents where the phrase stands, of some documents, ascending, or of all, and how often.
 
         First it is found which documents have all terms; positions are only read there, and some documents at a time.
         """
