@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TypeAlias
 
 import numpy as np
 
+from searchapp.engines.embedded.bounded_clause import BoundedClause
 from searchapp.engines.embedded.storage.impacts import Impacts
-from searchapp.engines.embedded.storage.reader import BoundedPostings
 
-Key: TypeAlias = tuple[str, str]
-"""A field and a term of it."""
+Key: TypeAlias = Hashable
+"""A field and a term of it, or a phrase and its boost."""
 
 MAP_BYTES = 192 << 20
 """Memory for the impacts of terms, one for each document of the index."""
@@ -42,13 +42,14 @@ class LaidOut:
         """What is laid out now."""
         return self._maps
 
-    def of(self, key: Key, postings: BoundedPostings, wanted: int) -> Impacts | None:
-        """The impacts of a term in all documents, if they are laid out; `wanted` documents are to be looked up."""
+    def of(self, clause: BoundedClause, wanted: int) -> Impacts | None:
+        """The impacts of a clause in all documents, if they are laid out; `wanted` documents are to be looked up."""
+        key = clause.key
         found = self._maps.get(key)
         if found is not None:
             self._maps.move_to_end(key)
             return found
-        frequency = len(postings.documents)
+        frequency = len(clause.documents)
         if frequency * MAP_SHARE < self._count or not self._most:
             return None
         searched = self._searched.get(key, 0) + wanted
@@ -61,6 +62,6 @@ class LaidOut:
         else:
             _key, found = self._maps.popitem(last=False)
             found.fill(0)  # cheaper than new memory
-        found[postings.documents] = postings.impacts
+        found[clause.documents] = clause.impacts
         self._maps[key] = found
         return found

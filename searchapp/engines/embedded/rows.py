@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded import similarity
+from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.similarity import Float32s
@@ -57,7 +58,8 @@ class Row(NamedTuple):
     """The scores of the documents that match, which are ascending; `dense` are perhaps the same for every document.
 
     `positive` says that none of the scores is 0. The row of a common term is added up after those of others, which may
-    make a difference to the last bit where boosts are very different.
+    make a difference to the last bit where boosts are very different. `whole` is the number of documents of the row
+    that this one is cut out of; None if it is whole itself.
     """
 
     documents: Numbers
@@ -65,6 +67,12 @@ class Row(NamedTuple):
     positive: bool
     is_common: bool = False
     dense: NDArray[Any] | None = None
+    whole: int | None = None
+
+    @property
+    def frequency(self) -> int:
+        """The number of documents that match in the whole index."""
+        return len(self.documents) if self.whole is None else self.whole
 
     @property
     def bytes(self) -> int:
@@ -222,6 +230,8 @@ class Rows:
         found = leaf.postings(field)
         weight = field.similarity.weight(boost, leaf.idf(field))
         scores = similarity.scores(weight, found.frequencies, field.inverses(found.documents))
+        if isinstance(leaf, Phrase):  # never counts as common: who looks for it in some documents can't know
+            return Row(found.documents, scores, bool(scores.all()))
         return self._row(found.documents, scores, bool(scores.all()))
 
     def _row(self, documents: Numbers, scores: Float32s, positive: bool) -> Row:

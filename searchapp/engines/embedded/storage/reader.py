@@ -19,6 +19,7 @@ from searchapp.engines.embedded.storage.documents import Documents
 from searchapp.engines.embedded.storage.impacts import Impacts
 from searchapp.engines.embedded.storage.layout import FieldSummary, Manifest
 from searchapp.engines.embedded.storage.term_blocks import TermBlocks
+from searchapp.engines.embedded.storage.term_positions import TermPositions
 from searchapp.engines.embedded.storage.terms import Terms
 from searchapp.engines.embedded.storage.verified import refuted
 
@@ -30,9 +31,6 @@ REMEMBERED_TERMS = 200_000
 
 REMEMBERED_IDS = 1_000_000
 """Documents whose ids are kept once they were read; all are forgotten when there are so many."""
-
-FEW_AMONG = 16
-"""Documents of which there are so many times fewer than of a term are searched for among these, instead of marked."""
 
 Numbers = NDArray[np.int32]
 
@@ -214,25 +212,13 @@ class FieldReader:
             return Postings(documents, np.ones(len(documents), np.float32))
         return Postings(documents, _joined(self._frequencies, parts).astype(np.float32))
 
-    def positions(self, term: str, among: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """Document and position of each occurrence of a term, in this order, ascending; or those in some documents."""
+    def positions(self, term: str) -> TermPositions | None:
+        """Where a term stands in the documents, None if it does not occur."""
         rank = self.rank(term)
-        if rank is None or (among is not None and not len(among)):
-            return np.empty(0, np.int32), np.empty(0, np.int32)
-        part = self._part(rank)
-        documents, frequencies = self._documents[part], self._frequencies[part]
-        positions = self._positions[slice(*self._position_starts[rank : rank + 2].tolist())]
-        if among is None:
-            return np.repeat(documents, frequencies), positions
-        if len(among) * FEW_AMONG < len(documents):
-            at = documents.searchsorted(among)
-            at = at[documents.take(at, mode="clip") == among]
-            counts = frequencies.take(at).astype(np.int64)
-            firsts = np.cumsum(frequencies, dtype=np.int64).take(at) - counts
-            places = np.repeat(firsts - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
-            return np.repeat(documents.take(at), counts), positions.take(places)
-        wanted = np.isin(documents, among, assume_unique=True)
-        return np.repeat(documents[wanted], frequencies[wanted]), positions[np.repeat(wanted, frequencies)]
+        if rank is None:
+            return None
+        part, start = self._part(rank), int(self._position_starts[rank : rank + 1][0])
+        return TermPositions(self._documents[part], self._frequencies[part], self._positions, start)
 
     def inverses(self, documents: Numbers) -> Float32s:
         """The norm inverse of BM25 for each of some documents."""
