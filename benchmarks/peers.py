@@ -90,7 +90,7 @@ def _options() -> argparse.Namespace:
         "--work",
         type=Path,
         default=Path(tempfile.gettempdir()) / "searchapp-peers",
-        help="folder that keeps collections and indexes",
+        help="folder that keeps collections and indexes, where the user of a server that is started may go",
     )
     parser.add_argument("--clean", action="store_true", help="remove collection and indexes at the end")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder that peers-SIZE.json is written to")
@@ -153,7 +153,7 @@ class _Measurement:
                 shutil.rmtree(steps.folder)
 
     def _say_how_long(self) -> None:
-        built = [name for name in self._systems if name not in SAME_INDEX]
+        built = {SAME_INDEX.get(name, name) for name in self._systems}
         builds = sum(self._times.of("build", name) for name in built)
         rounds = self._times.round(self._systems)
         drawn = 0 if self._size == NLPS else COLLECTION * int(self._size) / 1e6

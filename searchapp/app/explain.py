@@ -28,6 +28,11 @@ class TopicRequest:
     run: Hits | None = None
     is_document: bool = False
 
+    @property
+    def can_be_ranked(self) -> bool:
+        """Whether it can be ranked now: a run may have topics of which nothing is known but their ids."""
+        return self.run is None or bool(self.topic.text)
+
 
 @dataclass(frozen=True, slots=True)
 class Standings:
@@ -84,7 +89,7 @@ class Explainer:
         """
         placed, found = self._placed(request, [document_id])
         why, ranks = placed.whys[document_id], self._ranks
-        if ranks is None or why.standing is not Standing.ranked or not request.topic.text:
+        if ranks is None or why.standing is not Standing.ranked or not request.can_be_ranked:
             return Explained(why, differs=placed.differs)
         # Several signals give a document another score in a deeper ranking: it is explained in the one that it is in.
         if found is None:
@@ -104,31 +109,29 @@ class Explainer:
         if first is None and ranks is not None:
             found = ranks.rank_topic(topic, request.depth)
             first = found.hits
-        whys = {} if first is None else _ranked(first, documents)
+        whys = _ranked(first or Hits(), documents)
         left = [one for one in documents if one not in whys]
-        there = self._indexed(left) if left else set()
         if not left:
-            differs = False
-        elif ranks is None or not topic.text:
-            whys |= {one: Why(one, Standing.not_in_run if one in there else Standing.unknown) for one in left}
-            differs = False
-        else:
-            found = ranks.deep(topic, there - {topic.id} if request.is_document else there, request.depth)
-            placed = _ranked(found.hits, left)
-            whys |= {
-                one: self._standing(ranks, request, placed.get(one, Why(one, Standing.unknown)), one in there)
-                for one in left
-            }
-            differs = _differs(request, ranks)
-        return Standings({one: whys[one] for one in documents}, differs), found
+            return Standings(whys), found
+        there = self._indexed(left)
+        if ranks is None or not request.can_be_ranked:
+            standings = (Standing.not_in_run if one in there else Standing.unknown for one in left)
+            whys |= {one: Why(one, standing) for one, standing in zip(left, standings, strict=True)}
+            return Standings(whys), found
+        found = ranks.deep(topic, there - {topic.id} if request.is_document else there, request.depth)
+        placed = _ranked(found.hits, left)
+        whys |= {one: self._standing(ranks, request, one, placed.get(one), one in there) for one in left}
+        return Standings(whys, _differs(request, ranks)), found
 
-    def _standing(self, ranks: Ranks, request: TopicRequest, why: Why, there: bool) -> Why:
-        """What became of a document that the first ranking lacks; `why` is ranked where a deeper one has it."""
-        document, topic = why.document_id, request.topic
+    def _standing(
+        self, ranks: Ranks, request: TopicRequest, document: str, deep: Why | None, there: bool
+    ) -> Why:
+        """What became of a document that the first ranking lacks; `deep` is what a deeper one has of it."""
+        topic = request.topic
         if not there:
             return Why(document, Standing.unknown)
-        if why.standing is Standing.ranked:
-            return why if why.score else Why(document, Standing.no_match)
+        if deep is not None:
+            return deep if deep.score else Why(document, Standing.no_match)
         if request.is_document and document == topic.id:
             return Why(document, Standing.filtered)
         query = ranks.recipe.body(topic, 1)["query"]
