@@ -4,7 +4,7 @@
 
     format-1            searchapp 0.1: no checksums
     format-1-owner      the manifest also says whose index it is
-    format-2            checksums of blocks, rows, the manifest and the pointer
+    format-2            searchapp 0.2: checksums of blocks, rows, the manifest and the pointer
     format-2-impacts    impacts of postings, with which searches of large indexes are pruned; what is written today
 """
 
