@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -28,9 +28,9 @@ from searchapp.engines.embedded.storage.inverter import Inverter
 from searchapp.engines.embedded.storage.joined import Side, join
 from searchapp.engines.embedded.storage.layout import CHECKSUMS, FieldSummary, Manifest, StoredFile
 from searchapp.engines.embedded.storage.merger import merge
-from searchapp.engines.embedded.storage.packed import PackedTokens
+from searchapp.engines.embedded.storage.packed import Int32s, PackedTokens
 from searchapp.engines.embedded.storage.terms import Terms
-from searchapp.engines.embedded.values import flat, indexed_text, number
+from searchapp.engines.embedded.values import indexed_text, listed, number
 from searchapp.model import Document
 from searchapp.progress import Advance, no_progress
 
@@ -133,14 +133,19 @@ class IndexWriter:
             for kept, entry in zip(of_field, entries, strict=True):
                 if entry is not None:
                     kept.append((place, entry))
-        return [field.packed(kept) for field, kept in zip(self._fields, of_field, strict=True)]
+        try:
+            return [field.packed(kept) for field, kept in zip(self._fields, of_field, strict=True)]
+        except _NotIndexable as error:
+            raise _refused(batch[error.place][0], str(error)) from error
 
     def _entries(self, document_id: str, source: dict[str, Any]) -> list[Entry]:
         for name in source:
             if name not in self._sources:
                 raise self._unknown(document_id, name)
-        values = ((field, list(flat(source.get(field.field.source)))) for field in self._fields)
-        return [field.entry(some) if some else None for field, some in values]
+        values = {name: listed(value) for name, value in source.items()}
+        return [
+            field.entry(some) if (some := values.get(field.field.source)) else None for field in self._fields
+        ]
 
     def _unknown(self, document_id: str, name: str) -> Exception:
         """What a property that the mapping does not name is: an object for one with a dot, or nothing."""
@@ -234,6 +239,10 @@ def _refused(document_id: str, problem: str) -> Exception:
     return invalid(f"the document {document_id}: {problem}; nothing was changed")
 
 
+Joined = tuple[list[str], list[int]]
+"""Terms and positions of a document's texts."""
+
+
 class _FieldWriter:
     """Takes the values of one field and writes its files at the end."""
 
@@ -284,7 +293,12 @@ class _FieldWriter:
         arrays.save(self._folder, f"{self._prefix}.{part}", values)
 
 
-TextEntry = tuple[list[str], list[int], int]
+class _NotIndexable(Exception):
+    """The document at a place of a batch can't be indexed."""
+
+    def __init__(self, place: int, problem: str) -> None:
+        super().__init__(problem)
+        self.place = place
 
 
 class _TextWriter(_FieldWriter):
@@ -295,23 +309,49 @@ class _TextWriter(_FieldWriter):
         self._inverter = Inverter(scratch, prefix)
         self._lengths = array("i")
 
-    def entry(self, values: list[Any]) -> TextEntry:
-        """Terms, positions, and the length of the field: stacked tokens do not make it longer."""
-        texts = [indexed_text(value, self.field) for value in values]
+    def entry(self, values: list[Any]) -> list[str] | Joined:
+        """The texts; their tokens, if these are not found for many documents at once."""
+        field = self.field
+        texts = [value if isinstance(value, str) else indexed_text(value, field) for value in values]
+        return texts if self._analyzer.bulk else self._joined(texts)
+
+    def _joined(self, texts: list[str]) -> Joined:
         terms, positions = self._analyzer.joined(texts)
-        _refuse_immense(terms, self.field)
         if positions and positions[-1] > LAST_POSITION:
             raise OverflowError(f"{self.field.name} has a term at a position beyond {LAST_POSITION:,}")
-        return terms, positions, len(set(positions))
+        return terms, positions
 
-    def packed(self, entries: list[tuple[int, TextEntry]]) -> tuple[PackedTokens, list[int]]:
-        tokens = PackedTokens.of((place, terms, positions) for place, (terms, positions, _) in entries)
-        return tokens, [length for _, (_terms, _positions, length) in entries]
+    def packed(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Int32s]:
+        """The tokens, and the length of the field in each document: stacked tokens do not make it longer."""
+        tokens, lengths = self._in_bulk(entries) or self._one_by_one(entries)
+        _refuse_immense(tokens, self.field)
+        return tokens, lengths
 
-    def add(self, first: int, packed: tuple[PackedTokens, list[int]]) -> None:
+    def _in_bulk(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Int32s] | None:
+        bulk = self._analyzer.bulk
+        if bulk is None or any(len(texts) != 1 for _, texts in entries):
+            return None
+        found = bulk.tokens([texts[0] for _, texts in entries])
+        if found is None:
+            return None
+        documents = np.array([place for place, _ in entries], np.int32)
+        tokens = PackedTokens(found.vocabulary, found.terms, found.positions, documents, found.counts)
+        return tokens, found.counts
+
+    def _one_by_one(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Int32s]:
+        if self._analyzer.bulk:
+            try:
+                entries = [(place := of, self._joined(texts)) for of, texts in entries]
+            except OverflowError as error:
+                raise _NotIndexable(place, str(error)) from error
+        tokens = PackedTokens.of((place, terms, positions) for place, (terms, positions) in entries)
+        lengths = [len(set(positions)) for _, (_terms, positions) in entries]
+        return tokens, np.array(lengths, np.int32)
+
+    def add(self, first: int, packed: tuple[PackedTokens, Int32s]) -> None:
         tokens, lengths = packed
-        self._present.extend((tokens.documents + np.int32(first)).tolist())
-        self._lengths.extend(lengths)
+        self._present.frombytes((tokens.documents + np.int32(first)).tobytes())
+        self._lengths.frombytes(lengths.tobytes())
         self._inverter.add(tokens, first)
 
     def finish(self, documents: int, older: OlderField | None) -> FieldSummary:
@@ -339,15 +379,15 @@ class _KeywordWriter(_FieldWriter):
 
     def entry(self, values: list[Any]) -> list[str]:
         """The terms."""
-        terms = [indexed_text(value, self.field) for value in values]
-        _refuse_immense(terms, self.field)
-        return terms
+        return [indexed_text(value, self.field) for value in values]
 
     def packed(self, entries: list[tuple[int, list[str]]]) -> PackedTokens:
-        return PackedTokens.of((place, terms, range(len(terms))) for place, terms in entries)
+        tokens = PackedTokens.of((place, terms, range(len(terms))) for place, terms in entries)
+        _refuse_immense(tokens, self.field)
+        return tokens
 
     def add(self, first: int, packed: PackedTokens) -> None:
-        self._present.extend((packed.documents + np.int32(first)).tolist())
+        self._present.frombytes((packed.documents + np.int32(first)).tobytes())
         self._inverter.add(packed, first)
 
     def finish(self, documents: int, older: OlderField | None) -> FieldSummary:  # noqa: ARG002
@@ -393,9 +433,12 @@ def _writer(field: Field, prefix: str, folder: Path, scratch: Path, analyzers: A
     return _KeywordWriter(field, prefix, folder, scratch)
 
 
-def _refuse_immense(terms: Sequence[str], field: Field) -> None:
-    if max(map(len, terms), default=0) * 4 <= LONGEST_TERM:
+def _refuse_immense(tokens: PackedTokens, field: Field) -> None:
+    if max(map(len, tokens.vocabulary), default=0) * 4 <= LONGEST_TERM:
         return
-    for term in terms:
-        if len(term.encode()) > LONGEST_TERM:
-            raise OverflowError(f"{field.name} has a term of more than {LONGEST_TERM} bytes")
+    for rank, term in enumerate(tokens.vocabulary):
+        if len(term.encode(errors="surrogatepass")) > LONGEST_TERM:
+            at = int(np.flatnonzero(tokens.terms == rank)[0])
+            place = int(np.searchsorted(np.cumsum(tokens.counts), at, "right"))
+            problem = f"{field.name} has a term of more than {LONGEST_TERM} bytes"
+            raise _NotIndexable(int(tokens.documents[place]), problem)
