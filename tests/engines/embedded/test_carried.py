@@ -412,7 +412,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.storage import writer
+from searchapp.engines.embedded.storage import joined
 from tests.engines.embedded.conftest import MAPPING, spec_of
 from tests.engines.embedded.test_carried import EDITED, compared
 joins = []
@@ -423,7 +423,7 @@ def join(*given):
         os.kill(os.getpid(), signal.SIGKILL)
     return whole(*given)
 
-whole, writer.join = writer.join, join
+whole, joined.join = joined.join, join
 embedded = EmbeddedEngine(Path(sys.argv[1]), "test")
 embedded.build("rings", spec_of(EDITED), EDITED, carried=compared(embedded, EDITED))
 """

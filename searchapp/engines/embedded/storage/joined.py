@@ -20,6 +20,8 @@ from searchapp.engines.embedded.storage import arrays
 from searchapp.engines.embedded.storage.arrays import ArrayFile
 from searchapp.engines.embedded.storage.carried import Int32s, Older, OlderField
 from searchapp.engines.embedded.storage.columns import Column
+from searchapp.engines.embedded.storage.inverter import Run
+from searchapp.engines.embedded.storage.merger import merge
 from searchapp.engines.embedded.storage.terms import CHUNK, Terms
 
 WINDOW = 1 << 20
@@ -247,6 +249,16 @@ class _Stream:
         if whole:
             return _Part(keys, frequencies, positions)
         return _Part(keys[left], frequencies[left], positions[np.repeat(left, frequencies)])
+
+
+def join_runs(
+    older: Side, runs: Sequence[Run], added: Int32s, scratch: Path, folder: Path, name: str
+) -> tuple[int, int]:
+    """Write the postings of a field as `merge` does of all documents; those of `added` ones are in the runs."""
+    positional = older.positions is not None
+    name_of_new = f"new-{name}"
+    merge(runs, scratch, name_of_new, positional=positional)
+    return join(older, Side.of_new(scratch, name_of_new, added, positional=positional), folder, name)
 
 
 def join(older: Side, new: Side, folder: Path, name: str) -> tuple[int, int]:

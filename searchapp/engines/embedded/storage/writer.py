@@ -25,7 +25,7 @@ from searchapp.engines.embedded.storage.carried import DIGESTS, Older, OlderFiel
 from searchapp.engines.embedded.storage.columns import checksums_of
 from searchapp.engines.embedded.storage.documents import DocumentsWriter, stored_text
 from searchapp.engines.embedded.storage.inverter import Inverter
-from searchapp.engines.embedded.storage.joined import Side, join
+from searchapp.engines.embedded.storage.joined import Side, join_runs
 from searchapp.engines.embedded.storage.layout import CHECKSUMS, FieldSummary, Manifest, StoredFile
 from searchapp.engines.embedded.storage.merger import merge
 from searchapp.engines.embedded.storage.packed import Int32s, PackedTokens
@@ -35,9 +35,6 @@ from searchapp.model import Document
 from searchapp.progress import Advance, no_progress
 
 SCRATCH = "scratch"
-NEW_IDS = "new-ids"
-"""The files of the ids of new documents, before they are joined with older ones."""
-
 BATCH_DOCUMENTS = 256
 COPIED_DOCUMENTS = 10_000
 """Documents of an older version that are copied at a time."""
@@ -211,9 +208,9 @@ class IndexWriter:
         if documents != info.documents:
             raise invalid(f"{documents} documents came instead of {info.documents}: index again")
         if self._older:
-            merge(self._ids.runs(), self._scratch, NEW_IDS, positional=False)
-            new = Side.of_new(self._scratch, NEW_IDS, self._older.carried.added, positional=False)
-            join(Side.of_older_ids(self._older), new, self._folder, "ids")
+            added = self._older.carried.added
+            older = Side.of_older_ids(self._older)
+            join_runs(older, self._ids.runs(), added, self._scratch, self._folder, "ids")
         else:
             merge(self._ids.runs(), self._folder, "ids", positional=False)
         starts = arrays.load(self._folder, "ids.starts")
@@ -284,10 +281,8 @@ class _FieldWriter:
         """Write the postings; returns the number of postings and that of tokens."""
         if older is None:
             return merge(inverter.runs(), self._folder, self._prefix, positional=positional)
-        scratch, name = self._folder / SCRATCH, f"new-{self._prefix}"
-        merge(inverter.runs(), scratch, name, positional=positional)
-        new = Side.of_new(scratch, name, older.carried.added, positional=positional)
-        return join(Side.of_older(older, positional=positional), new, self._folder, self._prefix)
+        side, scratch = Side.of_older(older, positional=positional), self._folder / SCRATCH
+        return join_runs(side, inverter.runs(), older.carried.added, scratch, self._folder, self._prefix)
 
     def _save(self, part: str, values: np.ndarray[Any, Any]) -> None:
         arrays.save(self._folder, f"{self._prefix}.{part}", values)
