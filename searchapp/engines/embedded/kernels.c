@@ -200,7 +200,7 @@ static int maximum_of_clauses(const Batch *batch, int64_t first, int64_t last, d
 /* Let the `size` least of some keys, which are all different, come first, in any order. */
 static void select_least(uint64_t *keys, int64_t count, int64_t size)
 {
-    enum { BITS = 11, BINS = 1 << BITS };
+    enum { BITS = 8, BINS = 1 << BITS };
     int64_t settled = 0; /* keys at the beginning that are among the least; those up to `count` may be */
     for (int shift = 64 - BITS; count > size; shift = shift > BITS ? shift - BITS : 0) {
         int64_t bins[BINS];
@@ -278,7 +278,8 @@ static int64_t gather(const Batch *batch, int64_t step, int32_t least, uint64_t 
     for (int64_t document = 0; document < batch->count; document += step) {
         int32_t bits;
         memcpy(&bits, &batch->values[document], sizeof bits);
-        if (bits >= least) keys[found++] = key_of(bits, batch->ranks[document]);
+        keys[found] = key_of(bits, batch->ranks[document]);
+        found += bits >= least;
     }
     return found;
 }
@@ -330,12 +331,15 @@ int searchapp_best(const Batch *batch)
         int misfit = tie_breaker < 0 ? sum_of_clauses(batch, first, last)
                                      : maximum_of_clauses(batch, first, last, tie_breaker);
         if (misfit) return MISFIT;
+        int beyond = 0;
         for (; excluded < batch->excluded_ends[topic]; excluded++) {
             int64_t document = batch->excluded[excluded];
             if (document < 0 || document >= batch->count) return MISFIT;
+            beyond |= !((float)batch->sums[document] <= FLT_MAX);
             batch->sums[document] = -1; /* no score is negative */
         }
         batch->found[topic] = best_of(batch, topic);
+        if (beyond) batch->found[topic] = BEYOND;
         first = last;
     }
     return DONE;

@@ -203,8 +203,7 @@ def best(
         raise IndexError("the postings of a term are not those of documents")
     found = zip(arrays["documents"], arrays["scores"], arrays["found"].tolist(), strict=True)
     return [
-        None if size == _BEYOND else (documents[:size].copy(), scores[:size].copy())
-        for documents, scores, size in found
+        None if size == _BEYOND else (documents[:size], scores[:size]) for documents, scores, size in found
     ]
 
 

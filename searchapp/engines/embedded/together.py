@@ -116,20 +116,20 @@ class _Tables:
 
     def add_fields(self, clauses: Iterable[Clause]) -> None:
         """Make tables of the fields of which many terms are wanted; rows of the other terms are computed together."""
-        wanted: defaultdict[Key, list[str]] = defaultdict(list)
+        wanted: defaultdict[Key, list[tuple[str, ...]]] = defaultdict(list)
         for clause in clauses:
             if isinstance(clause.terms, TermsDisjunction):
-                wanted[clause.terms.field, float(clause.boost)] += clause.terms.terms
+                wanted[clause.terms.field, float(clause.boost)].append(clause.terms.terms)
             elif isinstance(clause.terms, Term):
-                wanted[clause.terms.field, float(clause.boost)].append(clause.terms.term)
-        for (name, boost), terms in wanted.items():
-            different = list(dict.fromkeys(terms))
-            row = self.rows.whole(name, different, np.float32(boost))
+                wanted[clause.terms.field, float(clause.boost)].append((clause.terms.term,))
+        for (name, factor), texts in wanted.items():
+            boost = np.float32(factor)
+            row = self.rows.whole(name, chain.from_iterable(texts), boost)
             if row is None:
-                self.rows.prepare(name, different, np.float32(boost))
+                self.rows.prepare(name, chain.from_iterable(texts), boost)
             else:
                 starts = self.reader.fields[name].starts
-                self.whole[name, boost] = self._add(row, Table.of(row.documents, row.scores, starts))
+                self.whole[name, factor] = self._add(row, Table.of(row.documents, row.scores, starts))
 
     def add_to(self, batch: Batch, clause: Clause) -> None:
         """Add the rows of a clause."""

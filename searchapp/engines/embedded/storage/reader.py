@@ -28,6 +28,9 @@ WITHOUT_NORM = 1
 REMEMBERED_TERMS = 200_000
 """Terms of a field whose rank is kept once it was looked up."""
 
+READ_TOGETHER = 8
+"""So many ids are read together in the time of one that is read alone."""
+
 FEW_AMONG = 16
 """Documents of which there are so many times fewer than of a term are searched for among these, instead of marked."""
 
@@ -320,6 +323,7 @@ class IndexReader:
                 raise refuted(folder, str(error)) from error
             raise
         self._known_ids: NDArray[np.object_] = np.full(self.count, None, object)
+        self._read_alone = 0
 
     def _open_columns(self, columns: Columns) -> None:
         self.ids = Terms.of(columns.column, "ids")
@@ -354,14 +358,22 @@ class IndexReader:
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
         """The ids of documents; those that were asked for once are kept."""
-        ids: list[str | None] = self._known_ids[documents].tolist()
+        ids: list[str | None] = self._known_ids.take(documents).tolist()
         if None in ids:
-            ranks = self.ranks
-            for document in documents:
-                if self._known_ids[document] is None:
-                    self._known_ids[document] = self.ids[int(ranks[document])].decode()
-            ids = self._known_ids[documents].tolist()
+            unknown = [document for document, id_ in zip(documents.tolist(), ids, strict=True) if id_ is None]
+            self._read_ids(unknown)
+            ids = self._known_ids.take(documents).tolist()
         return cast("list[str]", ids)
+
+    def _read_ids(self, documents: Sequence[int]) -> None:
+        """Read the ids of documents; those of all once reading one by one has taken as long."""
+        self._read_alone += len(documents)
+        if self._read_alone * READ_TOGETHER >= self.count <= REMEMBERED_TERMS:
+            self._known_ids[self.by_rank] = [id_.decode() for id_ in self.ids]
+            return
+        ranks = self.ranks
+        for document in documents:
+            self._known_ids[document] = self.ids[int(ranks[document])].decode()
 
     def close(self) -> None:
         self.sources.close()
