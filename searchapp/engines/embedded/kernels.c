@@ -19,6 +19,7 @@ typedef struct {
     const int64_t *starts;
     int64_t terms;
     int64_t postings;
+    int64_t common; /* a row with more postings is common, see `rows` */
 } Table;
 
 /* Topics have clauses, clauses have rows, a row is a term of a table; `ends` say where those of the next one begin. */
@@ -26,7 +27,6 @@ typedef struct {
     int64_t count; /* documents of the index */
     const int32_t *ranks; /* the place of each document among the ids in order */
     const int32_t *by_rank; /* the document at each place */
-    int64_t common; /* a row with more postings is common, see `rows.is_common` */
     int64_t few; /* a rounded clause with no more postings is `sums.total_of_few` */
     int64_t table_count;
     const Table *tables;
@@ -61,6 +61,7 @@ typedef struct {
     const int32_t *documents;
     const float *scores;
     int64_t size;
+    int is_common;
 } Row;
 
 static int row_of(const Batch *batch, int64_t number, Row *row)
@@ -71,7 +72,7 @@ static int row_of(const Batch *batch, int64_t number, Row *row)
     if (rank < 0 || rank >= table->terms) return MISFIT;
     int64_t start = table->starts[rank], end = table->starts[rank + 1];
     if (start < 0 || end < start || end > table->postings) return MISFIT;
-    *row = (Row){table->documents + start, table->scores + start, end - start};
+    *row = (Row){table->documents + start, table->scores + start, end - start, end - start > table->common};
     return DONE;
 }
 
@@ -93,7 +94,7 @@ static int add_rows(const Batch *batch, int64_t begin, int64_t end, int which, d
     for (int64_t number = begin; number < end; number++) {
         Row row;
         if (row_of(batch, number, &row)) return MISFIT;
-        if (which != EVERY && (row.size > batch->common) != (which == COMMON)) continue;
+        if (which != EVERY && row.is_common != (which == COMMON)) continue;
         if (add(&row, batch->count, sums)) return MISFIT;
     }
     return DONE;

@@ -90,12 +90,16 @@ class Recurring:
 
 
 def _kinds(found: Sequence[Query]) -> tuple[Kind, ...]:
-    """What some texts come to; "?" is none of the kinds, and has no result that could be kept."""
-    return tuple(
-        "" if isinstance(one, TermsDisjunction) else one.field if isinstance(one, Term)
-        else one if isinstance(one, MatchNone) else "?"
-        for one in found
-    )  # fmt: skip
+    return tuple(map(_kind, found))
+
+
+def _kind(query: Query) -> Kind:
+    """What a text comes to; "?" is none of the kinds, and has no result that could be kept."""
+    if isinstance(query, TermsDisjunction):
+        return ""
+    if isinstance(query, Term):
+        return query.field
+    return query if isinstance(query, MatchNone) else "?"
 
 
 def _same(node: Any, noted: Mapping[int, Noted], placed: list[Noted]) -> Same | None:
