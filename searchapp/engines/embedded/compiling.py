@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -29,6 +28,8 @@ def digest(source: Path = SOURCE) -> str:
 
 def compiled(library: Path, source: Path = SOURCE) -> str:
     """Compile `source` to the file `library`, which is whole or not there; returns why that failed, or nothing."""
+    import subprocess  # which only a build needs
+
     compiler = shutil.which(os.environ.get("CC") or "cc")
     if compiler is None or sys.platform == "win32":
         return "there is no C compiler"

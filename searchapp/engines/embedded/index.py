@@ -29,7 +29,7 @@ from searchapp.engines.embedded.body import BodyReader, Frame, Request
 from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Emitted, Highlighter
-from searchapp.engines.embedded.memory import Answer, Memory
+from searchapp.engines.embedded.memory import Answer, Memory, Packed, packed, unpacked
 from searchapp.engines.embedded.pruning import Pruner
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.readers import READERS
@@ -133,7 +133,8 @@ class EmbeddedIndex:
         """The answers to the bodies, by batches."""
         waiting = iter(bodies)
         batches = iter(lambda: list(islice(waiting, self._batch_size)), [])
-        for answers, pruned, together in processes.spread(self._answers, batches):
+        for sent, pruned, together in processes.spread(self._answers, batches):
+            answers = unpacked(sent)
             self._tell(len(answers), pruned, together)
             yield answers
 
@@ -141,7 +142,7 @@ class EmbeddedIndex:
     def _batch_size(self) -> int:
         return BATCH_BODIES if self._reader.count < LARGE else BATCH_OF_LARGE
 
-    def _answers(self, bodies: Sequence[Body]) -> tuple[list[Answer], int, int]:
+    def _answers(self, bodies: Sequence[Body]) -> tuple[Packed, int, int]:
         """The best documents of each body of a batch; for how many of these not all documents were scored, and how many
         the compiled functions scored.
 
@@ -152,7 +153,7 @@ class EmbeddedIndex:
             requests = []
             for place, body in enumerate(bodies):
                 with _named_by(place):
-                    requests.append(self._bodies.read(body))
+                    requests.append(self._bodies.ranked(body))
             found = [self._pruned(request) for request in requests]
             pruned = len(found) - found.count(None)
             self._answer_together(requests, found)
@@ -166,7 +167,7 @@ class EmbeddedIndex:
             for place, (request, one) in enumerate(zip(requests, found, strict=True)):
                 with _named_by(place):
                     answers.append(self._best(request) if one is None else one)
-            return answers, pruned, len(answers) - pruned - left
+            return packed(answers), pruned, len(answers) - pruned - left
 
     def _answer_together(self, requests: Sequence[Request], found: list[Answer | None]) -> None:
         """Put the answers into `found` that can be had together, of the requests that have none."""

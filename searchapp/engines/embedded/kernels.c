@@ -19,6 +19,7 @@ typedef struct {
     const int64_t *starts;
     int64_t terms;
     int64_t postings;
+    int64_t common; /* a row with more postings is common, see `rows` */
 } Table;
 
 /* Topics have clauses, clauses have rows, a row is a term of a table; `ends` say where those of the next one begin. */
@@ -26,7 +27,6 @@ typedef struct {
     int64_t count; /* documents of the index */
     const int32_t *ranks; /* the place of each document among the ids in order */
     const int32_t *by_rank; /* the document at each place */
-    int64_t common; /* a row with more postings is common, see `rows.is_common` */
     int64_t few; /* a rounded clause with no more postings is `sums.total_of_few` */
     int64_t table_count;
     const Table *tables;
@@ -61,6 +61,7 @@ typedef struct {
     const int32_t *documents;
     const float *scores;
     int64_t size;
+    int is_common;
 } Row;
 
 static int row_of(const Batch *batch, int64_t number, Row *row)
@@ -71,7 +72,7 @@ static int row_of(const Batch *batch, int64_t number, Row *row)
     if (rank < 0 || rank >= table->terms) return MISFIT;
     int64_t start = table->starts[rank], end = table->starts[rank + 1];
     if (start < 0 || end < start || end > table->postings) return MISFIT;
-    *row = (Row){table->documents + start, table->scores + start, end - start};
+    *row = (Row){table->documents + start, table->scores + start, end - start, end - start > table->common};
     return DONE;
 }
 
@@ -93,7 +94,7 @@ static int add_rows(const Batch *batch, int64_t begin, int64_t end, int which, d
     for (int64_t number = begin; number < end; number++) {
         Row row;
         if (row_of(batch, number, &row)) return MISFIT;
-        if (which != EVERY && (row.size > batch->common) != (which == COMMON)) continue;
+        if (which != EVERY && row.is_common != (which == COMMON)) continue;
         if (add(&row, batch->count, sums)) return MISFIT;
     }
     return DONE;
@@ -200,7 +201,7 @@ static int maximum_of_clauses(const Batch *batch, int64_t first, int64_t last, d
 /* Let the `size` least of some keys, which are all different, come first, in any order. */
 static void select_least(uint64_t *keys, int64_t count, int64_t size)
 {
-    enum { BITS = 11, BINS = 1 << BITS };
+    enum { BITS = 8, BINS = 1 << BITS };
     int64_t settled = 0; /* keys at the beginning that are among the least; those up to `count` may be */
     for (int shift = 64 - BITS; count > size; shift = shift > BITS ? shift - BITS : 0) {
         int64_t bins[BINS];
@@ -278,7 +279,8 @@ static int64_t gather(const Batch *batch, int64_t step, int32_t least, uint64_t 
     for (int64_t document = 0; document < batch->count; document += step) {
         int32_t bits;
         memcpy(&bits, &batch->values[document], sizeof bits);
-        if (bits >= least) keys[found++] = key_of(bits, batch->ranks[document]);
+        keys[found] = key_of(bits, batch->ranks[document]);
+        found += bits >= least;
     }
     return found;
 }
@@ -330,12 +332,15 @@ int searchapp_best(const Batch *batch)
         int misfit = tie_breaker < 0 ? sum_of_clauses(batch, first, last)
                                      : maximum_of_clauses(batch, first, last, tie_breaker);
         if (misfit) return MISFIT;
+        int beyond = 0;
         for (; excluded < batch->excluded_ends[topic]; excluded++) {
             int64_t document = batch->excluded[excluded];
             if (document < 0 || document >= batch->count) return MISFIT;
+            beyond |= !((float)batch->sums[document] <= FLT_MAX);
             batch->sums[document] = -1; /* no score is negative */
         }
         batch->found[topic] = best_of(batch, topic);
+        if (beyond) batch->found[topic] = BEYOND;
         first = last;
     }
     return DONE;

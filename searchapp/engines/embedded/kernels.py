@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from searchapp.engines.embedded import compiling
 from searchapp.engines.embedded.memory import Answer
+from searchapp.engines.embedded.rows import Row
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.reader import Numbers
 
@@ -34,20 +35,31 @@ _is_off = False
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The postings of terms, one term after the other: those of a rank from `starts[rank]` to `starts[rank + 1]`."""
+    """The postings of terms, one term after the other: those of a rank from `starts[rank]` to `starts[rank + 1]`.
+
+    A term with more postings than `common` is common, see `rows`.
+    """
 
     documents: Numbers
     scores: Float32s
     starts: Longs
+    common: int
 
     @classmethod
-    def of(cls, documents: NDArray[Any], scores: NDArray[Any], starts: NDArray[Any]) -> Table:
+    def of(cls, documents: NDArray[Any], scores: NDArray[Any], starts: NDArray[Any], common: int) -> Table:
         """A table of such arrays, of which those are copied that do not lie in memory as C has them."""
         return cls(
             np.ascontiguousarray(documents, np.int32),
             np.ascontiguousarray(scores, np.float32),
             np.ascontiguousarray(starts, np.int64),
+            common,
         )
+
+    @classmethod
+    def of_row(cls, row: Row) -> Table:
+        """A row as a table of its own."""
+        common = -1 if row.is_common else len(row.scores)
+        return cls.of(row.documents, row.scores, np.array([0, len(row.scores)]), common)
 
 
 @dataclass(slots=True)
@@ -95,12 +107,12 @@ class _Table(ctypes.Structure):
     """`Table` of kernels.c."""
 
     _fields_ = [
-        (name, ctypes.c_int64 if name in ("terms", "postings") else ctypes.c_void_p)
-        for name in ("documents", "scores", "starts", "terms", "postings")
+        (name, ctypes.c_int64 if name in ("terms", "postings", "common") else ctypes.c_void_p)
+        for name in ("documents", "scores", "starts", "terms", "postings", "common")
     ]
 
 
-_NUMBERS = ("count", "common", "few", "table_count", "topic_count", "width")
+_NUMBERS = ("count", "few", "table_count", "topic_count", "width")
 
 
 class _Batch(ctypes.Structure):
@@ -109,7 +121,7 @@ class _Batch(ctypes.Structure):
     _fields_ = [
         (name, ctypes.c_int64 if name in _NUMBERS else ctypes.c_void_p)
         for name in (
-            *("count", "ranks", "by_rank", "common", "few", "table_count", "tables", "topic_count"),
+            *("count", "ranks", "by_rank", "few", "table_count", "tables", "topic_count"),
             *("clause_ends", "excluded_ends", "excluded", "all_match", "tie_breakers", "sizes"),
             *("row_ends", "rounded", "row_tables", "row_ranks", "width", "documents", "scores", "found"),
             *("sums", "clause", "rest", "values", "keys"),
@@ -154,12 +166,12 @@ def without() -> Iterator[None]:
 
 
 def best(
-    functions: ctypes.CDLL, batch: Batch, ranks: Numbers, by_rank: Numbers, common: int, few: int
+    functions: ctypes.CDLL, batch: Batch, ranks: Numbers, by_rank: Numbers, few: int
 ) -> list[Answer | None]:
     """The best documents of each topic and their scores, best first; None for a topic whose scores leave float32.
 
-    `ranks` is each document's place among the ids in order, `by_rank` the document at each place. A row of more than
-    `common` postings is common, see `rows`, and a sum of no more than `few` is added before common rows, see `sums`.
+    `ranks` is each document's place among the ids in order, `by_rank` the document at each place. A rounded sum of no
+    more than `few` postings is added before common rows, see `sums`.
 
     Raises:
         IndexError: a number points where nothing is: files were altered.
@@ -191,7 +203,6 @@ def best(
     }
     given = _Batch(
         count=count,
-        common=common,
         few=few,
         table_count=len(tables),
         topic_count=topics,
@@ -203,8 +214,7 @@ def best(
         raise IndexError("the postings of a term are not those of documents")
     found = zip(arrays["documents"], arrays["scores"], arrays["found"].tolist(), strict=True)
     return [
-        None if size == _BEYOND else (documents[:size].copy(), scores[:size].copy())
-        for documents, scores, size in found
+        None if size == _BEYOND else (documents[:size], scores[:size]) for documents, scores, size in found
     ]
 
 
@@ -215,4 +225,5 @@ def _addressed(table: Table) -> _Table:
         table.starts.ctypes.data,
         len(table.starts) - 1,
         len(table.documents),
+        table.common,
     )

@@ -145,11 +145,15 @@ class Rows:
         if missing:
             self._of_field(self._reader.fields[name], missing, boost)
 
-    def whole(self, name: str, terms: Sequence[str], boost: np.float32) -> Row | None:
+    def whole(self, name: str, terms: Iterable[str], boost: np.float32) -> Row | None:
         """The rows of all terms of a field, by rank one after the other; None where some `terms` are not worth it."""
+        known = self._whole.get((name, float(boost)))
+        if known is not None:
+            return known
         field = self._reader.fields[name]
-        is_worth_it = self._is_worth_scoring_whole(field, terms, boost)
-        return self._whole_field(field, boost) if is_worth_it else None
+        if not self._is_worth_scoring_whole(field, list(dict.fromkeys(terms)), boost):
+            return None
+        return self._whole_field(field, boost)
 
     def _of_field(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, Row]:
         """Compute and keep the rows of terms of one field."""

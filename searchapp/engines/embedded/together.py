@@ -116,20 +116,21 @@ class _Tables:
 
     def add_fields(self, clauses: Iterable[Clause]) -> None:
         """Make tables of the fields of which many terms are wanted; rows of the other terms are computed together."""
-        wanted: defaultdict[Key, list[str]] = defaultdict(list)
+        wanted: defaultdict[Key, list[tuple[str, ...]]] = defaultdict(list)
         for clause in clauses:
             if isinstance(clause.terms, TermsDisjunction):
-                wanted[clause.terms.field, float(clause.boost)] += clause.terms.terms
+                wanted[clause.terms.field, float(clause.boost)].append(clause.terms.terms)
             elif isinstance(clause.terms, Term):
-                wanted[clause.terms.field, float(clause.boost)].append(clause.terms.term)
-        for (name, boost), terms in wanted.items():
-            different = list(dict.fromkeys(terms))
-            row = self.rows.whole(name, different, np.float32(boost))
+                wanted[clause.terms.field, float(clause.boost)].append((clause.terms.term,))
+        common = most_of_a_rare_term(self.reader.count)
+        for (name, factor), texts in wanted.items():
+            boost = np.float32(factor)
+            row = self.rows.whole(name, chain.from_iterable(texts), boost)
             if row is None:
-                self.rows.prepare(name, different, np.float32(boost))
+                self.rows.prepare(name, chain.from_iterable(texts), boost)
             else:
                 starts = self.reader.fields[name].starts
-                self.whole[name, boost] = self._add(row, Table.of(row.documents, row.scores, starts))
+                self.whole[name, factor] = self._add(row, Table.of(row.documents, row.scores, starts, common))
 
     def add_to(self, batch: Batch, clause: Clause) -> None:
         """Add the rows of a clause."""
@@ -148,8 +149,7 @@ class _Tables:
 
     def _of_row(self, row: Row) -> int:
         if id(row.scores) not in self.alone:
-            table = Table.of(row.documents, row.scores, np.array([0, len(row.scores)]))
-            self.alone[id(row.scores)] = row, self._add(row, table)
+            self.alone[id(row.scores)] = row, self._add(row, Table.of_row(row))
         return self.alone[id(row.scores)][1]
 
     def _add(self, row: Row, table: Table) -> int:
@@ -180,11 +180,8 @@ class Together:
                 self._add(batch, tables, one, request.frame.first + request.frame.size)
         if not tables.only_positive:  # a score of 0 may be that of a document that matches
             return [None] * len(requests)
-        limit = most_of_a_rare_term(self._reader.count)
         answers = iter(
-            kernels.best(library, batch, self._reader.ranks, self._reader.by_rank, limit, FEW)
-            if batch.sizes
-            else ()
+            kernels.best(library, batch, self._reader.ranks, self._reader.by_rank, FEW) if batch.sizes else ()
         )
         return [
             None if one is None else _from(next(answers), request.frame.first)

@@ -17,6 +17,7 @@ from searchapp.engines.embedded.storage import impacts, verified
 from searchapp.engines.embedded.storage.columns import Column, Columns
 from searchapp.engines.embedded.storage.documents import Documents
 from searchapp.engines.embedded.storage.impacts import Impacts
+from searchapp.engines.embedded.storage.known_ids import known_ids
 from searchapp.engines.embedded.storage.layout import FieldSummary, Manifest
 from searchapp.engines.embedded.storage.term_blocks import TermBlocks
 from searchapp.engines.embedded.storage.term_positions import TermPositions
@@ -28,9 +29,6 @@ WITHOUT_NORM = 1
 
 REMEMBERED_TERMS = 200_000
 """Terms of a field whose rank is kept once it was looked up."""
-
-REMEMBERED_IDS = 1_000_000
-"""Documents whose ids are kept once they were read; all are forgotten when there are so many."""
 
 Numbers = NDArray[np.int32]
 
@@ -308,7 +306,7 @@ class IndexReader:
             if isinstance(error, ValueError | KeyError):
                 raise refuted(folder, str(error)) from error
             raise
-        self._known_ids = _Ids(self.ids, self._ranks)
+        self._known_ids = known_ids(self.ids, self._ranks, self._by_rank)
 
     def _open_columns(self, columns: Columns) -> None:
         self.ids = Terms.of(columns.column, "ids")
@@ -343,21 +341,7 @@ class IndexReader:
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
         """The ids of documents; those that were asked for once are kept."""
-        return list(map(self._known_ids.__getitem__, documents.tolist()))
+        return self._known_ids.of(documents)
 
     def close(self) -> None:
         self.sources.close()
-
-
-class _Ids(dict[int, str]):
-    """The ids of documents by their numbers, read when they are asked for first."""
-
-    def __init__(self, ids: Terms, ranks: Column) -> None:
-        self._ids = ids
-        self._ranks = ranks
-
-    def __missing__(self, document: int) -> str:
-        if len(self) >= REMEMBERED_IDS:
-            self.clear()
-        self[document] = id_ = self._ids[int(self._ranks.all()[document])].decode()
-        return id_
