@@ -53,8 +53,11 @@ _log = logging.getLogger("searchapp.requests")
 BATCH_BODIES = 64
 """Topics whose terms are gathered together."""
 
-LARGE, BATCH_OF_LARGE = 200_000, 16
+LARGE, BATCH_OF_LARGE = 200_000, 8
 """From so many documents on a batch has so many: a topic takes so long that gathering terms gains nothing."""
+
+FIRST_OF_LARGE = 64
+"""Topics there from which on the start of processes pays; what these have in common is prepared for the processes."""
 
 
 class EmbeddedIndex:
@@ -132,8 +135,15 @@ class EmbeddedIndex:
     def _searched(self, bodies: Iterable[Body]) -> Iterator[list[Answer]]:
         """The answers to the bodies, by batches."""
         waiting = iter(bodies)
+        worth_it = processes.WORTH_IT
+        if self._reader.count >= LARGE:
+            first = list(islice(waiting, FIRST_OF_LARGE))
+            waiting = chain(first, waiting)
+            if len(first) == FIRST_OF_LARGE:
+                self._prepare(first)
+            worth_it = FIRST_OF_LARGE // BATCH_OF_LARGE
         batches = iter(lambda: list(islice(waiting, self._batch_size)), [])
-        for sent, pruned, together in processes.spread(self._answers, batches):
+        for sent, pruned, together in processes.spread(self._answers, batches, worth_it=worth_it):
             answers = unpacked(sent)
             self._tell(len(answers), pruned, together)
             yield answers
@@ -141,6 +151,16 @@ class EmbeddedIndex:
     @property
     def _batch_size(self) -> int:
         return BATCH_BODIES if self._reader.count < LARGE else BATCH_OF_LARGE
+
+    def _prepare(self, bodies: Sequence[Body]) -> None:
+        """Have at hand what processes need that answer bodies like these; what is refused here is refused there."""
+        require_wanted()
+        queries = []
+        with self._damage_reported():
+            for body in bodies:
+                with suppress(EngineRefused), finite_scores():
+                    queries.append(self._bodies.ranked(body).query)
+            self._pruner.prepare(queries)
 
     def _answers(self, bodies: Sequence[Body]) -> tuple[Packed, int, int]:
         """The best documents of each body of a batch; for how many of these not all documents were scored, and how many

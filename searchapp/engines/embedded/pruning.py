@@ -21,7 +21,8 @@ The bounds are those of sums of positive numbers. They are a little greater than
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -33,7 +34,7 @@ from searchapp.engines.embedded.candidates import CandidateRows
 from searchapp.engines.embedded.laid_out import LOOKED_UP, MAP_BYTES, LaidOut
 from searchapp.engines.embedded.maxscore import ADDED, SCATTERED, Search
 from searchapp.engines.embedded.memory import Answer
-from searchapp.engines.embedded.prunable import Shape
+from searchapp.engines.embedded.prunable import Part, Shape
 from searchapp.engines.embedded.queries.leaf import Leaf
 from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.nodes import Query
@@ -59,6 +60,9 @@ MOST_CLAUSES = 2048
 
 MOST_COMPUTED = 64 << 20
 """Bytes that may be kept with them of phrases, and of impacts where the index was written before it had these."""
+
+REPEATED = 4
+"""In so many of the first queries of a batch a term is worth preparing."""
 
 SOUGHT = 4096
 """A phrase whose terms are together in so many documents is only looked for in those that may be among the best."""
@@ -90,13 +94,25 @@ class Pruner:
             shape = Shape.of(query)
             return None if shape is None else self._best(shape, size)
 
+    def prepare(self, queries: Iterable[Query]) -> None:
+        """Lay out the impacts of terms that several queries have, before processes are forked that would each do so."""
+        if self._reader.count < FEWEST_DOCUMENTS:
+            return
+        counts: Counter[Hashable] = Counter()
+        clauses: dict[Hashable, BoundedClause] = {}
+        for query in queries:
+            with np.errstate(over="ignore", invalid="ignore"):
+                shape = Shape.of(query)
+                for clause in self._of_parts(shape.parts) or () if shape is not None else ():
+                    clauses[clause.key] = clause
+                    counts[clause.key] += 1
+        for key, count in counts.most_common(self._laid_out.most):
+            if count >= REPEATED:
+                self._laid_out.of(clauses[key], self._reader.count)
+
     def _best(self, shape: Shape, size: int) -> Answer | None:
-        clauses: list[BoundedClause] = []
-        for field, terms, boost in shape.parts:
-            if not self._reader.fields[field].field.is_text:
-                return None
-            clauses += self._of_terms(field, terms, boost)
-        if not all(clause.is_bounded for clause in clauses):
+        clauses = self._of_parts(shape.parts)
+        if clauses is None or not all(clause.is_bounded for clause in clauses):
             return None
         for leaf, boost in shape.lifting:
             clause = self._of_leaf(leaf, boost)
@@ -136,6 +152,15 @@ class Pruner:
         return np.concatenate(found) if found else np.empty(0, np.int32)
 
     # Clauses
+
+    def _of_parts(self, parts: Iterable[Part]) -> list[BoundedClause] | None:
+        """The clauses of terms that occur; None where some are no words."""
+        clauses: list[BoundedClause] = []
+        for field, terms, boost in parts:
+            if not self._reader.fields[field].field.is_text:
+                return None
+            clauses += self._of_terms(field, terms, boost)
+        return clauses
 
     def _of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[BoundedClause]:
         """The clauses of the terms of a field, those that occur."""

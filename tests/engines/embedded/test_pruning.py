@@ -22,6 +22,7 @@ from searchapp.engines.embedded import (
     pruning,
     similarity,
 )
+from searchapp.engines.embedded import index as embedded_index
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.pruning import Pruner
 from searchapp.engines.embedded.rows import Rows
@@ -375,6 +376,34 @@ def test_pages_batches_and_single_searches_agree(
     assert list(*index.search([body(match("ab"), 5, search_after=after)])) == everything[7:12]
     found, total = index.page(body(match("ab"), 5))
     assert ([one.hit for one in found], total) == (everything[:5], len(everything))
+
+
+def test_what_a_large_batch_needs_is_prepared_for_its_processes(
+    indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = indexes["random"].twin()
+    monkeypatch.setattr(embedded_index, "LARGE", 0)
+    bodies = [body(match("abcg"[number % 3 :]), 5) for number in range(embedded_index.FIRST_OF_LARGE + 9)]
+    bodies[3] = body(fields("bce"), 5)
+    assert list(index.search(bodies)) == [hits for one in bodies for hits in indexes["random"].search([one])]
+    assert {("text", "b"), ("text", "c")} <= set(index._pruner._laid_out.known)
+    bodies[5] = body({"bool": {"should": [match("abc", boost=1e38)], "boost": 1e38}})
+    with pytest.raises(QueryRefused) as refused:
+        list(index.search(bodies))
+    assert refused.value.place == 5
+    index.close()
+
+
+def test_memory_for_what_is_laid_out_is_bounded(indexes: dict[str, EmbeddedIndex]) -> None:
+    index = indexes["random"]
+    pruner = pruner_of(index, 2 * 700 + 5)
+    for _time in range(2):
+        for word in "abcd":
+            found, expected = answers(index, match([word, "a"]), 5, pruner)
+            assert found == expected
+        pruner.prepare([index._bodies.read(body(match("abcd"))).query] * pruning.REPEATED)
+    assert len(pruner._laid_out.known) == 2
+    assert len({impacts.ctypes.data for impacts in pruner._laid_out.known.values()}) == 2
 
 
 def test_elasticsearch_finds_the_same(
