@@ -53,7 +53,7 @@ DOCUMENTS = [
     )
     for number in range(40)
 ]
-QUERIES = [
+QUERIES: list[dict[str, Any]] = [
     {"match": {"text": "running prime groups"}},
     {"bool": {"should": [{"match": {"text": "foxes"}}, {"match": {"text.plain": "ring theorem"}}]}},
     {"match_phrase": {"text.plain": "prime ring"}},
