@@ -43,10 +43,11 @@ class _OfFew:
         self._by_rank = by_rank
         self._known: NDArray[np.object_] = np.full(len(ranks), None, object)
         self._read_alone = 0
+        self._knows_all = False
 
     def of(self, documents: NDArray[Any]) -> list[str]:
         ids: list[str | None] = self._known.take(documents).tolist()
-        if None in ids:
+        if not self._knows_all and None in ids:
             self._read(
                 [document for document, id_ in zip(documents.tolist(), ids, strict=True) if id_ is None]
             )
@@ -58,6 +59,7 @@ class _OfFew:
         self._read_alone += len(documents)
         if self._read_alone * READ_TOGETHER >= len(self._known):
             self._known[self._by_rank.all()] = [id_.decode() for id_ in self._ids]
+            self._knows_all = True
             return
         ranks = self._ranks.all()
         for document in documents:
