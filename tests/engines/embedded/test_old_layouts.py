@@ -4,7 +4,7 @@
 
     format-1            searchapp 0.1: no checksums
     format-1-owner      the manifest also says whose index it is
-    format-2            checksums of blocks, rows, the manifest and the pointer
+    format-2            searchapp 0.2: checksums of blocks, rows, the manifest and the pointer
     format-2-impacts    impacts of postings, with which searches of large indexes are pruned
     format-2-digests    of documents, and of the code: what has not changed is taken over; what is written today
 """
@@ -54,7 +54,7 @@ DOCUMENTS = [
     )
     for number in range(40)
 ]
-QUERIES = [
+QUERIES: list[dict[str, Any]] = [
     {"match": {"text": "running prime groups"}},
     {"bool": {"should": [{"match": {"text": "foxes"}}, {"match": {"text.plain": "ring theorem"}}]}},
     {"match_phrase": {"text.plain": "prime ring"}},

@@ -79,7 +79,6 @@ class IndexWriter:
         self._folder = folder
         self._code = code
         self._older = older
-        self._digests = bytearray()
         self._mapping = mapping
         self._schema = schema
         self._scratch = folder / SCRATCH
@@ -92,6 +91,7 @@ class IndexWriter:
         ]
         self._added = 0
         self._sources = {field.source for field in schema.fields.values()} | schema.stored
+        self._digests = (self._scratch / DIGESTS).open("wb")
 
     def add_all(self, documents: Iterable[Document], advance: Advance) -> None:
         """Index documents; their texts are analyzed on all cores.
@@ -163,7 +163,7 @@ class IndexWriter:
             raise _refused(document_id, "it has half of a surrogate pair, which is no text") from error
         if not 0 < len(encoded) <= LONGEST_ID:
             raise _refused(document_id, f"its id has {len(encoded)} bytes, not 1 to {LONGEST_ID}")
-        self._digests += digest_of(text)
+        self._digests.write(digest_of(text))
         self._added += 1
 
     def _carry(self, end: int, advance: Advance = no_progress) -> None:
@@ -180,8 +180,10 @@ class IndexWriter:
         """Write everything that is not written yet; the manifest last."""
         self._write_ids(info)
         self._documents.close()
-        digests = np.frombuffer(self._digests, np.int64)
+        self._digests.close()
+        digests = np.fromfile(self._scratch / DIGESTS, np.int64)
         arrays.save(self._folder, DIGESTS, self._older.digests(digests) if self._older else digests)
+        del digests
         summaries = {writer.field.name: self._finish(writer) for writer in self._fields}
         shutil.rmtree(self._scratch)
         files = {file.name: _stored(file) for file in sorted(self._folder.iterdir())}
@@ -200,6 +202,8 @@ class IndexWriter:
 
     def abandon(self) -> None:
         """Give back what is open; the folder is for the caller to remove."""
+        with suppress(OSError):
+            self._digests.close()
         with suppress(sqlite3.Error):
             self._documents.abandon()
 
