@@ -71,7 +71,8 @@ class IndexWriter:
             _writer(field, f"field{number}", folder, self._scratch, analyzers)
             for number, field in enumerate(schema.fields.values())
         ]
-        self._sources = {field.source for field in schema.fields.values()} | schema.stored
+        self._indexed = {field.source for field in schema.fields.values()}
+        self._sources = self._indexed | schema.stored
 
     def add_all(self, documents: Iterable[Document], advance: Advance) -> None:
         """Index documents; their texts are analyzed on all cores.
@@ -117,7 +118,7 @@ class IndexWriter:
         for name in source:
             if name not in self._sources:
                 raise self._unknown(document_id, name)
-        values = {name: listed(value) for name, value in source.items()}
+        values = {name: listed(source[name]) for name in self._indexed if name in source}
         return [
             field.entry(some) if (some := values.get(field.field.source)) else None for field in self._fields
         ]
@@ -271,14 +272,15 @@ class _TextWriter(_FieldWriter):
         return tokens, found.counts
 
     def _one_by_one(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Int32s]:
-        if self._analyzer.bulk:
+        documents: list[tuple[int, list[str], list[int]]] = []
+        for place, entry in entries:
             try:
-                entries = [(place := of, self._joined(texts)) for of, texts in entries]
+                terms, positions = self._joined(entry) if self._analyzer.bulk else entry
             except OverflowError as error:
                 raise _NotIndexable(place, str(error)) from error
-        tokens = PackedTokens.of((place, terms, positions) for place, (terms, positions) in entries)
-        lengths = [len(set(positions)) for _, (_terms, positions) in entries]
-        return tokens, np.array(lengths, np.int32)
+            documents.append((place, terms, positions))
+        lengths = [len(set(positions)) for _place, _terms, positions in documents]
+        return PackedTokens.of(documents), np.array(lengths, np.int32)
 
     def add(self, first: int, packed: tuple[PackedTokens, Int32s]) -> None:
         tokens, lengths = packed
