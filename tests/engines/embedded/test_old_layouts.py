@@ -5,7 +5,8 @@
     format-1            searchapp 0.1: no checksums
     format-1-owner      the manifest also says whose index it is
     format-2            searchapp 0.2: checksums of blocks, rows, the manifest and the pointer
-    format-2-impacts    impacts of postings, with which searches of large indexes are pruned; what is written today
+    format-2-impacts    impacts of postings, with which searches of large indexes are pruned
+    format-2-digests    of documents, and of the code: what has not changed is taken over; what is written today
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def answers(index: EmbeddedIndex) -> list[Any]:
 
 
 def test_every_layout_is_recorded() -> None:
-    assert len(RECORDED) == 4
+    assert len(RECORDED) == 5
 
 
 def test_an_old_index_answers_as_one_that_is_made_today(engine: EmbeddedEngine, tmp_path: Path) -> None:
@@ -132,3 +133,9 @@ def test_an_old_index_is_replaced_by_a_new_one(engine: EmbeddedEngine, home: Pat
     assert info.version == "searchapp-rings-000002"
     assert not (home / VERSION).exists()
     assert answers(engine.open("rings")) == expected
+
+
+def test_nothing_is_taken_over_from_what_other_code_has_made(engine: EmbeddedEngine) -> None:
+    assert engine.compare("rings", MAPPING) is None
+    engine.build("rings", spec(), DOCUMENTS)
+    assert engine.compare("rings", MAPPING) is not None

@@ -21,7 +21,7 @@ import pytest
 from searchapp.digests import digest_json
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.storage import impacts, inverter, merger, reader, writer
+from searchapp.engines.embedded.storage import impacts, inverter, known_ids, merger, writer
 from searchapp.engines.embedded.storage.layout import MANIFEST
 from searchapp.engines.embedded.storage.terms import Terms, TermsWriter
 from searchapp.engines.embedded.storage.verified import STAMP
@@ -175,7 +175,8 @@ def test_ids_are_right_when_few_are_remembered(
 ) -> None:
     built(embedded)
     expected = hits(embedded.open("rings"))
-    monkeypatch.setattr(reader, "REMEMBERED_IDS", 3)
+    monkeypatch.setattr(known_ids, "FEW", 1)
+    monkeypatch.setattr(known_ids, "REMEMBERED", 3)
     index = embedded.open("rings")
     assert hits(index) == expected
     assert hits(index) == expected
