@@ -131,14 +131,15 @@ class _TextWriter(FieldWriter):
         return tokens, found.counts
 
     def _one_by_one(self, entries: list[tuple[int, Any]]) -> tuple[PackedTokens, Int32s]:
-        if self._analyzer.bulk:
+        documents: list[tuple[int, list[str], list[int]]] = []
+        for place, entry in entries:
             try:
-                entries = [(place := of, self._joined(texts)) for of, texts in entries]
+                terms, positions = self._joined(entry) if self._analyzer.bulk else entry
             except OverflowError as error:
                 raise NotIndexable(place, str(error)) from error
-        tokens = PackedTokens.of((place, terms, positions) for place, (terms, positions) in entries)
-        lengths = [len(set(positions)) for _, (_terms, positions) in entries]
-        return tokens, np.array(lengths, np.int32)
+            documents.append((place, terms, positions))
+        lengths = [len(set(positions)) for _place, _terms, positions in documents]
+        return PackedTokens.of(documents), np.array(lengths, np.int32)
 
     def add(self, first: int, packed: tuple[PackedTokens, Int32s]) -> None:
         tokens, lengths = packed

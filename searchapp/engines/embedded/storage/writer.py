@@ -77,7 +77,8 @@ class IndexWriter:
             for number, field in enumerate(schema.fields.values())
         ]
         self._added = 0
-        self._sources = {field.source for field in schema.fields.values()} | schema.stored
+        self._indexed = {field.source for field in schema.fields.values()}
+        self._sources = self._indexed | schema.stored
         self._digests = (self._scratch / DIGESTS).open("wb")
 
     def add_all(self, documents: Iterable[Document], advance: Advance) -> None:
@@ -126,7 +127,7 @@ class IndexWriter:
         for name in source:
             if name not in self._sources:
                 raise self._unknown(document_id, name)
-        values = {name: listed(value) for name, value in source.items()}
+        values = {name: listed(source[name]) for name in self._indexed if name in source}
         return [
             field.entry(some) if (some := values.get(field.field.source)) else None for field in self._fields
         ]
