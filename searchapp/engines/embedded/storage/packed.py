@@ -48,7 +48,8 @@ class PackedTokens:
         of_term: defaultdict[str, int] = defaultdict()
         of_term.default_factory = of_term.__len__  # a new term takes the next number
         packed = np.fromiter(map(of_term.__getitem__, terms), np.int32, len(terms))
-        of_term.default_factory = None  # which refers to the terms: they would wait for the garbage collector
+        # It refers to the terms, which would wait for the garbage collector.
+        of_term.default_factory = None
         return cls(
             list(of_term),
             packed,
