@@ -1,9 +1,9 @@
-"""Programs on terminals that needn't import everything again: forks of a process that has imported searchapp.
+"""Programs that needn't import everything again: forks of a process that has imported searchapp.
 
 A start of the interpreter and the imports take longer than most commands. `python forkserver.py` imports searchapp
 once, takes orders from the process that started it, and forks a child for each; the child gets arguments, environment,
-folder and terminal of its own, and then is what `python -m searchapp` would be. Modules alone are shared. It ends with
-the process that started it.
+folder and a terminal or pipes of its own, and then is what `python -m searchapp` would be, or `python -c` with a text.
+Modules alone are shared. It ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -46,8 +46,14 @@ class ForkServer:
     def start(self, arguments: Sequence[str], environment: Mapping[str, str], terminal: int) -> int:
         """Start searchapp on a terminal; answers with its process id."""
         order = {"arguments": list(arguments), "environment": dict(environment), "folder": str(Path.cwd())}
-        socket.send_fds(self._line, [json.dumps(order).encode()], [terminal])
-        return self._answer()
+        return self._start(order, [terminal])
+
+    def start_text(
+        self, text: str, arguments: Sequence[str], environment: Mapping[str, str], streams: Sequence[int]
+    ) -> int:
+        """Start a text of Python whose standard input, output and errors are these; answers with its process id."""
+        order = {"arguments": list(arguments), "environment": dict(environment), "folder": str(Path.cwd())}
+        return self._start({**order, "text": text}, streams)
 
     def wait(self, pid: int) -> int:
         """Wait for the end of a program; answers with its status, as `os.waitpid` tells it."""
@@ -58,6 +64,10 @@ class ForkServer:
         """End the process; programs that still run go on."""
         self._line.close()
         self._process.wait()
+
+    def _start(self, order: Mapping[str, object], streams: Sequence[int]) -> int:
+        socket.send_fds(self._line, [json.dumps(order).encode()], list(streams))
+        return self._answer()
 
     def _answer(self) -> int:
         answer = self._line.recv(64)
@@ -74,7 +84,11 @@ def fork_server() -> ForkServer | None:
 def main() -> None:
     """Take orders until there is nobody to give any."""
     line = socket.socket(fileno=int(sys.argv[1]))
+    sys.path[0] = str(
+        Path(__file__).parents[1]
+    )  # the folder of this file has a module `profile`, as Python does
     import searchapp
+    import tests.engines.conftest  # noqa: F401  # what texts use besides
 
     for module in pkgutil.walk_packages(searchapp.__path__, "searchapp."):
         if not module.name.endswith("__main__"):
@@ -83,26 +97,37 @@ def main() -> None:
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the tests, which then close the line
     while True:
-        written, descriptors, _flags, _address = socket.recv_fds(line, LONGEST_ORDER, 1)
+        written, descriptors, _flags, _address = socket.recv_fds(line, LONGEST_ORDER, 3)
         if not written:
             return
         order = json.loads(written)
         if "wait" in order:
             line.send(str(os.waitpid(order["wait"], 0)[1]).encode())
             continue
-        (terminal,) = descriptors
         pid = os.fork()
         if pid == 0:
             line.close()
-            become(order["arguments"], order["environment"], order["folder"], terminal)
+            become(order["arguments"], order["environment"], order["folder"], descriptors, order.get("text"))
             return
-        os.close(terminal)
+        for descriptor in descriptors:
+            os.close(descriptor)
         line.send(str(pid).encode())
 
 
-def become(arguments: Sequence[str], environment: Mapping[str, str], folder: str, terminal: int) -> None:
-    """Be what `python -m searchapp` with these arguments is on this terminal."""
-    os.login_tty(terminal)
+def become(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    folder: str,
+    streams: Sequence[int],
+    text: str | None,
+) -> None:
+    """Be what `python -m searchapp`, or `python -c` with a text, is on this terminal or with these three streams."""
+    if len(streams) == 1:
+        os.login_tty(*streams)
+    else:
+        for place, stream in enumerate(streams):
+            os.dup2(stream, place)
+            os.close(stream)
     for place, name in enumerate(("stdin", "stdout", "stderr")):
         setattr(sys, name, open(place, "w" if place else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
         setattr(sys, f"__{name}__", getattr(sys, name))
@@ -111,6 +136,10 @@ def become(arguments: Sequence[str], environment: Mapping[str, str], folder: str
     os.chdir(folder)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     random.seed()
+    if text is not None:
+        sys.argv = ["-c", *arguments]
+        exec(compile(text, "<string>", "exec"), {"__name__": "__main__"})
+        return
     sys.argv = ["searchapp", *arguments]
     runpy.run_module("searchapp", run_name="__main__", alter_sys=True)
 

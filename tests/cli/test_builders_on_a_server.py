@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,22 +18,17 @@ from searchapp.settings import Settings
 from searchapp.tasks import load
 from tests.cli.conftest import SAMPLE, Cli
 from tests.profile import FULL
+from tests.programs import Program
 from tests.server.rest import Server
 
 ROUNDS = 20 if FULL else 1
 AT_ONCE = 4
 
 
-def start(url: str, prefix: str, home: Path, *arguments: object) -> subprocess.Popen[str]:
+def start(url: str, prefix: str, home: Path, *arguments: object) -> Program:
     """A command on the server, as somebody else gives it at this moment."""
     own = {"SEARCHAPP_URL": url, "SEARCHAPP_INDEX_PREFIX": prefix, "SEARCHAPP_HOME": str(home)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "searchapp", *map(str, arguments)],
-        env={**os.environ, **own},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return Program("from searchapp.cli import main; main()", *arguments, environment=own)
 
 
 @pytest.mark.parametrize("_round", range(ROUNDS))
@@ -45,10 +37,13 @@ def test_the_first_runs_with_solved_topics_share_one_index_of_them(
 ) -> None:
     outs = [tmp_path / f"run{number}" for number in range(AT_ONCE)]
     rank = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours", "--out")
-    started = [start(elasticsearch_url, index_prefix, tmp_path / "home", *rank, out) for out in outs]
-    for process in started:
-        _, said = process.communicate(timeout=120)
-        assert process.returncode == 0, said
+    with ExitStack() as running:
+        home = tmp_path / "home"
+        for program in [
+            running.enter_context(start(elasticsearch_url, index_prefix, home, *rank, out)) for out in outs
+        ]:
+            _, said = program.ended()
+            assert program.returncode == 0, said
     assert len({(out / "run.trec").read_bytes() for out in outs}) == 1
     found = Server(elasticsearch_url).request("GET", f"/{index_prefix}-examples-nlps-dev-*/_alias").json()
     assert found == {
@@ -63,8 +58,13 @@ def test_of_rebuilds_at_once_each_ends_with_the_version_that_serves(
     indexed_server: Cli, elasticsearch_url: str, index_prefix: str, tmp_path: Path, _round: int
 ) -> None:
     index = ("index", "nlps", "--data", SAMPLE, "--rebuild", "--json")
-    started = [start(elasticsearch_url, index_prefix, tmp_path / "home", *index) for _ in range(AT_ONCE)]
-    ended = [(process.communicate(timeout=120), process.returncode) for process in started]
+    with ExitStack() as running:
+        home = tmp_path / "home"
+        started = [
+            running.enter_context(start(elasticsearch_url, index_prefix, home, *index))
+            for _ in range(AT_ONCE)
+        ]
+        ended = [(program.ended(), program.returncode) for program in started]
     assert [code for _, code in ended] == [0] * AT_ONCE, ended
     (serving,) = Server(elasticsearch_url).request("GET", f"/_alias/{index_prefix}-nlps").json()
     assert serving in {json.loads(out)["index"] for (out, _), _ in ended}

@@ -80,21 +80,33 @@ def test_the_ranking_does_not_depend_on_test_debates(
     assert runs[0] == runs[1]
 
 
-def test_a_debate_is_ranked_well_by_its_neighbours_and_the_same_on_both_engines(
-    server: Cli, real_runs: RealRuns, data: Path, tmp_path: Path
-) -> None:
-    options = ["--data", data, "--engine", "elasticsearch"]
-    assert server("index", "checkthat", *options).code == 0
-    split, recipe = "20181112_trump_pelosi", "neighbours"
-    options += ["--split", split, "--recipe", recipe, "--out", tmp_path / "run"]
-    assert server("rank", "checkthat", *options).code == 0
-    made = [real_runs.run("checkthat", split, recipe), tmp_path / "run"]
-    assert (made[0] / "run.trec").read_bytes() == (made[1] / "run.trec").read_bytes()
-    official = made[0] / "20181112_trump_pelosi.tsv"
-    assert official.read_bytes() == (made[1] / official.name).read_bytes()
-    of_run = server("evaluate", made[0], "--json").json
+DEBATE = "20181112_trump_pelosi"
+
+COMPARED_EVERY = 1 if FULL else 3
+"""The engines are compared on every COMPARED_EVERY-th of the debates and the one that is ranked."""
+
+
+def test_a_debate_is_ranked_well_by_its_neighbours(offline: Cli, real_runs: RealRuns, data: Path) -> None:
+    run = real_runs.run("checkthat", DEBATE, "neighbours")
+    of_run = offline("evaluate", run, "--json").json
     assert of_run["official"]["values"]["AP"] >= 0.40
-    options = ["--task", "checkthat", "--data", data, "--split", "20181112_trump_pelosi"]
-    assert server("validate", official, *options).code == 0
-    of_file = server("evaluate", official, *options, "--json").json
+    official = run / f"{DEBATE}.tsv"
+    options = ["--task", "checkthat", "--data", data, "--split", DEBATE]
+    assert offline("validate", official, *options).code == 0
+    of_file = offline("evaluate", official, *options, "--json").json
     assert of_file["official"] == of_run["official"] and of_file["measures"] == of_run["measures"]
+
+
+def test_a_debate_is_ranked_the_same_on_both_engines(server: Cli, data: Path, tmp_path: Path) -> None:
+    debates = sorted((data / "training").glob("*.tsv"))
+    (tmp_path / "data" / "training").mkdir(parents=True)
+    for path in {*debates[::COMPARED_EVERY], data / "training" / f"{DEBATE}.tsv"}:
+        shutil.copy(path, tmp_path / "data" / "training")
+    made = []
+    for engine in ("embedded", "elasticsearch"):
+        options = ["--data", tmp_path / "data", "--engine", engine]
+        assert server("index", "checkthat", *options).code == 0
+        options += ["--split", DEBATE, "--recipe", "neighbours", "--out", tmp_path / engine]
+        assert server("rank", "checkthat", *options).code == 0
+        made.append([(tmp_path / engine / name).read_bytes() for name in ("run.trec", f"{DEBATE}.tsv")])
+    assert made[0] == made[1]

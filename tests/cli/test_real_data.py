@@ -12,7 +12,7 @@ from tests.cli.conftest import Cli
 from tests.profile import FULL
 from tests.real import RealRuns
 
-EVERY = 1 if FULL else 8
+EVERY = 1 if FULL else 24
 """The server ranks every EVERY-th topic, and the exported file has the same ones."""
 
 SHARDS = (1, 3) if FULL else (7,)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from searchapp.cli import app
 from tests.cli.conftest import Cli, Result
+from tests.profile import FULL
 
 TASK = """
 name = "words"
@@ -50,7 +51,7 @@ VOCABULARY = [
     "erred",
     *(f"word{number}" for number in range(60)),
 ]
-DOCUMENTS, TOPICS, FEW = 4000, 640, 64
+DOCUMENTS, TOPICS, FEW = (4000, 640, 64) if FULL else (2000, 320, 64)
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def test_full_disks_leave_nothing_half_built_and_the_old_version_serves(
     monkeypatch: pytest.MonkeyPatch,
     roomy: None,
 ) -> None:
-    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 500)
+    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", len(words) // 8)  # several at once are on their way
     assert commands("index", words.task, "--shards", 3).code == 0
     assert commands("judgments", "sync").code == 0
     with after(2, "/_bulk$", lambda: fill(cluster), at_once=True):

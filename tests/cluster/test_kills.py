@@ -250,7 +250,7 @@ def test_commands_go_on_when_a_node_that_they_ask_is_killed(
         watch = Shared(cluster, f"{prefix}-judgments", members, kill)
         watch.start()
         began = time.monotonic()
-        with after(dice.randint(3, 30), "/test-cluster-own-again-.*/_bulk$", kill):
+        with after(dice.randint(3, len(words) * 3 // 400), "/test-cluster-own-again-.*/_bulk$", kill):
             done = commands(*index)
         longer[comes_back].append(time.monotonic() - began - usual)
         ranking.stop()

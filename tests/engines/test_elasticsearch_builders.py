@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
@@ -29,6 +27,7 @@ from searchapp.model import Document
 from searchapp.settings import Settings
 from tests.engines.conftest import GROUPS, match, spec_of, spoil
 from tests.profile import FULL
+from tests.programs import Program
 from tests.server.rest import Server
 
 ROUNDS = 100 if FULL else 2
@@ -63,34 +62,13 @@ def indexes(url: str, prefix: str) -> dict[str, list[str]]:
 
 
 @contextmanager
-def builders(url: str, prefix: str, count: int) -> Iterator[list[subprocess.Popen[str]]]:
+def builders(url: str, prefix: str, count: int) -> Iterator[list[Program]]:
     """Processes that build as many of the documents as a line of their input says."""
-    command = [sys.executable, "-c", BUILDER, url, prefix]
-    processes = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for _ in range(count)
-    ]
-    try:
-        for process in processes:
-            assert heard(process) == "ready"
-        yield processes
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
-
-
-def tell(process: subprocess.Popen[str], text: str) -> None:
-    into: IO[str] | None = process.stdin
-    assert into is not None
-    into.write(f"{text}\n")
-    into.flush()
-
-
-def heard(process: subprocess.Popen[str]) -> str:
-    out: IO[str] | None = process.stdout
-    assert out is not None
-    return out.readline().rstrip("\n")
+    with ExitStack() as running:
+        programs = [running.enter_context(Program(BUILDER, url, prefix)) for _ in range(count)]
+        for program in programs:
+            assert program.heard() == "ready"
+        yield programs
 
 
 @pytest.fixture
@@ -107,14 +85,14 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_builders_at_once_leave_one_version_behind_the_alias(
     engine: ElasticsearchEngine, elasticsearch_url: str, index_prefix: str, first: bool, alike: bool
 ) -> None:
-    with builders(elasticsearch_url, index_prefix, BUILDERS) as processes:
+    with builders(elasticsearch_url, index_prefix, BUILDERS) as programs:
         for _ in range(ROUNDS):
             engine.remove("groups")
             before = None if first else engine.build("groups", spec_of(GROUPS), GROUPS).version
             sizes = [4] * BUILDERS if alike else [1, 2, 3, 4]
-            for process, size in zip(processes, sizes, strict=True):
-                tell(process, str(size))
-            built = [heard(process) for process in processes]
+            for program, size in zip(programs, sizes, strict=True):
+                program.tell(str(size))
+            built = [program.heard() for program in programs]
             assert not [line for line in built if line.startswith("!")]
             serving = engine.index_info("groups")
             assert serving is not None and serving.version in built and serving.version != before
@@ -338,17 +316,13 @@ def test_a_builder_that_stands_still_is_overtaken_and_spoils_nothing(
     script = BUILDER.replace(
         "locks.LOOK_SECONDS = 0.05", "locks.LOOK_SECONDS = 0.05\n" + STOP_BEFORE_THE_SWAP
     )
-    command = [sys.executable, "-c", script, elasticsearch_url, index_prefix]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert heard(process) == "ready"
-            tell(process, "4")
-            assert heard(process) == "complete"
-            new = engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2])
-            process.send_signal(signal.SIGCONT)
-            assert heard(process).startswith("! ")
-        finally:
-            process.kill()
+    with Program(script, elasticsearch_url, index_prefix) as program:
+        assert program.heard() == "ready"
+        program.tell("4")
+        assert program.heard() == "complete"
+        new = engine.build("groups", spec_of(GROUPS[:2]), GROUPS[:2])
+        program.send_signal(signal.SIGCONT)
+        assert program.heard().startswith("! ")
     assert indexes(elasticsearch_url, index_prefix) == {new.version: [f"{index_prefix}-groups"]}
     assert engine.index_info("groups") == new
 

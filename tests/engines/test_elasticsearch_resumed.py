@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -18,6 +16,7 @@ from searchapp.model import Document, Hits
 from searchapp.settings import Settings
 from tests.engines.conftest import deleted, match, spec_of
 from tests.engines.test_elasticsearch_indexing import indexes
+from tests.programs import Program
 from tests.server.faults import FaultProxy
 from tests.server.rest import Server
 
@@ -31,8 +30,9 @@ BUILDER = textwrap.dedent(
     from searchapp.engines.elasticsearch import ElasticsearchEngine, sending
     from searchapp.settings import Settings
     from tests.engines.conftest import spec_of
-    from tests.engines.test_elasticsearch_resumed import DOCUMENTS
+    from searchapp.model import Document
 
+    DOCUMENTS = [Document(str(number), f"group {number % 7} of {number % 3}") for number in range(200)]
     sending.BATCH_DOCUMENTS = 10
     engine = ElasticsearchEngine.connect(Settings(home=Path("."), url=sys.argv[1], index_prefix=sys.argv[2]))
 
@@ -61,13 +61,11 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def broken_off(url: str, prefix: str, how: signal.Signals, shards: int = 1) -> None:
     """A process that builds an index, and is ended when half of the documents have been sent."""
-    command = [sys.executable, "-c", BUILDER, url, prefix, str(shards)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        while int(process.stdout.readline()) < 100:
+    with Program(BUILDER, url, prefix, shards) as program:
+        while int(program.heard()) < 100:
             pass
-        process.send_signal(how)
-    assert process.returncode != 0
+        program.send_signal(how)
+        assert program.wait() != 0
 
 
 def ranked(engine: ElasticsearchEngine, name: str) -> list[Hits]:

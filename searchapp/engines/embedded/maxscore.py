@@ -174,8 +174,8 @@ class Search:
     def _accumulate(self, place: int) -> bool:
         """Take what the clauses from a place on may lift to the threshold; returns False where that is too much.
 
-        What has a clause before was taken already, or can't reach it. Bounds are added up clause by clause, until so
-        few documents may still reach the threshold that following these takes less time than adding up the next one.
+        What has a clause before was taken already, or cannot reach it. Bounds are added up clause by clause, until so
+        few documents may still reach the threshold that following them takes less time than adding up the next clause.
         """
         with self._lookup.zeros() as sums:
             end = place

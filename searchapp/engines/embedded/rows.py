@@ -83,7 +83,13 @@ class Row(NamedTuple):
 
 def is_common(frequency: int, count: int) -> bool:
     """Whether a term in so many documents of an index is common."""
-    return frequency * (COMMON_SHARE if count < MANY else COMMON_SHARE_OF_MANY) > count
+    return frequency > most_of_a_rare_term(count)
+
+
+def most_of_a_rare_term(count: int) -> int:
+    """In how many documents of an index a term may be without being common."""
+    share = COMMON_SHARE if count < MANY else COMMON_SHARE_OF_MANY
+    return count // share if share else count
 
 
 NO_ROW = Row(np.empty(0, np.int32), np.empty(0, np.float32), True)
@@ -138,6 +144,16 @@ class Rows:
         missing = list(dict.fromkeys(term for term in terms if term not in known))
         if missing:
             self._of_field(self._reader.fields[name], missing, boost)
+
+    def whole(self, name: str, terms: Iterable[str], boost: np.float32) -> Row | None:
+        """The rows of all terms of a field, by rank one after the other; None where some `terms` are not worth it."""
+        known = self._whole.get((name, float(boost)))
+        if known is not None:
+            return known
+        field = self._reader.fields[name]
+        if not self._is_worth_scoring_whole(field, list(dict.fromkeys(terms)), boost):
+            return None
+        return self._whole_field(field, boost)
 
     def _of_field(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, Row]:
         """Compute and keep the rows of terms of one field."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from searchapp.engines.embedded.storage import impacts, verified
 from searchapp.engines.embedded.storage.columns import Column, Columns
 from searchapp.engines.embedded.storage.documents import Documents
 from searchapp.engines.embedded.storage.impacts import Impacts
+from searchapp.engines.embedded.storage.known_ids import known_ids
 from searchapp.engines.embedded.storage.layout import FieldSummary, Manifest
 from searchapp.engines.embedded.storage.term_blocks import TermBlocks
 from searchapp.engines.embedded.storage.term_positions import TermPositions
@@ -86,6 +87,11 @@ class FieldReader:
     def present(self) -> Numbers:
         """The documents that have a value."""
         return self._present.all()
+
+    def ranks(self, terms: Iterable[str]) -> list[int]:
+        """The ranks of those terms that occur, in their order."""
+        known = self._ranks.get if self._knows_all else self.rank
+        return [rank for rank in map(known, terms) if rank is not None]
 
     def rank(self, term: str) -> int | None:
         """The rank of a term in the field's dictionary, None when it does not occur."""
@@ -172,6 +178,11 @@ class FieldReader:
     def postings_count(self) -> int:
         """How many postings the field has, of all terms."""
         return len(self._documents)
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the postings of each term begin among the field's, by rank; then how many the field has."""
+        return self._starts.all()
 
     def document_frequencies(self) -> NDArray[np.int64]:
         """The number of postings of each term, by rank."""
@@ -295,7 +306,7 @@ class IndexReader:
             if isinstance(error, ValueError | KeyError):
                 raise refuted(folder, str(error)) from error
             raise
-        self._known_ids: NDArray[np.object_] = np.full(self.count, None, object)
+        self._known_ids = known_ids(self.ids, self._ranks, self._by_rank)
 
     def _open_columns(self, columns: Columns) -> None:
         self.ids = Terms.of(columns.column, "ids")
@@ -314,6 +325,11 @@ class IndexReader:
         """Each document's place in the bytewise order of ids, by which equal scores are ordered."""
         return self._ranks.all()
 
+    @property
+    def by_rank(self) -> Numbers:
+        """The document at each place of the bytewise order of ids."""
+        return self._by_rank.all()
+
     def in_all(self, field: str) -> bool:
         """Whether all documents have a value in a field."""
         return self.fields[field].statistics.documents == self.count
@@ -325,14 +341,7 @@ class IndexReader:
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
         """The ids of documents; those that were asked for once are kept."""
-        ids: list[str | None] = self._known_ids[documents].tolist()
-        if None in ids:
-            ranks = self.ranks
-            for document in documents:
-                if self._known_ids[document] is None:
-                    self._known_ids[document] = self.ids[int(ranks[document])].decode()
-            ids = self._known_ids[documents].tolist()
-        return cast("list[str]", ids)
+        return self._known_ids.of(documents)
 
     def close(self) -> None:
         self.sources.close()

@@ -1,0 +1,87 @@
+"""Texts of Python that tests run as processes of their own, to talk with, to stop and to kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import IO, Self
+
+from tests.forkserver import fork_server
+from tests.profile import FULL
+
+
+class Program:
+    """What `python -c TEXT` with these arguments is, with pipes for its streams; killed at the end if it still runs.
+
+    In the full profile each is a new Python; in the short one a fork of a process that has imported searchapp, see
+    `tests.forkserver`.
+
+    Args:
+        text: what is run
+        arguments: `sys.argv[1:]` of it
+        environment: what it finds besides the tests' own
+    """
+
+    def __init__(self, text: str, *arguments: object, environment: Mapping[str, str] | None = None) -> None:
+        words = list(map(str, arguments))
+        own = {**os.environ, **(environment or {})}
+        (into, put), (out, said), (errors, complained) = (os.pipe() for _ in range(3))
+        streams = [into, said, complained]
+        self._wait: Callable[[], int]
+        if (server := fork_server()) and not FULL:
+            pid = self.pid = server.start_text(text, words, own, streams)
+            self._wait = lambda: os.waitstatus_to_exitcode(server.wait(pid))
+        else:
+            command = [sys.executable, "-c", text, *words]
+            process = subprocess.Popen(command, env=own, stdin=into, stdout=said, stderr=complained)
+            self.pid, self._wait = process.pid, process.wait
+        for stream in streams:
+            os.close(stream)
+        self._stdin: IO[str] = os.fdopen(put, "w", encoding="utf-8")
+        self._stdout: IO[str] = os.fdopen(out, encoding="utf-8")
+        self._stderr: IO[str] = os.fdopen(errors, encoding="utf-8")
+        self.returncode: int | None = None
+        """As that of `subprocess.Popen`; None until somebody has waited for the end."""
+
+    def tell(self, line: str) -> None:
+        """Write a line to its standard input."""
+        self._stdin.write(f"{line}\n")
+        self._stdin.flush()
+
+    def heard(self) -> str:
+        """The next line of its standard output, without its end; empty where there is no more."""
+        return self._stdout.readline().rstrip("\n")
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def wait(self) -> int:
+        """Wait for its end; answers with what `returncode` is then."""
+        if self.returncode is None:
+            self.returncode = self._wait()
+        return self.returncode
+
+    def ended(self) -> tuple[str, str]:
+        """Wait for its end; answers with the rest of its output and with its errors, both less than a pipe holds."""
+        self.wait()
+        return self._stdout.read(), self._stderr.read()
+
+    def close(self) -> None:
+        """End it if it still runs."""
+        self.send_signal(signal.SIGKILL)
+        self.wait()
+        for stream in (self._stdin, self._stdout, self._stderr):
+            stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
