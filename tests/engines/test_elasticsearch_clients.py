@@ -44,7 +44,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*ssl.SSLSocket:pytest.PytestUnr
 
 
 @pytest.fixture(autouse=True)
-def collected() -> Iterator[None]:
+def collected(quick_collection: None) -> Iterator[None]:
     """Collects such sockets within the test that made them, and forgets secrets that were read."""
     yield
     gc.collect()

@@ -29,7 +29,7 @@ ANSWERS = {
 
 
 @pytest.fixture(autouse=True)
-def _no_collection() -> Iterator[None]:
+def _no_collection(quick_collection: None) -> Iterator[None]:
     """No garbage is collected where the recursion is deepest: what is called for it there would fail."""
     gc.collect()
     gc.disable()
