@@ -22,7 +22,8 @@ venv: $(STAMP) ## Create .venv with searchapp and the development tools
 # them again where PYTHONDONTWRITEBYTECODE is set, as containers often do.
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 
-$(RUNS): pyproject.toml requirements.txt
+EMBEDDED := searchapp/engines/embedded
+$(RUNS): pyproject.toml requirements.txt hatch_build.py $(EMBEDDED)/kernels.c $(EMBEDDED)/compiling.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "searchapp needs Python 3.11 or newer and $(PYTHON) is older: make PYTHON=python3.12" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -55,9 +56,10 @@ test-full: $(STAMP) ## Run all tests, with the long search for counterexamples
 test-cluster: $(STAMP) ## Run the tests on three Elasticsearch nodes, with every kill
 	SEARCHAPP_TEST_PROFILE=full PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -v -n 0 tests/cluster
 
-check: $(STAMP) ## Check format, lint, types and the direction of imports
+check: $(STAMP) ## Check format, lint, types, the length of modules and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python scripts/module_lengths.py
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
 	$(BIN)/lint-imports
@@ -83,5 +85,5 @@ lock: ## Write the requirements files after a version in pyproject.toml has chan
 	printf 'editables==0.5\n' | $(LOCK) --extra dev -o requirements-dev.txt
 
 clean: ## Remove .venv and all that the tools leave
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(EMBEDDED)/libkernels.so .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find searchapp tests -name __pycache__ -prune -exec rm -rf {} +

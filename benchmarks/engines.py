@@ -5,21 +5,27 @@
 
 Every system starts from the same raw texts and ends with the ids and scores of the best 500 documents of every
 topic. All systems run in this process, in turn, `--repeat` times; medians are printed, and for each system the
-ratio to the embedded engine in the same round, so that a machine whose speed drifts does not favour anyone.
+ratio to the embedded engine in the same round, so that a machine whose speed drifts does not favour anyone. `CPU s`
+is what ranking took of both cores, those of Elasticsearch's node included if `--server` names its process: where a
+machine is busy with something else, only that can be compared. `embedded-numpy-...` is the embedded engine without
+its compiled functions.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import re
+import resource
 import shutil
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,6 +38,7 @@ from searchapp.ranking.templates import Template
 from searchapp.settings import Settings
 
 DEPTH = 500
+NUMPY = "embedded-numpy"
 K1, B = 0.9, 0.4
 
 
@@ -55,6 +62,7 @@ class Searchapp:
     engine: Engine
     mapping: dict[str, Any]
     body: Callable[[Topic], dict[str, Any]]
+    without_compiled: bool = False
 
     def index(self, documents: Sequence[Document]) -> None:
         """Build a new version; an engine that keeps it on disk has written and synced it."""
@@ -63,15 +71,22 @@ class Searchapp:
 
     def rank(self, topics: Sequence[Topic]) -> int:
         """Rank as `searchapp rank` does, opening the index first."""
+        from searchapp.engines.embedded import kernels
+
         index = self.engine.open(self.name)
-        return sum(len(hits) for hits in index.search(self.body(topic) for topic in topics))
+        with kernels.without() if self.without_compiled else contextlib.nullcontext():
+            return sum(len(hits) for hits in index.search(self.body(topic) for topic in topics))
 
 
 @dataclass
 class Bm25s:
-    """bm25s with its own tokenizer, English stop words and Snowball stemming, on both cores."""
+    """bm25s with its own tokenizer, English stop words and Snowball stemming, on both cores.
+
+    What numba compiles is compiled with the first index, which is no part of ranking.
+    """
 
     name: str = "bm25s"
+    backend: str = "numpy"
     _stemmer: Any = None
     _index: Any = None
     _ids: list[str] = field(default_factory=list)
@@ -89,8 +104,9 @@ class Bm25s:
             stemmer=self._stemmer,
             show_progress=False,
         )
-        self._index = bm25s.BM25(k1=K1, b=B)
+        self._index = bm25s.BM25(k1=K1, b=B, backend=self.backend)
         self._index.index(tokens, show_progress=False)
+        self.rank([Topic(document.id, document.text) for document in documents[:4]])
 
     def rank(self, topics: Sequence[Topic]) -> int:
         """Tokenize the topics and retrieve."""
@@ -170,7 +186,10 @@ def systems(settings: Settings, url: str | None) -> list[System]:
     from searchapp.engines.elasticsearch import ElasticsearchEngine
     from searchapp.engines.embedded import EmbeddedEngine
 
-    engines: list[tuple[str, Engine]] = [("embedded", EmbeddedEngine.at(settings))]
+    engines: list[tuple[str, Engine]] = [
+        ("embedded", EmbeddedEngine.at(settings)),
+        (NUMPY, EmbeddedEngine.at(settings)),
+    ]
     if url:
         server = dataclasses.replace(settings, url=url)
         engines.append(("Elasticsearch", ElasticsearchEngine.connect(server)))
@@ -184,11 +203,11 @@ def systems(settings: Settings, url: str | None) -> list[System]:
 
     compared: list[System] = []
     for name, engine in engines:
-        compared.append(
-            Searchapp(f"{name.lower()}-recipe-bm25", engine, full, lambda topic: recipe.body(topic, DEPTH))
-        )
-        compared.append(Searchapp(f"{name.lower()}-one-field", engine, one_field, short))
-    return [*compared, Bm25s(), Tantivy(), RankBm25()]
+        numpy = name == NUMPY
+        recipe_name, one_name = f"{name.lower()}-recipe-bm25", f"{name.lower()}-one-field"
+        compared.append(Searchapp(recipe_name, engine, full, lambda topic: recipe.body(topic, DEPTH), numpy))
+        compared.append(Searchapp(one_name, engine, one_field, short, numpy))
+    return [*compared, Bm25s(), Bm25s("bm25s-numba", "numba"), Tantivy(), RankBm25()]
 
 
 _ONE_FIELD_QUERY = {
@@ -216,10 +235,30 @@ def _read(data: Path, split: str) -> tuple[list[Document], list[Topic]]:
     )
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Seconds by the clock, and of all processors, what processes took that have ended included."""
+
+    clock: float
+    worked: float
+
+    @classmethod
+    def of(cls, work: Callable[[], object], server: int | None) -> Took:
+        """What some work takes, in this process, those that it starts and the server's."""
+        begin, worked = time.perf_counter(), _worked(server)
+        work()
+        return cls(time.perf_counter() - begin, _worked(server) - worked)
+
+
+def _worked(server: int | None) -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    here = sum(one.ru_utime + one.ru_stime for one in used)
+    if server is None:
+        return here
+    import psutil
+
+    times = psutil.Process(server).cpu_times()
+    return here + float(times.user) + float(times.system)
 
 
 def main() -> None:
@@ -230,6 +269,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
     parser.add_argument("--split", default="dev")
     parser.add_argument("--url", help="an Elasticsearch; without it the server is left out")
+    parser.add_argument("--server", type=int, help="process of that Elasticsearch, if it is on this machine")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--slow", action="store_true", help="with rank-bm25, which takes minutes a round")
     options = parser.parse_args()
@@ -239,28 +279,36 @@ def main() -> None:
         compared = systems(Settings(home=home, index_prefix="searchapp-bench"), options.url)
         if not options.slow:
             compared = [system for system in compared if system.name != "rank-bm25"]
-        times: dict[str, list[tuple[float, float]]] = {system.name: [] for system in compared}
+        times: dict[str, list[tuple[Took, Took]]] = {system.name: [] for system in compared}
         for _ in range(options.repeat):
             for system in compared:
-                indexing = _seconds(lambda system=system: system.index(documents))  # type: ignore[misc]
-                ranking = _seconds(lambda system=system: system.rank(topics))  # type: ignore[misc]
+                server = options.server if system.name.startswith("elasticsearch") else None
+                indexing = Took.of(partial(system.index, documents), server)
+                ranking = Took.of(partial(system.rank, topics), server)
                 times[system.name].append((indexing, ranking))
     finally:
         shutil.rmtree(home)
     _print(times, len(documents), len(topics), options.repeat)
 
 
-def _print(times: dict[str, list[tuple[float, float]]], documents: int, topics: int, repeat: int) -> None:
+def _print(times: dict[str, list[tuple[Took, Took]]], documents: int, topics: int, repeat: int) -> None:
     print(f"{documents:,} documents, {topics:,} topics to depth {DEPTH}; medians of {repeat}\n")
-    print("| system | index s | rank s | rank, ratio to embedded |")
-    print("|---|---:|---:|---:|")
+    print("| system | index s | rank s | rank, ratio to embedded | rank CPU s | ratio |")
+    print("|---|---:|---:|---:|---:|---:|")
     for name, rounds in times.items():
         recipe = name.endswith("recipe-bm25")
         base = times["embedded-recipe-bm25" if recipe else "embedded-one-field"]
-        indexing = statistics.median(one[0] for one in rounds)
-        ranking = statistics.median(one[1] for one in rounds)
-        ratio = statistics.median(one[1] / other[1] for one, other in zip(rounds, base, strict=True))
-        print(f"| {name} | {indexing:.2f} | {ranking:.2f} | {ratio:.2f} |")
+        indexing = statistics.median(one[0].clock for one in rounds)
+        ranks = [one[1] for one in rounds]
+        pairs = list(zip(ranks, [one[1] for one in base], strict=True))
+        figures = [
+            indexing,
+            statistics.median(one.clock for one in ranks),
+            statistics.median(one.clock / other.clock for one, other in pairs),
+            statistics.median(one.worked for one in ranks),
+            statistics.median(one.worked / other.worked for one, other in pairs),
+        ]
+        print(f"| {name} | {' | '.join(f'{figure:.2f}' for figure in figures)} |")
 
 
 if __name__ == "__main__":

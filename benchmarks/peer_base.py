@@ -1,15 +1,18 @@
 """What a system of `peers.py` is: it builds an index of a collection, opens it, and is measured.
 
 All have k1 1.2 and b 0.75 (tantivy knows no others), index frequencies and positions where they can, split at white
-space, and answer with ids and scores. A system is measured in a process of its own, which is new in each round.
+space, and answer with ids and scores. A system is measured in a process of its own, which is new in each round. An
+index that is there is used again if its `key` is the same: that says what it was made of, and by what.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib
 import importlib.metadata
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +52,38 @@ class System:
     def version(self) -> str:
         return importlib.metadata.version(self.package)
 
+    @property
+    def sources(self) -> Iterable[Path]:
+        """The files, besides its packages, that make of documents what its index is."""
+        return (Path(importlib.import_module(type(self).__module__).__file__ or ""),)
+
+    def key(self, collection: Collection) -> str:
+        """What the index depends on."""
+        digest = hashlib.sha256(collection.facts["key"].encode())
+        for package in (self.package, *self.modules):
+            with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):
+                digest.update(f"{package} {importlib.metadata.version(package)}".encode())
+        for file in self.sources:
+            digest.update(file.read_bytes())
+        return digest.hexdigest()
+
+    def is_ready(self, collection: Collection) -> bool:  # noqa: ARG002
+        """Whether there is an index."""
+        return self.folder.exists()
+
     def build(self, collection: Collection) -> None:
         """Index the documents, to one segment on disk."""
         raise NotImplementedError
+
+    def keep(self, collection: Collection) -> None:  # most are where they stay
+        """Keep the index for other runs of the benchmark."""
+
+    def begin(self) -> None:  # for a server
+        """A step begins, whose memory is to be counted."""
+
+    def memory(self) -> dict[str, Any]:
+        """What is to be counted as memory since `begin` instead of that of this process: `server MiB`."""
+        return {}
 
     def open(self, collection: Collection) -> None:
         """Make the index ready for the first query."""
@@ -70,8 +102,8 @@ class System:
         return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
 
     def facts(self) -> dict[str, Any]:
-        """What else is to be known of a round, such as the number of segments."""
-        return {}
+        """What else is to be known of a round: the number of segments."""
+        return {"segments": 1}
 
     def measured(self, collection: Collection, size: str, warm_up: float) -> dict[str, Any]:
         """Open the index and measure each workload; all times in ms."""

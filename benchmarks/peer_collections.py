@@ -5,7 +5,7 @@ A collection is a folder of files that are made once and then read by all system
 - `documents.txt`: a document a line, its terms separated by spaces; its id is the number of the line, from 0;
 - `tokens.int32` and `starts.npy`: the same as numbers, those of document i being `tokens[starts[i]:starts[i + 1]]`;
 - `<workload>.txt`: a query a line, each term once;
-- `collection.json`: counts, and the seconds that the analysis of real texts took.
+- `collection.json`: counts, the seconds that the analysis of real texts took, and what it all was made of, `key`.
 
 The term of number n is written `wn`, so that white space is all that a system must know of analysis, and none of them
 makes anything else of a term. Documents of the size `nlps` are the knowledge base in the field `text` of the shipped
@@ -16,6 +16,7 @@ run has the same ones, and a smaller size is the beginning of a larger one).
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections import Counter
@@ -91,11 +92,25 @@ class Collection:
 def prepared(folder: Path, data: Path, size: str) -> Collection:
     """The collection of a size, made in `folder` unless it is there already."""
     collection = Collection(folder)
-    if not (folder / "collection.json").exists():
+    key = _key(data)
+    file = folder / "collection.json"
+    if not file.exists() or collection.facts.get("key") != key:
         folder.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
         facts = _real(collection, data) if size == NLPS else _synthetic(collection, data, int(size))
-        (folder / "collection.json").write_text(json.dumps(facts))
+        file.write_text(json.dumps(facts | {"key": key}))
     return collection
+
+
+def _key(data: Path) -> str:
+    """What documents and queries are made of: the task's files, the analysis, and this module."""
+    from searchapp import analysis, resources
+
+    digest = hashlib.sha256(json.dumps(resources.index_mapping("premises"), sort_keys=True).encode())
+    sources = sorted(Path(analysis.__file__).parent.rglob("*.py"))
+    for file in (Path(__file__), data / "knowledge_base.json", data / "dev_set.json", *sources):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def _real(collection: Collection, data: Path) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from peer_base import K1, B, Hits, Query, System, Unavailable, lines
 from peer_collections import Collection, Workload, workloads
 from peer_libraries import Bm25s, Bm25sNumba, Pisa, PisaBlockMaxWand, PisaMaxScore, Tantivy
+from peer_steps import LUCENE, kept_indexes
 
 MAPPING: dict[str, Any] = {
     "settings": {"similarity": {"peers": {"type": "BM25", "k1": K1, "b": B}}},
@@ -48,6 +50,7 @@ class Embedded(System):
         from searchapp.engines.base import IndexSpec
         from searchapp.model import Document
 
+        shutil.rmtree(self.folder, ignore_errors=True)
         spec = IndexSpec(MAPPING, collection.facts["documents"], "peers")
         self._engine().build("peers", spec, (Document(id_, text) for id_, text in lines(collection)))
 
@@ -60,6 +63,10 @@ class Embedded(System):
 
     def batch(self, queries: Sequence[Query], depth: int) -> int:
         return sum(len(hits) for hits in self._index.search(body(terms, depth) for terms in queries))
+
+    @property
+    def sources(self) -> Iterable[Path]:
+        return sorted((Path(__file__).parents[1] / "searchapp").rglob("*.py"))
 
     def _engine(self) -> Any:
         from searchapp.engines.embedded import EmbeddedEngine
@@ -101,8 +108,92 @@ class Elasticsearch(System):
         client.indices.forcemerge(index=self.index, max_num_segments=1, request_timeout=7200)
         client.indices.refresh(index=self.index)
 
+    def key(self, collection: Collection) -> str:
+        return f"{super().key(collection)}-{self.version}"
+
+    def is_ready(self, collection: Collection) -> bool:
+        """Whether the server has the index, or had it restored from what was kept of it."""
+        from elasticsearch import ApiError
+
+        client = self._client()
+        with contextlib.suppress(ApiError):
+            if self._has(client, collection):
+                return True
+            self._open_kept(client)
+            client.indices.delete(index=self.index, ignore_unavailable=True)
+            client.snapshot.restore(
+                repository=self.index,
+                snapshot=self.index,
+                indices=self.index,
+                wait_for_completion=True,
+                include_global_state=False,
+            )
+            client.cluster.health(index=self.index, wait_for_status="yellow", timeout="600s")
+            return self._has(client, collection)
+        return False
+
+    def keep(self, collection: Collection) -> None:
+        """Take a snapshot, where the server may write it: one that is started has no index at its start."""
+        from elasticsearch import ApiError
+
+        client = self._client()
+        client.indices.put_mapping(index=self.index, meta={"key": self.key(collection)})
+        with contextlib.suppress(ApiError):  # a server of somebody else's keeps the index itself
+            self._open_kept(client)
+            client.options(ignore_status=404).snapshot.delete(repository=self.index, snapshot=self.index)
+            client.snapshot.create(
+                repository=self.index,
+                snapshot=self.index,
+                indices=self.index,
+                wait_for_completion=True,
+                include_global_state=False,
+            )
+
+    def _has(self, client: Any, collection: Collection) -> bool:
+        if not client.indices.exists(index=self.index):
+            return False
+        mappings = client.indices.get_mapping(index=self.index).body[self.index]["mappings"]
+        return bool(mappings.get("_meta", {}).get("key") == self.key(collection))
+
+    def _open_kept(self, client: Any) -> None:
+        folder = kept_indexes(self.folder.parents[1]) / self.folder.parent.name
+        client.snapshot.create_repository(
+            name=self.index, repository={"type": "fs", "settings": {"location": str(folder)}}
+        )
+
+    def begin(self) -> None:
+        if (process := self._server()) is not None:
+            with contextlib.suppress(OSError):  # resets the peak, see proc(5)
+                Path(f"/proc/{process.pid}/clear_refs").write_text("5")
+
+    def memory(self) -> dict[str, Any]:
+        """The peak of the server's resident memory; None where it is not a process of this machine's Linux."""
+        process = self._server()
+        try:
+            status = Path(f"/proc/{process.pid}/status").read_text() if process is not None else ""
+        except OSError:
+            status = ""
+        peak = [int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM:")]
+        return {"server MiB": peak[0] if peak else None}
+
+    def _server(self) -> Any:
+        """The server's process."""
+        import psutil
+
+        (node,) = self._client().nodes.info(metric="process").body["nodes"].values()
+        try:
+            process = psutil.Process(node["process"]["id"])
+            # In a container the number is that of another process here.
+            return process if any("elasticsearch" in part for part in process.cmdline()) else None
+        except psutil.Error:
+            return None
+
     def open(self, collection: Collection) -> None:  # noqa: ARG002
         self._es = self._client()
+
+    def measured(self, collection: Collection, size: str, warm_up: float) -> dict[str, Any]:
+        # The server has the index open all the time.
+        return super().measured(collection, size, warm_up) | {"open": None}
 
     def query(self, terms: Query, depth: int) -> Hits:
         answer = self._es.search(
@@ -134,17 +225,7 @@ class Elasticsearch(System):
 
     def facts(self) -> dict[str, Any]:
         segments = self._es.indices.stats(index=self.index, metric="segments").body["_all"]["total"]
-        return {"segments": segments["segments"]["count"], "server MiB": self.server_memory()}
-
-    def server_memory(self) -> float:
-        """The server's resident memory in MiB, where it runs on this machine."""
-        import psutil
-
-        (node,) = self._client().nodes.info(metric="process").body["nodes"].values()
-        try:
-            return float(psutil.Process(node["process"]["id"]).memory_info().rss) / 2**20
-        except psutil.Error:
-            return float("nan")
+        return {"segments": segments["segments"]["count"]}
 
     def _single(self, queries: Sequence[Query], workload: Workload, warm_up: float) -> dict[str, Any]:
         self._took: list[int] = []
@@ -180,6 +261,10 @@ class Lucene(System):
     @property
     def version(self) -> str:
         return self._version
+
+    @property
+    def sources(self) -> Iterable[Path]:
+        return (LUCENE / "Peers.java", LUCENE / "pom.xml")
 
     def build(self, collection: Collection) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,20 +1,26 @@
 """The embedded engine beside its peers: Elasticsearch, plain Lucene, tantivy, bm25s, PISA, on the same tokens.
 
-    pip install -e '.[bench]'
-    python benchmarks/peers.py --data DIR --size nlps      [--rounds 5] [--systems embedded lucene ...] [--url URL]
-    python benchmarks/peers.py --data DIR --size 1000000   [--work FOLDER] [--warm-up 2]
+    pip install -e '.[dev,bench]'
+    python benchmarks/peers.py --data DIR --size nlps 10000 100000 1000000 --minutes 30
+    python benchmarks/peers.py --data DIR --size 10000000 --minutes 90 --work FOLDER --resume
     python benchmarks/peers.py --table benchmarks/results/peers-*.json
+    python benchmarks/peers_figure.py benchmarks/results/peers-*.json
 
-One size a command. Documents and queries are made once, terms separated by spaces, so that no system's analysis counts
+Documents and queries are made once, terms separated by spaces, so that no system's analysis counts
 (`peer_collections.py`). Each system indexes them to one segment on disk; then in each round each system in turn, in a
 new process of its own, opens its index, warms up (every single query once, the first 64 of a batch, and at least
-`--warm-up` seconds), and is measured:
-single queries to depth 10 and 1,000 in one thread, and one batch in `--threads` threads or processes. Of each round the
-median and the 99th percentile of the single queries are taken, and medians of these over the rounds are printed. What
-is not installed is left out, with the reason. k1 is 1.2 and b 0.75, which tantivy does not let one choose.
+`--warm-up` seconds), and is measured: single queries to depth 10 and 1,000 in one thread, and one batch in `--threads`
+threads or processes. The median and the 99th percentile are those of all single queries of all rounds; other figures
+are medians of the rounds. What is not installed is left out, with the reason. k1 is 1.2 and b 0.75, which tantivy does
+not let one choose.
 
-Peak memory is that of the largest process, as the operating system counts it; for Elasticsearch it is what the server
-has in use, whose heap is given. An index and its collection stay in `--work` until they are removed with `--clean`.
+Peak memory is the greatest resident set of the largest process, as the operating system counts it, with what is mapped
+of an index; for Elasticsearch it is that of the server since the step began, with the heap that it is given.
+
+How long it takes is said before, and how far it is meanwhile. With `--minutes` a further round of a size begins only if
+it is likely to end in time: whatever is measured is measured whole, and the file says of how many rounds. The file of
+a size is written after each system; `--resume` goes on with it. Collections and indexes stay in `--work`, and are taken
+from there as long as they would be the same, until `--clean` removes them: some 20 GiB for 10 million documents.
 """
 
 from __future__ import annotations
@@ -26,7 +32,6 @@ import os
 import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -37,16 +42,19 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from peer_base import K1, B, System, Unavailable  # noqa: E402
-from peer_collections import Collection, prepared  # noqa: E402
+from peer_collections import NLPS, Collection, prepared  # noqa: E402
+from peer_results import Different, Results, table  # noqa: E402
+from peer_steps import MIB, Steps, compile_lucene, with_server  # noqa: E402
 from peer_systems import SAME_INDEX, SYSTEMS  # noqa: E402
+from peer_times import COLLECTION, Times, said  # noqa: E402
 
-LUCENE = Path(__file__).parent / "lucene"
 RESULTS = Path(__file__).parent / "results"
-MIB = 2**20
+DRAWN = 12_343
+"""Documents of the size `nlps`, before they are counted."""
 
 
 def main() -> None:
-    """Measure one size, or print tables of what was measured."""
+    """Measure some sizes, or print tables of what was measured."""
     options = _options()
     if options.table:
         for file in options.table:
@@ -54,7 +62,12 @@ def main() -> None:
     elif options.step:
         _step(options)
     else:
-        print(table(_measured(options, options.out or RESULTS / f"peers-{options.size}.json")))
+        with contextlib.ExitStack() as stack:
+            try:
+                for size in options.size:
+                    print(table(_Measurement(options, size, stack).carried_out()), flush=True)
+            except Different as error:
+                sys.exit(str(error))
 
 
 def _options() -> argparse.Namespace:
@@ -62,141 +75,242 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, help="folder of the task nlps")
-    parser.add_argument("--size", default="nlps", help="nlps, or a number of synthetic documents")
+    parser.add_argument(
+        "--size", nargs="+", default=[NLPS], type=_size, help="nlps, or numbers of synthetic documents"
+    )
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5, help="at most, with --minutes")
+    parser.add_argument("--minutes", type=float, help="that a size may take; at least one round is measured")
+    parser.add_argument("--resume", action="store_true", help="go on with the results that there are")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="that a batch may use")
     parser.add_argument("--warm-up", type=float, default=2.0, help="seconds of each workload, at least")
     parser.add_argument("--url", help="an Elasticsearch; without it one is started, as the tests do")
     parser.add_argument("--heap", default="1g", help="of the Elasticsearch that is started")
-    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "searchapp-peers")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "searchapp-peers",
+        help="folder that keeps collections and indexes, where the user of a server that is started may go",
+    )
     parser.add_argument("--clean", action="store_true", help="remove collection and indexes at the end")
-    parser.add_argument("--out", type=Path, help="where the JSON goes: benchmarks/results/peers-SIZE.json")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder that peers-SIZE.json is written to")
     parser.add_argument(
         "--table", type=Path, nargs="+", help="print the tables of these files, measure nothing"
     )
-    parser.add_argument("--step", choices=["prepare", "build", "measure"], help=argparse.SUPPRESS)
+    parser.add_argument("--step", choices=["prepare", "ready", "build", "measure"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not options.table and not options.data:
         parser.error("--data is missing")
+    if options.rounds < 1:
+        parser.error("--rounds: there must be one at least")
     return options
 
 
-def _measured(options: argparse.Namespace, out: Path) -> dict[str, Any]:
-    """Build and measure all systems of a size; what is known is written after each round."""
-    folder = options.work / options.size
-    # In a process of its own: what this one has ever used counts for those that it starts, see getrusage(2).
-    subprocess.run(_command(options, "prepare"), check=True)
-    collection = Collection(folder / "collection")
-    systems: dict[str, dict[str, Any]] = {}
-    found: dict[str, list[list[int]]] = {}
-    try:
-        with contextlib.ExitStack() as stack:
-            skipped = _start_elasticsearch(options, stack) | _compile_lucene(options)
-            result = _result(options, collection) | {"systems": systems, "left out": skipped}
-            for name in [name for name in options.systems if name not in skipped]:
-                _say(f"{options.size}: building {name}")
-                if built := _in_a_process(options, name, "build", skipped):
-                    systems[name] = {"built": built, "rounds": []}
-            for number in range(options.rounds):
-                for name in list(systems):
-                    _say(f"{options.size}: round {number + 1} of {options.rounds}, {name}")
-                    measured = _in_a_process(options, name, "measure", skipped)
-                    if measured is None:
-                        del systems[name]
-                        continue
-                    for took in measured["workloads"].values():
-                        found.setdefault(name, took.pop("first", []))
-                    systems[name]["rounds"].append(measured)
-                    systems[name]["same first 10"] = _agreement(found.get("embedded"), found[name])
-                result["rounds"] = number + 1
-                out.parent.mkdir(parents=True, exist_ok=True)
-                out.write_text(json.dumps(result, indent=1) + "\n")
-        return result
-    finally:
-        if options.clean:
-            shutil.rmtree(folder)
+def _size(given: str) -> str:
+    if given != NLPS and not (given.isdecimal() and int(given) > 0):
+        raise argparse.ArgumentTypeError(f"{given!r} is neither {NLPS} nor a number of documents")
+    return given
 
 
-def _result(options: argparse.Namespace, collection: Collection) -> dict[str, Any]:
-    """What must be known of a run besides its figures."""
-    machine = {
-        "processors": os.cpu_count(),
-        "python": platform.python_version(),
-        "system": platform.platform(),
-    }
+class _Measurement:
+    """The measurement of one size; what is started for it is stopped with `stack`."""
+
+    def __init__(self, options: argparse.Namespace, size: str, stack: contextlib.ExitStack) -> None:
+        self._options = options
+        self._size = size
+        self._stack = stack
+        self._begin = time.monotonic()
+        self._times = Times(DRAWN if size == NLPS else int(size))
+        self._steps = Steps(size, options.data, options.work, options.threads, options.warm_up, options.url)
+        self._systems: list[str] = list(options.systems)
+
+    def carried_out(self) -> dict[str, Any]:
+        """Build and measure all systems of the size.
+
+        Raises:
+            Different: the file of results that is to be gone on with is of another measurement.
+        """
+        options, steps = self._options, self._steps
+        self._say_how_long()
+        steps.prepare()
+        results = Results(
+            options.out / f"peers-{self._size}.json",
+            _facts(options, self._size, Collection(steps.folder / "collection")),
+            resume=options.resume,
+        )
+        try:
+            if any(results.rounds(name) < options.rounds for name in self._systems):
+                self._start_what_is_needed(results)
+                for name in self._systems[:]:
+                    self._build(name, results)
+                for number in range(options.rounds):
+                    if not self._round(number, results):
+                        break
+            results.write()
+            return results.value
+        finally:
+            if options.clean:
+                shutil.rmtree(steps.folder)
+
+    def _say_how_long(self) -> None:
+        built = {SAME_INDEX.get(name, name) for name in self._systems}
+        builds = sum(self._times.of("build", name) for name in built)
+        rounds = self._times.round(self._systems)
+        drawn = 0 if self._size == NLPS else COLLECTION * int(self._size) / 1e6
+        bound = f", {self._options.minutes:g} minutes at most" if self._options.minutes else ""
+        self._say(
+            f"on two cores at rest {said(drawn + builds)} to index, unless that was done before, and {said(rounds)} a "
+            f"round, of which there are {self._options.rounds}{bound}"
+        )
+
+    def _start_what_is_needed(self, results: Results) -> None:
+        """Start a server and compile Lucene; systems for which that fails are left out."""
+        asked = [name for name in self._systems if name.startswith("elasticsearch")]
+        if asked:
+            try:
+                self._steps = with_server(self._steps, self._options.heap, self._stack)
+                self._options.url = self._steps.url  # also of further sizes
+            except Unavailable as error:
+                for name in asked:
+                    self._leave_out(name, str(error), results)
+        if "lucene" in self._systems:
+            try:
+                compile_lucene(self._options.work)
+            except Unavailable as error:
+                self._leave_out("lucene", str(error), results)
+
+    def _leave_out(self, name: str, why: str, results: Results) -> None:
+        self._say(f"{name} is left out: {why}")
+        results.value["left out"][name] = why
+        results.systems.pop(name, None)
+        self._systems.remove(name)
+
+    def _build(self, name: str, results: Results) -> None:
+        """Index the documents, unless that was done before."""
+        known = results.systems.setdefault(name, {"built": {}, "rounds": []})
+        owner = SAME_INDEX.get(name)
+        if owner in self._systems:
+            self._take(known, {**results.systems[owner]["built"], "as": owner})
+            return
+        file = self._steps.folder / f"built-{name}.json"
+        try:
+            ready = self._steps.run("ready", name)
+            kept = json.loads(file.read_text()) if ready["ready"] and file.exists() else {}
+            if kept.get("key") == ready["key"]:
+                self._say(f"{name} is indexed already")
+            else:
+                self._say(f"indexing {name}")
+                file.unlink(missing_ok=True)
+                begin = time.monotonic()
+                kept = self._steps.run("build", name) | {"key": ready["key"]}
+                self._times.took("build", name, time.monotonic() - begin)
+                file.write_text(json.dumps(kept))
+            self._take(known, kept)
+            results.write()
+        except Unavailable as error:
+            self._leave_out(name, str(error), results)
+
+    def _take(self, known: dict[str, Any], built: dict[str, Any]) -> None:
+        """Take an index; rounds that were measured with another one, or by another version, do not count."""
+        if known["rounds"] and known["built"].get("key") != built["key"]:
+            self._say("the rounds of an older index are left out")
+            known["rounds"] = []
+        known["built"] = built
+
+    def _round(self, number: int, results: Results) -> bool:
+        """Measure each system once more, as far as that was not done before; whether there was time to."""
+        left = [name for name in self._systems if results.rounds(name) <= number]
+        if left and number and self._is_late(left):
+            self._say(
+                f"the {self._options.minutes:g} minutes are over: {number} of {self._options.rounds} rounds are done"
+            )
+            return False
+        for place, name in enumerate(left):
+            further = (self._options.rounds - number - 1) * self._times.round(self._systems)
+            rest = said(self._times.round(left[place:]) + further)
+            self._say(f"round {number + 1} of {self._options.rounds}, {name}; {rest} to go")
+            begin = time.monotonic()
+            try:
+                measured = self._steps.run("measure", name)
+            except Unavailable as error:
+                self._leave_out(name, str(error), results)
+                continue
+            self._times.took("measure", name, time.monotonic() - begin)
+            for took in measured["workloads"].values():
+                first = took.pop("first", None)
+                if first is not None and took is measured["workloads"]["depth 10"]:
+                    self._first(name).write_text(json.dumps(first))
+            results.systems[name]["rounds"].append(measured)
+            results.systems[name]["same first 10"] = self._agreement(name)
+            results.write()
+        return True
+
+    def _is_late(self, systems: Sequence[str]) -> bool:
+        """Whether a round would end too late."""
+        if self._options.minutes is None:
+            return False
+        passed = time.monotonic() - self._begin
+        return bool(passed + self._times.round(systems) > 60 * self._options.minutes)
+
+    def _first(self, name: str) -> Path:
+        """Where the first hits of a system are kept."""
+        return self._steps.folder / f"first-{name}.json"
+
+    def _agreement(self, name: str) -> float | None:
+        """The share of the first ten hits of the embedded engine that another system has among its first ten."""
+        if not self._first("embedded").exists():
+            return None
+        ours, theirs = (json.loads(self._first(one).read_text()) for one in ("embedded", name))
+        shares = [
+            len({*mine} & {*other}) / len(mine) for mine, other in zip(ours, theirs, strict=True) if mine
+        ]
+        return statistics.mean(shares)
+
+    def _say(self, text: str) -> None:
+        print(f"{time.strftime('%H:%M:%S')} {self._size}: {text}", file=sys.stderr, flush=True)
+
+
+def _facts(options: argparse.Namespace, size: str, collection: Collection) -> dict[str, Any]:
+    """What must be known of a measurement besides its figures."""
+    counts = {name: collection.facts[name] for name in ("documents", "tokens", "terms")}
     return {
-        "size": options.size,
-        **collection.facts,
+        "size": size,
+        **counts,
         "k1": K1,
         "b": B,
-        "rounds": 0,
         "queries": {name: len(collection.queries(name)) for name in ("single", "batch")},
         "threads of a batch": options.threads,
         "warm-up s": options.warm_up,
         "heap of the server": options.heap,
-        "machine": machine,
+        "machine": {
+            "processors": os.cpu_count(),
+            "python": platform.python_version(),
+            "system": platform.platform(),
+        },
     }
-
-
-def _agreement(ours: list[list[int]] | None, theirs: list[list[int]]) -> float | None:
-    """The share of the first ten hits of the embedded engine that another system has among its first ten."""
-    if ours is None:
-        return None
-    shares = [len({*mine} & {*other}) / len(mine) for mine, other in zip(ours, theirs, strict=True) if mine]
-    return statistics.mean(shares)
-
-
-def _in_a_process(
-    options: argparse.Namespace, name: str, step: str, skipped: dict[str, str]
-) -> dict[str, Any] | None:
-    """What a step of a system reports, with the peak memory of its largest process; None if it can't be done."""
-    command = [*_command(options, step), "--systems", name]
-    owner = SAME_INDEX.get(name)
-    if step == "build" and owner in options.systems and owner not in skipped:
-        return {"as": owner}
-    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(command, stdout=output, stderr=errors, text=True, env=_environment())
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        errors.seek(0)
-        said, complaint = output.read().strip().splitlines(), errors.read().strip().splitlines()
-    if process.returncode or not said:
-        skipped[name] = (complaint or ["it said nothing"])[-1].removeprefix("peer_base.Unavailable: ")
-        _say(f"{name} is left out: {skipped[name]}")
-        return None
-    report: dict[str, Any] = json.loads(said[-1])
-    kib = 1 / 1024 if sys.platform != "darwin" else 1 / MIB
-    return {"MiB": usage.ru_maxrss * kib, "cpu s": usage.ru_utime + usage.ru_stime, **report}
-
-
-def _command(options: argparse.Namespace, step: str) -> list[str]:
-    command = [sys.executable, __file__, "--step", step, "--size", options.size, "--data", str(options.data)]
-    command += ["--work", str(options.work), "--threads", str(options.threads)]
-    return [*command, "--warm-up", str(options.warm_up), *(["--url", options.url] if options.url else [])]
-
-
-def _environment() -> dict[str, str]:
-    """One thread for each library that would start its own."""
-    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "DISABLE_TQDM": "1"}
 
 
 def _step(options: argparse.Namespace) -> None:
     """What a process of its own does: prints its report as one line."""
-    folder = options.work / options.size
+    (size,) = options.size
+    folder = options.work / size
     if options.step == "prepare":
-        prepared(folder / "collection", options.data, options.size)
+        prepared(folder / "collection", options.data, size)
         return
     (name,) = options.systems
     collection = Collection(folder / "collection")
     system = _system(options, name, folder)
-    if options.step == "build":
+    if options.step == "ready":
+        report: dict[str, Any] = {"key": system.key(collection), "ready": system.is_ready(collection)}
+    elif options.step == "build":
+        system.begin()
         begin = time.perf_counter()
         system.build(collection)
-        report: dict[str, Any] = {"s": time.perf_counter() - begin, "disk MiB": system.disk() / MIB}
+        report = {"s": time.perf_counter() - begin, "disk MiB": system.disk() / MIB, **system.memory()}
+        system.keep(collection)
     else:
-        report = system.measured(collection, options.size, options.warm_up)
+        system.begin()
+        report = system.measured(collection, size, options.warm_up) | system.memory()
         report.setdefault("version", system.version)
     print(json.dumps(report))
 
@@ -207,138 +321,6 @@ def _system(options: argparse.Namespace, name: str, folder: Path) -> System:
     if owner and not index.exists():
         index = folder / f"index-{owner}"
     return SYSTEMS[name](index, options.threads, options.url)
-
-
-def _start_elasticsearch(options: argparse.Namespace, stack: contextlib.ExitStack) -> dict[str, str]:
-    """Start a server for as long as it is needed, unless one is given; which systems have none, and why."""
-    asked = [name for name in options.systems if name.startswith("elasticsearch")]
-    if not asked or options.url:
-        return {}
-    from tests.server.distribution import wanted_version
-    from tests.server.errors import ServerError
-    from tests.server.node import Node, free_port
-
-    try:
-        node = stack.enter_context(Node(version=wanted_version(), heap=options.heap, port=free_port()))
-    except ServerError as error:
-        return dict.fromkeys(asked, str(error))
-    options.url = node.url
-    return {}
-
-
-def _compile_lucene(options: argparse.Namespace) -> dict[str, str]:
-    """Compile the Java program against what Maven fetches; why Lucene can't be measured, if so."""
-    if "lucene" in options.systems:
-        try:
-            os.environ["PEERS_JAVA"] = os.pathsep.join(map(str, _compiled(options.work / "lucene")))
-        except Unavailable as error:
-            return {"lucene": str(error)}
-    return {}
-
-
-def _compiled(folder: Path) -> Sequence[Path]:
-    """Java's home, the jars of Lucene and the compiled program.
-
-    Raises:
-        Unavailable: Java 21 or newer, which Lucene 10 needs, or Maven is missing, or the artifacts can't be fetched.
-    """
-    from tests.server.java import find_java
-
-    home = find_java()
-    if home is None or not (home / "bin" / "javac").exists():
-        raise Unavailable("there is no Java 21 or newer with a compiler, which Lucene 10 needs")
-    jars, classes = folder / "jars", folder / "classes"
-    if not jars.is_dir():
-        goal = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
-        command = ["mvn", "-B", "-q", "-f", str(LUCENE / "pom.xml"), goal, f"-DoutputDirectory={jars}"]
-        _run(command, "Maven could not fetch Lucene")
-    classes.mkdir(exist_ok=True)
-    _run(
-        [f"{home}/bin/javac", "-cp", f"{jars}/*", "-d", str(classes), str(LUCENE / "Peers.java")],
-        "Peers.java does not compile",
-    )
-    return home, jars, classes
-
-
-def _run(command: Sequence[str], problem: str) -> None:
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise Unavailable(f"{problem}: {error}") from error
-    if answer.returncode:
-        raise Unavailable(f"{problem}: {(answer.stdout + answer.stderr).strip().splitlines()[:1]}")
-
-
-def figures(result: dict[str, Any], name: str) -> dict[str, float]:
-    """The figures of a system: ms of single queries (median, 99th percentile), ms a query of a batch, s, MiB."""
-    measured = result["systems"][name]
-    built = measured["built"]
-    if "as" in built:
-        built = result["systems"][built["as"]]["built"]
-    rounds = measured["rounds"]
-    found = {
-        "build s": built["s"],
-        "disk MiB": built["disk MiB"],
-        "build MiB": built["MiB"],
-        "open ms": statistics.median(one["open"] for one in rounds),
-        "search MiB": statistics.median(one.get("server MiB", one["MiB"]) for one in rounds),
-    }
-    for depth in ("depth 10", "depth 1000"):
-        times = [one["workloads"][depth]["ms"] for one in rounds]
-        found[f"{depth} median ms"] = statistics.median(map(statistics.median, times))
-        found[f"{depth} p99 ms"] = statistics.median(statistics.quantiles(some, n=100)[98] for some in times)
-        if "took ms" in rounds[0]["workloads"][depth]:
-            found[f"{depth} took ms"] = statistics.median(
-                statistics.median(one["workloads"][depth]["took ms"]) for one in rounds
-            )
-    batch = statistics.median(one["workloads"]["batch"]["ms"][0] for one in rounds)
-    return found | {"batch ms": batch / result["queries"]["batch"]}
-
-
-COLUMNS = {
-    "build s": "build s",
-    "build MiB": "build MiB",
-    "disk MiB": "disk MiB",
-    "open ms": "open ms",
-    "depth 10 median ms": "10: median ms",
-    "depth 10 p99 ms": "10: 99 % ms",
-    "depth 1000 median ms": "1,000: median ms",
-    "depth 1000 p99 ms": "1,000: 99 % ms",
-    "batch ms": "batch, ms a query",
-    "search MiB": "search MiB",
-}
-
-
-def table(result: dict[str, Any]) -> str:
-    """The figures of a size as a Markdown table, with what must be known to read it."""
-    words = f"{result['documents']:,} documents, {result['tokens']:,} tokens; medians of {result['rounds']} rounds"
-    lines = [
-        f"{words}; k1 {result['k1']}, b {result['b']}; a batch in {result['threads of a batch']} threads",
-        "",
-    ]
-    lines.append("| system | " + " | ".join(COLUMNS.values()) + " | same first 10 |")
-    lines.append("|---|" + "---:|" * (len(COLUMNS) + 1))
-    for name, measured in result["systems"].items():
-        found = figures(result, name)
-        cells = " | ".join(_shown(found[column]) for column in COLUMNS)
-        agreement = measured["same first 10"]
-        lines.append(f"| {name} | {cells} | {'' if agreement is None else f'{agreement:.3f}'} |")
-    lines.append("")
-    for name, measured in result["systems"].items():
-        last = measured["rounds"][-1]
-        segments = f", {last['segments']} segment(s)" if "segments" in last else ""
-        lines.append(f"{name}: {last['version']}{segments}")
-    lines += [f"{name} is left out: {reason}" for name, reason in result["left out"].items()]
-    return "\n".join(lines) + "\n"
-
-
-def _shown(value: float) -> str:
-    """Three digits that count."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
-def _say(text: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -4,34 +4,77 @@
 
 Takes the JSON files of several sizes of synthetic documents (nlps has queries of another kind, and is left out) and
 writes `peers-time.svg` (median ms of a query to depth 10), `peers-memory.svg` (MiB while searching) and
-`peers-disk.svg` to the folder.
+`peers-disk.svg` to the folder. Each line has its name at its end; the colours are those of a light or a dark page, as
+whoever looks has it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
+import math
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-import pygal
-from peer_systems import SAME_INDEX, SYSTEMS
-from peers import figures
-from pygal.style import Style
+from peer_results import figures  # noqa: E402
+from peer_systems import SYSTEMS  # noqa: E402
 
 FIGURES = {
     "time": ("depth 10 median ms", "ms for a query to depth 10, the median"),
     "memory": ("search MiB", "MiB of memory while searching, at most"),
     "disk": ("disk MiB", "MiB on disk"),
 }
-COLOURS = (
-    "#d62728", "#1f77b4", "#2ca02c", "#98df8a", "#9467bd", "#8c564b", "#c49c94", "#7f7f7f", "#bcbd22", "#17becf",
-)  # fmt: skip
-EXPONENTS = range(-3, 7)
+SHARED = {
+    "elasticsearch-dfs": "elasticsearch",
+    "bm25s-numba": "bm25s",
+    "pisa-ranked-or": "pisa",
+}
+"""What systems are called that share an index, where the figure is that of the index."""
+
+LOOKS = {
+    "embedded": ("a", ""),
+    "lucene": ("b", ""),
+    "elasticsearch-dfs": ("c", "7 4"),
+    "elasticsearch": ("c", ""),
+    "tantivy": ("d", ""),
+    "bm25s-numba": ("e", ""),
+    "bm25s-numpy": ("e", "7 4"),
+    "pisa-ranked-or": ("f", "7 4"),
+    "pisa-maxscore": ("f", ""),
+    "pisa-bmw": ("f", "2 4"),
+}
+"""The colour of each system, that of a family, and the dashes of its line."""
+
+STYLE = """
+svg { --paper: #ffffff; --ink: #1a1d21; --soft: #4d555e; --line: #dde2e7; font: 13px system-ui, sans-serif;
+  --a: #c4162a; --b: #0b62b0; --c: #23722f; --d: #7a3fb0; --e: #96590a; --f: #4d555e; }
+@media (prefers-color-scheme: dark) {
+  svg { --paper: #14171a; --ink: #e8eaed; --soft: #abb4be; --line: #333a42;
+    --a: #ff7b85; --b: #6cb6ff; --c: #6fd083; --d: #cf9bff; --e: #f0b152; --f: #abb4be; }
+}
+.paper { fill: var(--paper); } text { fill: var(--soft); } .heading { fill: var(--ink); font-weight: 600; }
+.grid { stroke: var(--line); } .axis { stroke: var(--soft); }
+.middle { text-anchor: middle; } .end { text-anchor: end; }
+.series { fill: none; stroke-width: 2; stroke-linejoin: round; } .lead { fill: none; opacity: 0.5; }
+.name { font-weight: 600; } .first { stroke-width: 3.5; }
+""" + "".join(
+    f".{one} {{ stroke: var(--{one}); }} .dot.{one}, .name.{one} {{ fill: var(--{one}); stroke: none; }}\n"
+    for one in "abcdef"
+)
+
+WIDTH, HEIGHT = 860, 480
+LEFT, RIGHT, TOP, BOTTOM = 78, 200, 44, 52
+"""Around the lines: for numbers, names, the heading and the number of documents."""
+
+ROW = 17
+"""From one name to the next, at least."""
+
+Points = Sequence[tuple[int, float]]
 
 
 def main() -> None:
@@ -44,57 +87,119 @@ def main() -> None:
     options = parser.parse_args()
     results = [json.loads(file.read_text()) for file in options.results]
     synthetic = sorted((one for one in results if one["size"] != "nlps"), key=lambda one: one["documents"])
+    if not synthetic:
+        parser.error("none of the files is of synthetic documents: measure --size 100000 and so on")
     for name, (figure, title) in FIGURES.items():
-        chart = drawn(synthetic, figure, title)
-        # Without pygal's comments, which have the date.
-        (options.out / f"peers-{name}.svg").write_bytes(re.sub(rb"<!--.*?-->", b"", chart.render()))
+        lines = {system: _points(synthetic, figure, system) for system in SYSTEMS}
+        drawn = picture({system: points for system, points in lines.items() if points}, title)
+        (options.out / f"peers-{name}.svg").write_text(drawn)
         print(options.out / f"peers-{name}.svg")
 
 
-def drawn(results: list[dict[str, Any]], figure: str, title: str) -> Any:
-    """A chart of one figure: a line a system; systems that share an index have one line on disk."""
-    chart = pygal.XY(
-        title=title,
-        logarithmic=True,
-        x_title="documents",
-        width=900,
-        height=560,
-        js=[],
-        no_prefix=True,
-        legend_at_bottom=True,
-        legend_at_bottom_columns=5,
-        dots_size=4,
-        margin_right=40,
-        style=Style(background="white", plot_background="white", colors=COLOURS, legend_font_size=14),
-    )
-    values = {name: _points(results, figure, name) for name in _names(results)}
+def _points(results: Sequence[Mapping[str, Any]], figure: str, name: str) -> Points:
+    """A figure of a system by the number of documents; of systems that share an index one has what it takes on disk."""
+    there = [one for one in results if one["systems"].get(name, {}).get("rounds")]
     if figure == "disk MiB":
-        values = {name: points for name, points in values.items() if SAME_INDEX.get(name) not in values}
-    known = [y for points in values.values() for _, y in points]
-    chart.x_labels = sorted({result["documents"] for result in results})
-    chart.x_value_formatter = lambda count: f"{count:,.0f}"
-    chart.y_labels = [
-        10.0**exponent
-        for exponent in EXPONENTS
-        if known and 10 ** (exponent + 1) > min(known) and 10 ** (exponent - 1) < max(known)
-    ]
-    chart.value_formatter = lambda value: f"{value:g}"
-    for name, points in values.items():
-        chart.add(name, points)
-    return chart
+        there = [one for one in there if "as" not in one["systems"][name]["built"]]
+    found = [(one["documents"], figures(dict(one), name)[figure]) for one in there]
+    return [(documents, value) for documents, value in found if value]
 
 
-def _names(results: list[dict[str, Any]]) -> list[str]:
-    """The systems that were measured, in an order that does not depend on the sizes, so that each keeps its colour."""
-    return [name for name in SYSTEMS if any(name in result["systems"] for result in results)]
+def picture(lines: Mapping[str, Points], title: str) -> str:
+    """An SVG file with a line a system over the number of documents, both axes logarithmic."""
+    places = sorted({x for points in lines.values() for x, _ in points})
+    values = [y for points in lines.values() for _, y in points]
+    across = _Axis(places[0], places[-1], LEFT + 12, WIDTH - RIGHT)
+    up = _Axis(min(values), max(values), HEIGHT - BOTTOM - 6, TOP + 12)
+    root = ElementTree.Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
+            "role": "img",
+            "aria-label": title,
+        },
+    )
+    ElementTree.SubElement(root, "style").text = STYLE
+    _add(root, "rect", "paper", width=WIDTH, height=HEIGHT)
+    _add(root, "text", "heading", x=LEFT - 58, y=26).text = title
+    bottom = HEIGHT - BOTTOM
+    for value, is_named in up.ticks():
+        y = up.at(value)
+        _add(root, "line", "grid", x1=LEFT, x2=WIDTH - RIGHT + 12, y1=y, y2=y)
+        if is_named:
+            _add(root, "text", "end", x=LEFT - 8, y=y + 4.5).text = f"{value:,g}"
+    for value in places:
+        x = across.at(value)
+        _add(root, "line", "grid", x1=x, x2=x, y1=TOP, y2=bottom)
+        _add(root, "text", "middle", x=x, y=bottom + 19).text = f"{value:,}"
+    _add(root, "line", "axis", x1=LEFT, x2=WIDTH - RIGHT + 12, y1=bottom, y2=bottom)
+    _add(root, "text", "middle", x=(LEFT + WIDTH - RIGHT) / 2, y=bottom + 40).text = "documents"
+    rows = _rows({name: up.at(points[-1][1]) for name, points in lines.items()})
+    is_of_index = "disk" in title
+    for name in sorted(lines, key="embedded".__eq__):  # ours above the others
+        colour, dashes = LOOKS[name]
+        dashes = "" if is_of_index else dashes
+        spots = [(across.at(x), up.at(y)) for x, y in lines[name]]
+        _line(root, f"series {colour}{' first' if name == 'embedded' else ''}", spots, dashes)
+        for x, y in spots:
+            _add(root, "circle", f"dot {colour}", cx=x, cy=y, r=3.5)
+        x, y = spots[-1]
+        end = WIDTH - RIGHT + 40
+        _line(root, f"lead {colour}", [(x + 5, y), (WIDTH - RIGHT + 14, y), (end - 4, rows[name])], "")
+        shown = SHARED.get(name, name) if is_of_index else name
+        _add(root, "text", f"name {colour}", x=end, y=rows[name] + 4.5).text = shown
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _points(results: list[dict[str, Any]], figure: str, name: str) -> list[tuple[int, float]]:
-    return [
-        (result["documents"], round(figures(result, name)[figure], 3))
-        for result in results
-        if name in result["systems"]
-    ]
+class _Axis:
+    """A logarithmic axis from the place of its least value to that of its greatest."""
+
+    def __init__(self, least: float, greatest: float, start: float, end: float) -> None:
+        self.least, self.greatest = least, max(greatest, least * 1.01)
+        self._start, self._end = start, end
+
+    def at(self, value: float) -> float:
+        """The place of a value."""
+        share = math.log(value / self.least) / math.log(self.greatest / self.least)
+        return self._start + share * (self._end - self._start)
+
+    def ticks(self) -> list[tuple[float, bool]]:
+        """Values with a line across, and whether they are named: powers of ten, with 2 and 5 if there are few."""
+        decades = range(math.floor(math.log10(self.least)), math.ceil(math.log10(self.greatest)) + 1)
+        factors = (1.0,) if len(decades) > 5 else (1.0, 2.0, 5.0)
+        every = [(factor * 10.0**exponent, True) for exponent in decades for factor in factors]
+        return [one for one in every if self.least <= one[0] <= self.greatest]
+
+
+def _rows(wanted: Mapping[str, float]) -> dict[str, float]:
+    """Where names stand: as near to the ends of their lines as they can without touching each other."""
+    order = sorted(wanted, key=wanted.__getitem__)
+    groups: list[list[str]] = []
+
+    def top(group: Sequence[str]) -> float:
+        middle = sum(wanted[name] for name in group) / len(group)
+        least, most = TOP + 8, HEIGHT - BOTTOM + 8 - ROW * (len(group) - 1)
+        return min(max(middle - ROW * (len(group) - 1) / 2, least), most)
+
+    for name in order:
+        groups.append([name])
+        while len(groups) > 1 and top(groups[-2]) + ROW * len(groups[-2]) > top(groups[-1]):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    return {name: top(group) + ROW * place for group in groups for place, name in enumerate(group)}
+
+
+def _add(root: ElementTree.Element, tag: str, kind: str, **numbers: float) -> ElementTree.Element:
+    shown = {name: f"{value:.2f}".rstrip("0").rstrip(".") for name, value in numbers.items()}
+    return ElementTree.SubElement(root, tag, {"class": kind, **shown})
+
+
+def _line(root: ElementTree.Element, kind: str, spots: Sequence[tuple[float, float]], dashes: str) -> None:
+    path = ElementTree.SubElement(
+        root, "polyline", {"class": kind, "points": " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)}
+    )
+    if dashes:
+        path.set("stroke-dasharray", dashes)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from growth import MAPPING, SEED, Generator
+from growth import MAPPING, NAME, PREFIX, SEED, Generator
 
 from searchapp.engines.base import Engine, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
@@ -39,7 +39,6 @@ from searchapp.processes import cores
 from searchapp.settings import Settings
 
 DEPTHS = (10, 1000)
-NAME, PREFIX = "single", "searchapp-single"
 SEARCH_TYPES = ("query_then_fetch", "dfs_query_then_fetch")
 
 Body = dict[str, Any]

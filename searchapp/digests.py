@@ -70,6 +70,9 @@ class DocumentsDigest:
         return self._hash.hexdigest()
 
 
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
 def _canonical(value: Any) -> bytes:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = _JSON.encode(value)
     return text.encode("utf-8", "backslashreplace")  # half a character as JSON's escape of it

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from searchapp.analysis.bulk import BulkAnalysis
 from searchapp.analysis.char_filters import CharFilter
 from searchapp.analysis.offsets import Corrections, joined_units, utf16_length, utf16_places, whole
 from searchapp.analysis.shared import Shared, fused
@@ -65,7 +66,12 @@ class Analyzer:
         self._leaves_halves = any(map(_leaves_halves, (tokenizer, *replacing, *pieces)))
         self.branches = _branches(pieces)
         """Whether a token may reach over several positions, so that queries have to look at `graph`."""
-        self._analyze = (shared or Shared()).analysis(replacing, tokenizer, pieces)
+        shared = shared or Shared()
+        self._analyze = shared.analysis(replacing, tokenizer, pieces)
+        self.bulk = BulkAnalysis.of(
+            shared.bulk, replacing, tokenizer, pieces, leaves_halves=self._leaves_halves
+        )
+        """The same for many texts at once, None where they are analyzed one by one."""
 
     @property
     def keeps_tokens_apart(self) -> bool:

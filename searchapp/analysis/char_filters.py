@@ -7,7 +7,8 @@ The corrections are those of the Lucene classes named below, with their peculiar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Protocol
 
 from searchapp.analysis.halves import Found
@@ -79,7 +80,11 @@ class PatternReplaceFilter:
         self.leaves_halves = pattern.leaves_halves
 
     def replace(self, text: str) -> str:
-        return self._pattern.substitute(self._replacement.template, text)
+        return self._substituted(text)
+
+    @cached_property
+    def _substituted(self) -> Callable[[str], str]:
+        return self._pattern.substitution(self._replacement.template)  # compiled when it is used first
 
     def replace_tracked(self, text: str) -> tuple[str, Corrections]:
         corrections = Corrections()

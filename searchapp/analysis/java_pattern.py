@@ -3,9 +3,9 @@ r"""A pattern of Java's, translated and compiled: its matches, as Java gives the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 
 import regex
@@ -93,6 +93,12 @@ class JavaRegex:
             out += text[at : match.start()], template if is_text else match.expand(template)
             at = match.end()
         return "".join([*out, text[at:]])
+
+    def substitution(self, template: str) -> Callable[[str], str]:
+        """`substitute` with a template, without looking each time at what depends on the pattern alone."""
+        if self._may_be_empty or self._has_boundary:
+            return partial(self.substitute, template)
+        return partial(self._quick.sub, template)
 
     def _substituted(self, between: Iterable[Found], template: str, text: str, count: int) -> str:
         units = utf16_units(text)

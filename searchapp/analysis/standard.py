@@ -156,6 +156,14 @@ def _emoji_rule(alphabet: _Alphabet) -> str:
     return rf"(?:{zwj}+(?={picture}))?{joined}|{flag}|{keycap}"
 
 
+_LETTERS = ("letter", "letter_emoji", "hebrew_letter")
+_BEHIND_LETTERS = (
+    "numeric", "ascii_digit", "katakana", "extend_num_let", "mid_letter", "mid_num_let", "single_quote",
+    "double_quote",
+)  # fmt: skip
+"""With what a word may go on behind a letter."""
+
+
 class _Rules:
     """The rules, for the letters of classes and, as most texts are ASCII, for such text itself: nothing extends there.
 
@@ -189,7 +197,10 @@ class _Rules:
             name: as_set([(low, min(high, 0x7F)) for low, high in ranges if low <= 0x7F])
             for name, ranges in self._table.items()
         }
-        return re.compile(rf"(?=[A-Za-z0-9_])({_word_rule(_Alphabet(inside))})|_+")
+        alphabet = _Alphabet(inside)
+        # Most words are letters behind which nothing stands that the rules look at.
+        plain = f"{alphabet.any_of(*_LETTERS)}++(?!{alphabet.any_of(*_LETTERS, *_BEHIND_LETTERS)})"
+        return re.compile(rf"(?=[A-Za-z0-9_])({plain}|{_word_rule(alphabet)})|_+")
 
     @cached_property
     def emoji(self) -> re.Pattern[str]:

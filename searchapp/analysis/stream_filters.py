@@ -80,14 +80,14 @@ class ShingleFilter:
         self._longest = options.integer("max_shingle_size", 2)
         self._unigrams = options.boolean("output_unigrams", True)
         self._unigrams_if_alone = options.boolean("output_unigrams_if_no_shingles", False)
-        self._separator = options.text("token_separator", " ")
+        self.separator = options.text("token_separator", " ")
         self._halves = (
             False  # whether there are halves of characters in the stream, which may meet in a shingle
         )
         self._filler = options.text("filler_token", "_")
         if not 2 <= self._shortest <= self._longest:
             raise options.bad("shingle sizes must be at least 2, the minimum at most the maximum")
-        self._pairs = self._longest == 2 and not self._unigrams and not self._unigrams_if_alone
+        self.gives_pairs = self._longest == 2 and not self._unigrams and not self._unigrams_if_alone
         if self._longest - self._shortest + self._unigrams > MAX_SHINGLE_DIFF:
             raise options.bad(f"shingle sizes may differ by {MAX_SHINGLE_DIFF} (index.max_shingle_diff)")
 
@@ -95,7 +95,7 @@ class ShingleFilter:
         count = len(tokens.terms)
         plain = tokens.spans is None and not tokens.trailing
         self._halves = has_halves(tokens.terms)
-        if plain and not self._halves and self._pairs and tokens.positions == _PLACES[:count]:
+        if plain and not self._halves and self.gives_pairs and tokens.positions == _PLACES[:count]:
             return self._neighbours(tokens)
         window = list(self._pieces(tokens))
         sizes = list(range(self._shortest, self._longest + 1))
@@ -121,12 +121,12 @@ class ShingleFilter:
         if len(tokens.terms) < 2:
             return Tokens([], [])
         pairs = zip(tokens.terms, tokens.terms[1:], strict=False)
-        terms = list(map(self._separator.join, pairs))
+        terms = list(map(self.separator.join, pairs))
         keywords = None if tokens.keywords is None else tokens.keywords[:-1]
         return Tokens(terms, list(range(len(terms))), keywords=keywords)
 
     def _add(self, out: Tokens, shingle: list[_Piece], position: int) -> None:
-        term = self._separator.join([piece.term for piece in shingle])
+        term = self.separator.join([piece.term for piece in shingle])
         out.terms.append(joined_units(term) if self._halves else term)
         out.positions.append(position)
         if out.spans is not None and shingle[0].span and shingle[-1].span:

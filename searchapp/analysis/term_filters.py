@@ -47,8 +47,8 @@ class _Memory(dict[str, Outcome]):
     def __missing__(self, term: str) -> Outcome:
         if len(self) >= REMEMBERED_TERMS:
             self.clear()
-        self[term] = outcome = _outcome(self._filters, term, self._keyword)
-        return outcome
+        self[term] = found = outcome(self._filters, term, self._keyword)
+        return found
 
 
 class _Terms(dict[str, str | None]):
@@ -60,18 +60,19 @@ class _Terms(dict[str, str | None]):
     def __missing__(self, term: str) -> str | None:
         if len(self) >= REMEMBERED_TERMS:
             self.clear()
-        outcome = _outcome(self._filters, term, keyword=False)
-        self[term] = becomes = None if outcome is None else outcome[0]
+        found = outcome(self._filters, term, keyword=False)
+        self[term] = becomes = None if found is None else found[0]
         return becomes
 
 
-def _outcome(filters: Sequence[TermFilter], term: str, keyword: bool) -> Outcome:
-    outcome: Outcome = (term, keyword)
+def outcome(filters: Sequence[TermFilter], term: str, keyword: bool) -> Outcome:
+    """What filters in a row make of a term and its keyword mark; None if one removes it."""
+    found: Outcome = (term, keyword)
     for filter_ in filters:
-        if outcome is None:
+        if found is None:
             break
-        outcome = filter_(*outcome)
-    return outcome
+        found = filter_(*found)
+    return found
 
 
 class TermChain:

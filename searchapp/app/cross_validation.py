@@ -24,38 +24,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cache
-from math import isfinite
 from pathlib import Path
 
 from searchapp.app.index import lenient_advice, open_index, require_documents
 from searchapp.app.models import Models
-from searchapp.app.scoring import field_figures, official_figures
 from searchapp.app.signal_inputs import signal_inputs
-from searchapp.app.topic_figures import topic_ids
 from searchapp.app.validation_fold import Fold, OtherSimilarities, WithoutFold
+from searchapp.app.validation_topics import TAG, GoldTopics
 from searchapp.digests import digest_json
 from searchapp.engines import open_on_disk
 from searchapp.engines.base import Index, OnDisk
 from searchapp.engines.index_settings import Similarities, with_similarities
 from searchapp.errors import DataError, EngineRefused, SearchappError, UsageError
-from searchapp.evaluation.base import GoldFiles, ScorerOptions
+from searchapp.evaluation.base import ScorerOptions
 from searchapp.files import reason
 from searchapp.formats.problems import Problems
-from searchapp.model import Example, Ranking, Run, Topic
+from searchapp.model import Example, Ranking, Topic
 from searchapp.processes import spread
 from searchapp.progress import Progress, Silent
 from searchapp.ranking.rank import Ranker
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Inputs, Need
 from searchapp.settings import Settings
-from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
+from searchapp.tasks.base import Collection, Task
 from searchapp.tasks.folds import COUNT, SEED
 from searchapp.tasks.folds import number_of as fold_number
 
 FEW = 50
 """Topics under which, if nobody says how many folds there shall be, each topic is a fold of its own."""
-
-TAG = "cross-validation"
 
 REMEMBERED = 1 << 27
 """Bytes of hits that each index keeps, so that what many recipes ask alike is searched once."""
@@ -139,13 +135,12 @@ class CrossValidation:
         self._settings = settings
         self._problems = Problems(lenient=request.lenient)
         self._open = ExitStack()
-        self._grades: dict[str, Grades] = {}
-        self._topics: dict[str, list[Topic]] = {}
+        self._gold = GoldTopics(request.task, request.collection, request.measure, request.options)
         self._other_indexes: dict[str, Index] = {}
         for split in request.splits:
-            self._read(split)
+            self._gold.read(split, self._problems, progress)
         self._problems.raise_if_any(lenient_advice(self._problems))
-        if not any(self._topics.values()):
+        if not any(self._gold.by_split.values()):
             raise DataError(
                 f"{request.collection.folder}: no topic of {', '.join(request.splits)} has gold to validate by"
             )
@@ -172,16 +167,12 @@ class CrossValidation:
     @property
     def measure(self) -> str:
         """The name of the measure, with the cut-off that the official scorer is given."""
-        request = self.request
-        if request.measure is not None:
-            return request.measure
-        kind, at, cutoff = request.task.info.official_measure.partition("@")
-        return f"{kind}{at}{request.options.nearest or cutoff}" if at else kind
+        return self._gold.measure
 
     @property
     def topics(self) -> tuple[str, ...]:
         """The ids of the topics that have gold, in the order of their splits and files."""
-        return tuple(topic.id for topics in self._topics.values() for topic in topics)
+        return tuple(topic.id for topics in self._gold.by_split.values() for topic in topics)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -227,7 +218,7 @@ class CrossValidation:
                 rankings |= {one.topic_id: one for one in ranker.rank(wanted, depth, TAG)}
         values: dict[str, float] = {}
         for split in self.request.splits:
-            values |= self._values(split, rankings)
+            values |= self._gold.values(split, rankings)
         return {topic: values[topic] for topic in self.topics if topic in values and topic in rankings}
 
     def each(self, recipes: Sequence[Recipe], workers: int = 1) -> Iterator[Values]:
@@ -284,22 +275,6 @@ class CrossValidation:
 
     # What there is
 
-    def _read(self, split: str) -> None:
-        """The topics of a split that have gold, and the gold."""
-        task, collection = self.request.task, self.request.collection
-        if collection.is_masked(split):
-            raise DataError(f"the gold of {split} is masked, so nothing can be validated by it")
-        found = Problems(lenient=self.request.lenient)
-        with self._progress.stage(f"reading {split}") as advance:
-            topics = collection.topics(split, found)
-            advance(len(topics))
-        self._problems.add_all(found)
-        if found.stopped:
-            return
-        grades = task.official.grades(collection.gold_files(split), Part(collection, split))
-        self._grades[split] = grades
-        self._topics[split] = [topic for topic in topics if topic.id in grades]
-
     def _opened(self) -> Index:
         task, collection = self.request.task, self.request.collection
         names = {collection.index_of(split) for split in self.request.splits}
@@ -320,7 +295,7 @@ class CrossValidation:
         return index
 
     def _divided(self) -> list[Fold]:
-        topics = [topic for of_split in self._topics.values() for topic in of_split]
+        topics = [topic for of_split in self._gold.by_split.values() for topic in of_split]
         solved = self._solved({topic.id for topic in topics})
         count = self.request.folds or (COUNT if len(topics) >= FEW else len(topics))
         if not any(topic.id in solved for topic in topics):
@@ -379,36 +354,3 @@ class CrossValidation:
         # Signals of many recipes ask for the same.
         kept = replace(inputs, examples=cache(inputs.examples), labels=cache(inputs.labels))
         return Fold(topics, kept, engine, view)
-
-    def _values(self, split: str, rankings: Mapping[str, Ranking]) -> dict[str, float]:
-        """The values of a split's topics; those of topics without a ranking mean nothing."""
-        task, collection, grades = self.request.task, self.request.collection, self._grades[split]
-        ranked = [rankings[topic.id] for topic in self._topics[split] if topic.id in rankings]
-        if not ranked:
-            return {}
-        lacking = [topic for topic in grades if topic not in rankings]
-        if lacking and task.official.scorer.files_make_one:
-            raise UsageError(
-                f"the scorer of {task.reference} takes all topics of {split} or none: rank all of them"
-            )
-        # The official scorers stop at a topic that has no ranking: any one will do, and its value is left out.
-        run = Run(TAG, (*ranked, *(replace(ranked[0], topic_id=topic) for topic in lacking)))
-        options = replace(self.request.options, split=split)
-        files = GoldFiles(collection.gold_files(split), options)
-        predictions = task.official.predictions(Submission(run, Part(collection, split), options))
-        scored = official_figures(task.official.scorer, predictions, files)
-        measure = self.request.measure
-        values: Mapping[str, float | None] = scored.official.of_topics(measure)
-        if not values:
-            if measure is None or measure in scored.official.values:
-                raise UsageError(
-                    f"{self.measure} has no value for each topic: choose another one with --measure"
-                )
-            measured = field_figures(scored.rankings, scored.qrels, [measure])
-            values = next(iter(measured.per_topic.values()), {})
-        ids = topic_ids(list(scored.qrels), grades)  # some topics may have no value
-        return {
-            ids.get(name, name): value
-            for name, value in values.items()
-            if value is not None and isfinite(value)
-        }

@@ -19,7 +19,7 @@ from searchapp import tasks
 from searchapp.app import rights
 from searchapp.app.index import index_task
 from searchapp.app.indexes import remedy, versions
-from searchapp.engines import open_engine, open_on_disk, open_server
+from searchapp.engines import lacks_compiled, open_engine, open_on_disk, open_server
 from searchapp.engines.base import Engine, OnDisk, ShardedIndex, State, Survey
 from searchapp.errors import Damaged, EngineError, SearchappError
 from searchapp.files import reason
@@ -61,6 +61,7 @@ def examine(settings: Settings, progress: Progress = SILENT) -> Iterator[Check]:
     To verify the embedded indexes reads all of their bytes: `progress` shows how far that is.
     """
     yield _versions()
+    yield _compiled()
     yield _folder(settings)
     yield _disk(settings)
     yield Check("engine", Verdict.ok, _choice(settings))
@@ -78,6 +79,12 @@ def _versions() -> Check:
     python = f"Python {platform.python_version()} on {platform.system()}"
     finding = f"searchapp {searchapp.__version__}, {python}; {libraries}"
     return Check("versions", Verdict.ok if sys.version_info >= (3, 11) else Verdict.failed, finding)
+
+
+def _compiled() -> Check:
+    lacking = lacks_compiled()
+    finding = f"the embedded engine ranks without them, more slowly: {lacking}" if lacking else "in use"
+    return Check("compiled functions", Verdict.warning if lacking else Verdict.ok, finding)
 
 
 def _folder(settings: Settings) -> Check:

@@ -1,89 +1,171 @@
-"""Why a document is at its rank for a topic of a split, as a recipe ranks it now."""
+"""Why a document is at its rank for a topic as a recipe ranks it, or why it has none.
+
+A topic is ranked as deep as it is asked for, and deeper where a document is behind that. What each signal gave, and how
+that came about, is of the ranking that has the document. What is in a run has the rank and the score of the run.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any
 
 from searchapp.app.ranked_now import Ranks
-from searchapp.app.why import Standing, Why
-from searchapp.engines.base import Engine
-from searchapp.errors import UsageError
-from searchapp.formats.problems import Problems
-from searchapp.model import Hit, Topic
-from searchapp.progress import Progress
-from searchapp.ranking import search
-from searchapp.ranking.recipe import Recipe
-from searchapp.tasks.base import Collection, Task
+from searchapp.app.why import Standing, Why, said
+from searchapp.model import Hits, Topic
+from searchapp.ranking.rank import RankedTopic
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainRequest:
-    """A document and a topic, and how the topic is ranked: by a recipe, `depth` documents deep.
+class TopicRequest:
+    """A topic that is ranked `depth` documents deep: as it is in a `run`, if there is one, or as it is ranked now.
 
-    Without a `split` it is the first one of the task's that has the topic; `depth` is the task's own by default.
+    With `is_document` the topic is a document, which is not ranked for itself.
     """
 
-    task: Task
-    collection: Collection
-    recipe: Recipe
-    topic_id: str
-    document_id: str
-    split: str | None = None
-    depth: int | None = None
+    topic: Topic
+    depth: int
+    run: Hits | None = None
+    is_document: bool = False
+
+    @property
+    def can_be_ranked(self) -> bool:
+        """Whether it can be ranked now: a run may have topics of which nothing is known but their ids."""
+        return self.run is None or bool(self.topic.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """What became of documents; with `differs` the recipe no longer makes the ranking of the run."""
+
+    whys: Mapping[str, Why]
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Why a document is where it is for a topic of a split, in a ranking `depth` documents deep."""
+    """What became of one document, and what made its score.
 
-    topic: Topic
-    split: str
-    depth: int
-    why: Why
-
-
-def explain(
-    request: ExplainRequest, engine: Engine, progress: Progress, home: Path | None = None
-) -> Explained:
-    """Rank a topic, and say what became of a document; models of the recipe are kept in `home`.
-
-    Raises:
-        UsageError: no split, or not the one that is named, has the topic.
-        DataError: the files of the task are missing or damaged, or the recipe has not what it needs.
-        EngineError: there is no index, or the engine failed.
+    `deeper` is how deep a ranking it is in, where the one that was asked for ends before it; `differs` as of
+    `Standings`: then the rank and score of what is in the run are those of the run, and all else is of now.
     """
-    split, topic = _topic(request)
-    depth = request.depth or request.task.info.default_depth
-    ranks = Ranks.open(request.task, engine, request.collection, split, request.recipe, progress, home)
-    (hits,) = ranks.rank([topic], depth)
-    return Explained(topic, split, depth, _why(ranks, topic, request.document_id, list(hits), depth))
+
+    why: Why
+    deeper: int | None = None
+    differs: bool = False
+
+    def said(self, task: str, of_topic: str = "") -> str:
+        """What became of it, as the rest of a sentence that begins with its id."""
+        deeper = "" if self.deeper is None else f", in a ranking {self.deeper:,} documents deep"
+        differs = "; the recipe ranks otherwise now than for the run" if self.differs else ""
+        return f"{said(self.why, task, of_topic)}{deeper}{differs}"
 
 
-def _why(ranks: Ranks, topic: Topic, document_id: str, hits: list[Hit], depth: int) -> Why:
-    for rank, (found, score) in enumerate(hits, start=1):
-        if found == document_id:
-            explanation = ranks.explain(topic, document_id, depth)
-            alone = ranks.recipe.is_one_query
-            shares = () if alone else tuple(ranks.shares(topic, document_id, depth))
-            return Why(document_id, Standing.ranked, rank, score, explanation, shares)
-    if not search.sources(ranks.index, [document_id]):
-        return Why(document_id, Standing.unknown)
-    return Why(document_id, Standing.behind if len(hits) == depth else Standing.no_match)
+class Explainer:
+    """Says what became of documents for topics; its methods may be called from several threads.
+
+    Args:
+        ranks: the recipe, ready to rank; None where nobody knows how a run was ranked
+        indexed: which of some documents the index has
+    """
+
+    def __init__(self, ranks: Ranks | None, indexed: Callable[[Sequence[str]], Set[str]]) -> None:
+        self._ranks = ranks
+        self._indexed = indexed
+
+    def standings(self, request: TopicRequest, documents: Sequence[str]) -> Standings:
+        """What became of documents, without what made their scores.
+
+        Raises:
+            EngineError: the engine failed.
+        """
+        return self._placed(request, documents)[0]
+
+    def explain(self, request: TopicRequest, document_id: str) -> Explained:
+        """What became of a document, with what each signal gave to its score and how that came about.
+
+        Raises:
+            as `standings` does.
+        """
+        placed, found = self._placed(request, [document_id])
+        why, ranks = placed.whys[document_id], self._ranks
+        if ranks is None or why.standing is not Standing.ranked or not request.can_be_ranked:
+            return Explained(why, differs=placed.differs)
+        # Several signals give a document another score in a deeper ranking: it is explained in the one that it is in.
+        if found is None:
+            found = ranks.rank_topic(request.topic, request.depth)
+        why = replace(
+            why, explanation=ranks.explain(found, document_id), shares=ranks.shares(found, document_id)
+        )
+        deeper = found.depth if found.depth > request.depth else None
+        return Explained(why, deeper, _differs(request, ranks))
+
+    def _placed(
+        self, request: TopicRequest, documents: Sequence[str]
+    ) -> tuple[Standings, RankedTopic | None]:
+        """What became of documents, and the ranking that those have been looked for in which the run lacks."""
+        ranks, topic = self._ranks, request.topic
+        first, found = request.run, None
+        if first is None and ranks is not None:
+            found = ranks.rank_topic(topic, request.depth)
+            first = found.hits
+        whys = _ranked(first or Hits(), documents)
+        left = [one for one in documents if one not in whys]
+        if not left:
+            return Standings(whys), found
+        there = self._indexed(left)
+        if ranks is None or not request.can_be_ranked:
+            standings = (Standing.not_in_run if one in there else Standing.unknown for one in left)
+            whys |= {one: Why(one, standing) for one, standing in zip(left, standings, strict=True)}
+            return Standings(whys), found
+        found = ranks.deep(topic, there - {topic.id} if request.is_document else there, request.depth)
+        placed = _ranked(found.hits, left)
+        whys |= {one: self._standing(ranks, request, one, placed.get(one), one in there) for one in left}
+        return Standings(whys, _differs(request, ranks)), found
+
+    def _standing(
+        self, ranks: Ranks, request: TopicRequest, document: str, deep: Why | None, there: bool
+    ) -> Why:
+        """What became of a document that the first ranking lacks; `deep` is what a deeper one has of it."""
+        topic = request.topic
+        if not there:
+            return Why(document, Standing.unknown)
+        if deep is not None:
+            return deep if deep.score else Why(document, Standing.no_match)
+        if request.is_document and document == topic.id:
+            return Why(document, Standing.filtered)
+        query = ranks.recipe.body(topic, 1)["query"]
+        whole, free = (ranks.score(document, one) for one in (query, unfiltered(query)))
+        if whole:
+            return Why(document, Standing.behind)
+        return Why(document, Standing.filtered if whole is None and free is not None else Standing.no_match)
 
 
-def _topic(request: ExplainRequest) -> tuple[str, Topic]:
-    """The topic of the request and its split."""
-    collection = request.collection
-    splits = (request.split,) if request.split else request.task.info.splits
-    for split in splits:
-        if request.split is None and not all(file.exists() for file in collection.split_files(split)):
-            continue
-        for topic in collection.topics(split, Problems(lenient=True)):
-            if topic.id == request.topic_id:
-                return split, topic
-    where = f"{request.task.name} {request.split}" if request.split else f"no split of {request.task.name}"
-    has = "has no" if request.split else "has the"
-    raise UsageError(
-        f"{where} {has} topic {request.topic_id!r}: name another one with --topic, or another --split"
-    )
+def _ranked(hits: Hits, documents: Sequence[str]) -> dict[str, Why]:
+    """The ranks and scores of those documents that a ranking has."""
+    places = {document: place for place, document in enumerate(hits.document_ids)}
+    return {
+        one: Why(one, Standing.ranked, places[one] + 1, hits.scores[places[one]])
+        for one in documents
+        if one in places
+    }
+
+
+def _differs(request: TopicRequest, ranks: Ranks) -> bool:
+    """Whether the recipe makes another ranking than that of the run: the index may be another one by now."""
+    if request.run is None:
+        return False
+    now = ranks.rank_topic(request.topic, request.depth).hits
+    return now.document_ids != request.run.document_ids
+
+
+def unfiltered(query: Mapping[str, Any]) -> dict[str, Any]:
+    """A template's query without the clauses that only leave documents out.
+
+    >>> unfiltered({"bool": {"should": [{"match": {"text": "a"}}], "filter": [{"term": {"debate": "b"}}]}})
+    {'bool': {'should': [{'match': {'text': 'a'}}]}}
+    """
+    described = query.get("bool")
+    if not isinstance(described, Mapping):
+        return dict(query)
+    return {"bool": {name: one for name, one in described.items() if name not in ("filter", "must_not")}}

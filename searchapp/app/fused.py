@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from searchapp.engines.base import BEST_FIRST, Explanation, Index
 from searchapp.engines.waiting import at_leisure
-from searchapp.model import Hits, Topic
+from searchapp.model import Hits
 from searchapp.ranking.language.compiled import Compiled
-from searchapp.ranking.rank import Ranker, Share
+from searchapp.ranking.rank import RankedTopic, Ranker, Share
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import Inputs
 
@@ -30,7 +30,7 @@ class FusedRankings:
         self._index = index
         self._inputs = inputs
         self._rankers: dict[str, Ranker] = {}
-        self._ranked: tuple[tuple[str, str], Hits] | None = None
+        self._ranked: tuple[tuple[str, str], RankedTopic, Hits] | None = None
         self._chosen: tuple[tuple[str, Compiled], Hits] | None = None
 
     def hits(self, recipe: Recipe, compiled: Compiled) -> Hits:
@@ -55,28 +55,28 @@ class FusedRankings:
         """What each signal gives to a document's score; nothing where it is not ranked."""
         if document_id not in self.hits(recipe, compiled).document_ids:
             return []
-        return self._ranker(recipe).shares(_topic(recipe, compiled), document_id, FUSED_DEPTH)
+        return self._ranker(recipe).shares(self._kept(recipe, compiled)[0], document_id)
 
     def explain(self, recipe: Recipe, compiled: Compiled, document_id: str) -> Explanation | None:
         """Why a document has its score; None where it is not ranked."""
         if document_id not in self.hits(recipe, compiled).document_ids:
             return None
-        return self._ranker(recipe).explain(_topic(recipe, compiled), document_id, FUSED_DEPTH)
+        return self._ranker(recipe).explain(self._kept(recipe, compiled)[0], document_id)
 
     def _all(self, recipe: Recipe, compiled: Compiled) -> Hits:
         """The documents that a recipe ranks for words, whatever else was typed."""
+        return self._kept(recipe, compiled)[1]
+
+    def _kept(self, recipe: Recipe, compiled: Compiled) -> tuple[RankedTopic, Hits]:
+        """What a recipe ranks for words, and those of its hits that have a score."""
         key = recipe.name, compiled.words
         if self._ranked is None or self._ranked[0] != key:
-            (ranking,) = self._ranker(recipe).rank([_topic(recipe, compiled)], FUSED_DEPTH, "search")
-            self._ranked = key, Hits.of(*(hit for hit in ranking.hits if hit.score > 0))
-        return self._ranked[1]
+            found = self._ranker(recipe).rank_topic(recipe.typed(compiled.words), FUSED_DEPTH)
+            self._ranked = key, found, Hits.of(*(hit for hit in found.hits if hit.score > 0))
+        return self._ranked[1:]
 
     def _ranker(self, recipe: Recipe) -> Ranker:
         if recipe.name not in self._rankers:
             with at_leisure():  # prepared once for all that is typed
                 self._rankers[recipe.name] = Ranker(recipe, self._inputs())
         return self._rankers[recipe.name]
-
-
-def _topic(recipe: Recipe, compiled: Compiled) -> Topic:
-    return recipe.typed(compiled.words)

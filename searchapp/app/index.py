@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from searchapp.digests import DocumentsDigest, digest_json
-from searchapp.engines.base import Engine, Index, IndexInfo, IndexSpec
-from searchapp.errors import BeingBuilt, DataError, EngineBusy, EngineRefused, UsageError
+from searchapp.engines.base import Carried, Comparison, Engine, Index, IndexInfo, IndexSpec
+from searchapp.errors import BeingBuilt, Damaged, DataError, EngineBusy, EngineRefused, Replaced, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document
 from searchapp.progress import Advance, Progress
@@ -30,10 +30,21 @@ PAUSE_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class ServingIndex:
-    """An index that serves now, and whether it is new."""
+    """An index that serves now, and whether it is new.
+
+    Of a new one's documents so many were `carried` over from the version before; `note` says why none were that
+    should have been, as a sentence.
+    """
 
     info: IndexInfo
     built: bool
+    carried: int = 0
+    note: str = ""
+
+    @property
+    def analyzed(self) -> int:
+        """How many documents were analyzed for it."""
+        return self.info.documents - self.carried if self.built else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +83,10 @@ def index_task(
 ) -> IndexOutcome:
     """Make the indexes of a task serve the documents of a collection.
 
-    Everything in its folder is read and checked before the engine is asked for anything: with invalid files
+    Everything in its folder is read and checked before a server is asked for anything: with invalid files
     nothing is indexed. An index of the same mapping, documents and shards is left alone unless `rebuild`, or unless
-    it does not hold what it was built from; one of splits that the folder does not have is removed. Without `shards`
+    it does not hold what it was built from; one of splits that the folder does not have is removed. Where the engine
+    can, and without `rebuild`, a new version takes over the documents that have not changed. Without `shards`
     an index that is there keeps those it has, and a new one gets as many as fit it; without `replicas` it keeps those
     it has, and a new one gets one where there is a second node.
 
@@ -95,13 +107,14 @@ def index_task(
         )
     problems = Problems(lenient=lenient)
     names = _names(task, collection)
-    seen = _read_all(task, collection, names, problems, progress)
+    mapping = task.index_mapping()
+    comparisons = {} if rebuild else {name: engine.compare(name, mapping) for name in names}
+    seen = _read_all(task, collection, comparisons, names, problems, progress)
     problems.raise_if_any(lenient_advice(problems))
     if not all(documents.count for documents in seen.values()):
         raise DataError(
             f"{collection.folder} has no document that could be indexed: what is indexed already stays"
         )
-    mapping = task.index_mapping()
     serving = {name: engine.index_info(name) for name in task.info.index_names}
     for info in serving.values():
         if info is not None and info.owner != owner_of(task) and not rebuild:
@@ -130,7 +143,9 @@ def index_task(
         )
         # Asked for again instead of kept: the documents of a large collection need not fit into memory.
         again = _Again(collection, name, documents)
-        indexes.append(build(engine, name, spec, info, again, "indexing", progress))
+        comparison = comparisons.pop(name, None)  # it holds a digest of each document
+        carried = comparison.carried() if comparison else None
+        indexes.append(build(engine, name, spec, info, again, "indexing", progress, carried))
     removed = tuple(name for name, info in serving.items() if info is not None and name not in seen)
     for name in removed:
         engine.remove(name)
@@ -150,15 +165,18 @@ def build(
     documents: Iterable[Document],
     label: str,
     progress: Progress,
+    carried: Carried | None = None,
 ) -> ServingIndex:
     """Build an index, which waits for another process that is at it.
 
-    What another one has built since `before` served is taken if it is the same.
+    What another one has built since `before` served is taken if it is the same. If nothing can be `carried` over after
+    all, because that version is damaged or has been replaced, the index is built from all documents.
 
     Raises:
         BeingBuilt: the other process takes longer than `PATIENCE_SECONDS`.
     """
     until = time.monotonic() + PATIENCE_SECONDS
+    note = ""
     while True:
         serving = engine.index_info(name)
         wanted = spec.digest, spec.shards, spec.owner
@@ -167,12 +185,24 @@ def build(
             return ServingIndex(serving, built=False)
         try:
             with progress.stage(label, spec.documents) as advance:
-                return ServingIndex(engine.build(name, spec, documents, advance), built=True)
+                info = engine.build(name, spec, documents, advance, carried)
+            return ServingIndex(info, built=True, carried=carried.documents if carried else 0, note=note)
+        except (Damaged, Replaced) as error:
+            if carried is None:
+                raise
+            note = f"no document could be taken over, all were analyzed: {_why_none(error)}"
+            carried = None
         except BeingBuilt as busy:
             if time.monotonic() > until:
                 raise
             with progress.stage(f"waiting for process {busy.builder}"):
                 time.sleep(PAUSE_SECONDS)
+
+
+def _why_none(error: Damaged | Replaced) -> str:
+    if isinstance(error, Damaged):
+        return f"the version before is damaged ({error.problem})"
+    return "another version was made meanwhile"
 
 
 def missing_files(task: Task, collection: Collection) -> tuple[Path, ...]:
@@ -192,14 +222,24 @@ def _names(task: Task, collection: Collection) -> tuple[str, ...]:
 
 
 def _read_all(
-    task: Task, collection: Collection, names: Sequence[str], problems: Problems, progress: Progress
+    task: Task,
+    collection: Collection,
+    comparisons: Mapping[str, Comparison | None],
+    names: Sequence[str],
+    problems: Problems,
+    progress: Progress,
 ) -> dict[str, DocumentsDigest]:
-    """Read every file of the task that is there, for its problems; returns the digest of each index's documents."""
+    """Read every file of the task that is there, for its problems; returns the digest of each index's documents.
+
+    On the way they are compared with those that the index has, where there is a comparison.
+    """
     seen = {name: DocumentsDigest() for name in names}
     with progress.stage("reading documents") as advance:
         for place, (name, digest) in enumerate(seen.items()):
             # The first index has all documents, so that the problems of the others are known already.
             documents = collection.indexes[name].read(Problems(lenient=True) if place else problems)
+            if comparison := comparisons.get(name):
+                documents = comparison.watch(documents)
             for _document in counted(digest.watch(documents), advance):
                 pass
     with progress.stage("checking topics") as advance:

@@ -14,8 +14,11 @@ def sentences(task: Task, collection: Collection, outcome: IndexOutcome) -> Iter
     data = collection.folder
     for index in outcome.indexes:
         info = index.info
+        if index.note:
+            yield f"note: {index.note}"
         if index.built:
-            yield f"{task.name}: {info.documents:,} documents are indexed and serve as {info.version}"
+            parts = f" ({index.carried:,} taken over, {index.analyzed:,} analyzed)" if index.carried else ""
+            yield f"{task.name}: {info.documents:,} documents are indexed{parts} and serve as {info.version}"
         else:
             yield (
                 f"{task.name}: nothing has changed, {info.version} with {info.documents:,} documents still serves"

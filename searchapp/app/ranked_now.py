@@ -18,7 +18,7 @@ from searchapp.formats.problems import Problems
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.progress import Progress
 from searchapp.ranking import paging
-from searchapp.ranking.rank import Ranker, Share
+from searchapp.ranking.rank import RankedTopic, Ranker, Share
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals.base import one_document
 from searchapp.tasks.base import Collection, Task
@@ -53,6 +53,7 @@ class Ranks:
         self.lock = threading.Lock()
         """Whoever asks the index beside it asks with this: an index takes one question at a time."""
         self._ranker = ranker
+        self._last: dict[int, RankedTopic] = {}
 
     @classmethod
     def open(
@@ -88,27 +89,41 @@ class Ranks:
         with self.lock:
             return [ranking.hits for ranking in self._ranker.rank(topics, depth, SEARCHED)]
 
-    def deep(self, topic: Topic, documents: Set[str]) -> tuple[Hits, int]:
-        """A topic's ranking, as deep as it takes to have some documents in it, and its depth.
-
-        It goes on where more documents may have a score, ten times as deep each time: signals that are fused order the
-        documents of a deeper ranking anew, so that no page of it can be added to a shorter one. Documents that don't
-        match are not looked for behind the first `paging.WINDOW`.
+    def rank_topic(self, topic: Topic, depth: int) -> RankedTopic:
+        """A topic's ranking with what made it; that of the last topic is kept for each depth.
 
         Raises:
             as `Ranker.rank` does.
         """
-        depth = paging.WINDOW
-        (hits,) = self.rank([topic], depth)
-        left = documents - set(hits.document_ids)
-        if left and _goes_on(hits, depth):
+        with self.lock:
+            if any(kept.topic != topic for kept in self._last.values()):
+                self._last.clear()
+            if depth not in self._last:
+                self._last[depth] = self._ranker.rank_topic(topic, depth)
+            return self._last[depth]
+
+    def deep(self, topic: Topic, documents: Set[str], depth: int) -> RankedTopic:
+        """A topic's ranking to a depth, or as deep as it takes to have some documents in it.
+
+        It goes on where more documents may have a score, ten times as deep each time: signals that are fused order the
+        documents of a deeper ranking anew, so that no page of it can be added to a shorter one. Documents that don't
+        match are not looked for behind the depth, or behind the first `paging.WINDOW` where that is more.
+
+        Raises:
+            as `Ranker.rank` does.
+        """
+        found = self.rank_topic(topic, depth)
+        left = documents - set(found.hits.document_ids)
+        if left and _goes_on(found) and depth < paging.WINDOW:
+            found = self.rank_topic(topic, paging.WINDOW)
+            left -= set(found.hits.document_ids)
+        if left and _goes_on(found):
             query = self.recipe.body(topic, 1)["query"]
             left = {one for one in left if self.score(one, query)}
-        while left and _goes_on(hits, depth):
-            depth *= FURTHER
-            (hits,) = self.rank([topic], depth)
-            left -= set(hits.document_ids)
-        return hits, depth
+        while left and _goes_on(found):
+            found = self.rank_topic(topic, FURTHER * found.depth)
+            left -= set(found.hits.document_ids)
+        return found
 
     def score(self, document_id: str, query: Mapping[str, Any]) -> float | None:
         """The score that a query gives a document; None where it does not match.
@@ -120,20 +135,20 @@ class Ranks:
             found = self.index.find(one_document(document_id, query))
         return found[0].hit.score if found else None
 
-    def explain(self, topic: Topic, document_id: str, depth: int) -> Explanation | None:
-        """Why a document has its score for a topic, in a ranking of that depth; None where it has none."""
+    def explain(self, found: RankedTopic, document_id: str) -> Explanation | None:
+        """Why a document has its score in a ranking; None where it has none."""
         with self.lock:
-            return self._ranker.explain(topic, document_id, depth)
+            return self._ranker.explain(found, document_id)
 
-    def shares(self, topic: Topic, document_id: str, depth: int) -> list[Share]:
-        """What each signal gives to that score."""
+    def shares(self, found: RankedTopic, document_id: str) -> tuple[Share, ...]:
+        """What each signal gives to that score; nothing for a recipe of one query."""
         with self.lock:
-            return self._ranker.shares(topic, document_id, depth)
+            return () if self.recipe.is_one_query else tuple(self._ranker.shares(found, document_id))
 
 
-def _goes_on(hits: Hits, depth: int) -> bool:
-    """Whether there may be documents with a score behind a ranking of a depth."""
-    return len(hits) == depth and hits.scores[-1] != 0
+def _goes_on(found: RankedTopic) -> bool:
+    """Whether there may be documents with a score behind a ranking."""
+    return len(found.hits) == found.depth and found.hits.scores[-1] != 0
 
 
 class RankedNow:
@@ -202,6 +217,7 @@ def now_pages(
         split,
         seen_in(ranks.recipe.name),
         recipe=ranks.recipe,
+        depth=depth,
     )
     by_id = {topic.id: topic for topic in topics}
     return RunPages.over(task, documents, ranked, by_id, collection, ranks.index.info.digest)

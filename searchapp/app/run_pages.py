@@ -29,7 +29,7 @@ class RunToJudge:
 
     `split` is that of the topics, None where nobody has said it. `name` is what the log calls the run. `notes` are
     sentences that the annotator should know. Rankings that are made now, of the index that there is, have their
-    `recipe` instead of a manifest.
+    `recipe` and `depth` instead of a manifest.
     """
 
     rankings: Rankings
@@ -38,6 +38,7 @@ class RunToJudge:
     name: str
     notes: tuple[str, ...] = ()
     recipe: Recipe | None = None
+    depth: int | None = None
 
     @classmethod
     def of(cls, task: Task, path: Path, split: str | None) -> RunToJudge:
@@ -83,6 +84,8 @@ class RunPages(Pages):
         self.name = ranked.name
         self.rankings = ranked.rankings
         self.manifest = ranked.manifest
+        self.depth = ranked.depth if ranked.manifest is None else ranked.manifest.depth
+        """How many documents at most were ranked for a topic; None where nobody knows."""
         self.collection = collection
         self._is_pool = ranked.manifest is not None and ranked.manifest.recipe.get("name") == POOL
         doubts = () if ranked.recipe is not None else _doubts(task, index, ranked, topics, collection)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
+from searchapp.app.explain import Explained, Explainer, TopicRequest
 from searchapp.app.ranked_now import Ranks
 from searchapp.app.run_pages import RunPages, require_topic
 from searchapp.app.scoring import field_figures, official_figures
@@ -20,7 +20,7 @@ from searchapp.app.why import Standing, Why
 from searchapp.errors import SearchappError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions, of_one
 from searchapp.formats.problems import Problems
-from searchapp.model import Hits, Ranking, Run, Topic
+from searchapp.model import Ranking, Run
 from searchapp.tasks.base import Collection, Grades, Part, Submission, Task
 
 
@@ -42,15 +42,6 @@ class MissedGold:
 
     documents: tuple[Missed, ...]
     differs: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Sought:
-    """What became of documents that a run lacks, in a ranking of a depth; `differs` as of `MissedGold`."""
-
-    whys: Mapping[str, Why]
-    differs: bool = False
-    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,33 +248,20 @@ class RunTopics:
         without = [one.document_id for one in missed if one.why is None]
         if not without:
             return MissedGold(tuple(missed))
-        sought = self._sought(topic_id, without)
+        sought = self._explainer().standings(self._request(topic_id), without)
         found = [
             one if one.why is not None else Missed(one.document_id, one.grade, sought.whys[one.document_id])
             for one in missed
         ]
         return MissedGold(tuple(sorted(found, key=_place)), sought.differs)
 
-    def why(self, topic_id: str, document_id: str) -> Why:
+    def why(self, topic_id: str, document_id: str) -> Explained:
         """Why a document of a topic is at its rank, or why it has none, with what made its score.
 
         Raises:
             as `look_for_missed` does.
         """
-        hits = self.pages.rankings.ranking(topic_id).hits
-        # Several signals give a document another score in a deeper ranking: it is explained in the one that it is in.
-        if document_id in hits.document_ids:
-            place = hits.document_ids.index(document_id)
-            found = Why(document_id, Standing.ranked, place + 1, hits.scores[place])
-            depth = len(hits) if self.pages.manifest is None else self.pages.manifest.depth
-        else:
-            sought = self._sought(topic_id, [document_id])
-            found, depth = sought.whys[document_id], sought.depth
-        ranks = self.ranks
-        if ranks is None or found.standing is not Standing.ranked:
-            return found
-        explanation = ranks.explain(self.pages.topic(topic_id), document_id, depth)
-        return Why(document_id, found.standing, found.rank, found.score, explanation)
+        return self._explainer().explain(self._request(topic_id), document_id)
 
     @property
     def ranks(self) -> Ranks | None:
@@ -292,50 +270,18 @@ class RunTopics:
             self._ranks = self._open_ranks()
         return self._ranks
 
-    def _sought(self, topic_id: str, documents: Sequence[str]) -> _Sought:
-        """What became of documents that a run lacks."""
-        there = self._indexed(documents)
-        ranks, topic = self.ranks, self.pages.topic(topic_id)
-        if ranks is None or not topic.text:
-            return _Sought(
-                {
-                    one: Why(one, Standing.not_in_run if one in there else Standing.unknown)
-                    for one in documents
-                }
-            )
-        deep, depth = ranks.deep(topic, there - {topic.id} if self.task.info.topics_are_documents else there)
-        whys = {one: self._standing(ranks, topic, one, deep, one in there) for one in documents}
-        return _Sought(whys, self._differs(ranks, topic), depth)
+    def _explainer(self) -> Explainer:
+        return Explainer(self.ranks, self._indexed)
 
-    def _differs(self, ranks: Ranks, topic: Topic) -> bool:
-        """Whether the recipe makes another ranking than that of the run: the index may be another one by now."""
-        manifest = self.pages.manifest
-        if manifest is None:
-            return False
-        (again,) = ranks.rank([topic], manifest.depth)
-        return again.document_ids != self.pages.rankings.ranking(topic.id).hits.document_ids
+    def _request(self, topic_id: str) -> TopicRequest:
+        hits = self.pages.rankings.ranking(topic_id).hits
+        is_document = self.task.info.topics_are_documents
+        return TopicRequest(self.pages.topic(topic_id), self.pages.depth or len(hits), hits, is_document)
 
     def _indexed(self, documents: Sequence[str]) -> set[str]:
         """Those of some documents that the index has, whatever they say."""
         self.pages.texts(documents)
         return {one for one in documents if self.pages.is_indexed(one)}
-
-    def _standing(self, ranks: Ranks, topic: Topic, document: str, deep: Hits, there: bool) -> Why:
-        if not there:
-            return Why(document, Standing.unknown)
-        if document in deep.document_ids:
-            place = deep.document_ids.index(document)
-            score = deep.scores[place]
-            if score:
-                return Why(document, Standing.ranked, place + 1, score)
-            return Why(document, Standing.no_match)
-        if self.task.info.topics_are_documents and document == topic.id:
-            return Why(document, Standing.filtered)
-        query = ranks.recipe.body(topic, 1)["query"]
-        whole, free = (ranks.score(document, one) for one in (query, unfiltered(query)))
-        if whole:
-            return Why(document, Standing.behind)
-        return Why(document, Standing.filtered if whole is None and free is not None else Standing.no_match)
 
 
 def what_became(why: Why | None) -> str:
@@ -352,18 +298,6 @@ def what_became(why: Why | None) -> str:
         Standing.no_match: "no common term",
         Standing.not_in_run: "not in the run",
     }[why.standing]
-
-
-def unfiltered(query: Mapping[str, Any]) -> dict[str, Any]:
-    """A template's query without the clauses that only leave documents out.
-
-    >>> unfiltered({"bool": {"should": [{"match": {"text": "a"}}], "filter": [{"term": {"debate": "b"}}]}})
-    {'bool': {'should': [{'match': {'text': 'a'}}]}}
-    """
-    described = query.get("bool")
-    if not isinstance(described, Mapping):
-        return dict(query)
-    return {"bool": {name: one for name, one in described.items() if name not in ("filter", "must_not")}}
 
 
 def _topic_ids(collection: Collection, split: str) -> set[str]:

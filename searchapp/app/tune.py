@@ -5,7 +5,7 @@ each that is done is appended to a log, from which a tuning goes on that was end
 asked alone: not on how many processes are at work, nor on how often it was ended.
 
 The best of many trials looks better than it is, for it was chosen on the topics that it is scored on. So the choice
-itself is validated too: for each fold the trial is taken that is best on the others (`TuneResult.chosen`).
+itself is validated too: for each fold the trial is taken that is best on the others (`tune_result.TuneResult.chosen`).
 
     S. Varma, R. Simon, Bias in error estimation when using cross-validation for model selection, BMC Bioinformatics 7,
         2006 (why, and the nested validation)
@@ -15,27 +15,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import searchapp
 from searchapp.app import tune_log
-from searchapp.app.cross_validation import (
-    CrossValidation,
-    CrossValidationRequest,
-    is_training,
-    training_splits,
-)
+from searchapp.app.cross_validation import CrossValidation, is_training, training_splits
 from searchapp.app.tune_log import Done, TuneLog
-from searchapp.app.tune_names import Names, Trial
+from searchapp.app.tune_names import Names
+from searchapp.app.tune_result import SHIPPED, Tried, TuneRequest, TuneResult
 from searchapp.app.tune_space import Dimension, Rung, Search, Values, of_kinds, proposed, rungs
 from searchapp.digests import data_digests, digest_json
 from searchapp.errors import DataError, QueryRefused, UsageError
 from searchapp.evaluation.significance import (
     SEED,
-    Interval,
-    PairTests,
     bootstrap_interval,
     mean,
     pair_tests,
@@ -53,126 +46,6 @@ PERMUTATIONS = 10_000
 
 TESTED = 10
 """How many of the best trials have intervals and tests."""
-
-SHIPPED = 0
-"""The number of the trial that is the recipe as it was."""
-
-
-@dataclass(frozen=True, slots=True)
-class TuneRequest:
-    """What is tuned and how: the parameters `over`, of the recipe with some parameters `set` before.
-
-    With `reported` splits may be tuned on whose figures are reported. `log` is the folder of the log, by default one
-    in the home folder that follows from what is asked; with `restart` trials that it has are forgotten.
-    """
-
-    validation: CrossValidationRequest
-    recipe: str
-    over: Sequence[Dimension]
-    set: Mapping[str, Any] = field(default_factory=dict)
-    search: Search = Search.random
-    trials: int | None = None
-    workers: int = 1
-    reported: bool = False
-    log: Path | None = None
-    restart: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """A trial and what it came to: its mean over `topics`, all of them where it is `complete`.
-
-    `interval` is that of the mean, `tests` compare it with the recipe as it was; the best complete ones have them.
-    A trial with an `error` has no figure.
-    """
-
-    number: int
-    set: Values
-    topics: int
-    complete: bool
-    value: float
-    interval: Interval | None = None
-    tests: PairTests | None = None
-    error: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """As `tune --json` has it."""
-        return {
-            "trial": self.number,
-            "set": dict(self.set),
-            "topics": self.topics,
-            "complete": self.complete,
-            "value": None if self.error else self.value,
-            "interval": None if self.interval is None else asdict(self.interval),
-            "tests": None if self.tests is None else self.tests.to_json(),
-            "error": self.error,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class TuneResult:
-    """What a tuning came to: the trials, best first, the complete ones before the others.
-
-    `mappings` are those whose similarities the best one changes, of the `present_mappings`. `chosen` is the figure of
-    the choice: each topic by the trial that is best on the other folds; None with one fold.
-    """
-
-    request: TuneRequest
-    measure: str
-    folds: int
-    topics: int
-    trials: tuple[Tried, ...]
-    chosen: float | None
-    reported: tuple[str, ...]
-    data_digests: Mapping[str, str]
-    log: Path
-    best: Trial
-    mappings: Mapping[str, Mapping[str, Any]]
-    present_mappings: Mapping[str, Mapping[str, Any]]
-
-    @property
-    def shipped(self) -> Tried:
-        """The recipe as it was."""
-        return next(one for one in self.trials if one.number == SHIPPED)
-
-    def provenance(self) -> dict[str, Any]:
-        """How the best recipe was found, which its file and the manifests of its runs have."""
-        validation, first = self.request.validation, self.trials[0]
-        before = self.best.recipe.tuned  # what was learned from a reported split stays learned
-        splits = before.get("splits")
-        found: dict[str, Any] = {
-            "splits": list(
-                dict.fromkeys([*(splits if isinstance(splits, list) else ()), *validation.splits])
-            ),
-            "reported": bool(self.reported or before.get("reported")),
-            "measure": self.measure,
-            "value": first.value,
-            "before": self.shipped.value,
-            "search": self.request.search.value,
-            "trials": len(self.trials) - 1,
-            "folds": self.folds,
-            "seed": validation.seed,
-            "topics": self.topics,
-            "data_digests": dict(self.data_digests),
-        }
-        if first.interval is not None:
-            found["interval"] = [first.interval.low, first.interval.high]
-        return found
-
-    def to_json(self) -> dict[str, Any]:
-        """What `tune --json` prints."""
-        validation = self.request.validation
-        return {
-            "task": validation.task.name,
-            "recipe": self.request.recipe,
-            "over": [one.to_json() for one in self.request.over],
-            **self.provenance(),
-            "chosen_on_other_folds": self.chosen,
-            "best": self.trials[0].to_json(),
-            "shipped": self.shipped.to_json(),
-            "trials": [one.to_json() for one in self.trials],
-            "log": str(self.log),
-        }
 
 
 def tune(request: TuneRequest, settings: Settings, progress: Progress) -> TuneResult:

@@ -277,7 +277,10 @@ def of_kinds(space: Sequence[Dimension], whole: Mapping[str, bool]) -> list[Dime
         UsageError: a parameter is there twice, or there is none.
     """
     if not space:
-        raise UsageError("say what to tune over, with --over NAME=VALUES or --space FILE")
+        raise UsageError(
+            "say what to tune over, with --over NAME=VALUES or --space FILE: `searchapp tasks show TASK --recipe R` "
+            "lists what can be set"
+        )
     names = [one.name for one in space]
     for name in names:
         if names.count(name) > 1:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from searchapp.app.tune import TuneResult
+from searchapp.app.tune_result import TuneResult
 from searchapp.errors import UsageError
 from searchapp.files import require_place, whole_file
 from searchapp.tasks.base import TaskInfo

@@ -56,6 +56,24 @@ class Why:
         return [vote for share in self.shares for vote in share.votes]
 
 
+def said(why: Why, task: str, of_topic: str = "") -> str:
+    """What became of a document, as the rest of a sentence that begins with its id; `task` is a name.
+
+    >>> said(Why("17", Standing.ranked, 3, 0.5), "nlps")
+    'is at rank 3, with the score 0.5000'
+    """
+    sentences = {
+        Standing.ranked: f"is at rank {why.rank or 0:,}{of_topic}, with the score {why.score or 0.0:.4f}",
+        Standing.unknown: f"is not indexed: no document of {task} has this id",
+        Standing.filtered: "matches, but a filter leaves it out",
+        Standing.left_out: "has something of what is searched for, but a + or - leaves it out",
+        Standing.behind: f"matches, but is behind the last document that is ranked{of_topic}",
+        Standing.no_match: "has nothing of what is searched for",
+        Standing.not_in_run: "is not in the run, and nobody knows how that was ranked",
+    }
+    return sentences[why.standing]
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """What gives something to one or both of two scores: a term of a field, a signal, or another part.

@@ -15,7 +15,7 @@ from searchapp.errors import SearchappError
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from searchapp.engines.base import IndexInfo
+    from searchapp.app.index import ServingIndex
     from searchapp.tasks.base import Task
 
 
@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         rebuild: Annotated[
-            bool, typer.Option("--rebuild", help="Build even if nothing has changed.")
+            bool, typer.Option("--rebuild", help="Build from all documents, even if nothing has changed.")
         ] = False,
         lenient: Annotated[
             bool, typer.Option("--lenient", help="Leave invalid entries out instead of stopping.")
@@ -65,7 +65,8 @@ def register(app: typer.Typer) -> None:
         """Index a task's documents with the analyzers made for them.
 
         Nothing happens when the index already holds exactly these documents under this mapping. Otherwise a
-        new version is built beside the one that serves, which is replaced only when the new one is complete. On
+        new version is built beside the one that serves, which is replaced only when the new one is complete.
+        Without a server, documents that have not changed are taken over into it and not analyzed again. On
         Elasticsearch a build that was interrupted goes on where it was.
         """
         from searchapp.app.index import index_task
@@ -105,20 +106,22 @@ def register(app: typer.Typer) -> None:
                     "created": info.created,
                     "digest": info.digest,
                     "skipped": len(skipped.problems) if skipped else 0,
-                    "indexes": [_described(index.info) for index in outcome.indexes],
+                    "indexes": [_described(index) for index in outcome.indexes],
                     "removed": list(outcome.removed),
                     "missing": [data_name(collection.folder, file) for file in outcome.missing],
                 }
             )
 
 
-def _described(info: IndexInfo) -> dict[str, object]:
+def _described(index: ServingIndex) -> dict[str, object]:
     """An index as JSON has it."""
+    info = index.info
     return {
         "index": info.version,
         "documents": info.documents,
         "created": info.created,
         "digest": info.digest,
+        "taken_over": index.carried,
     }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from searchapp.app.comparison import number, p_value, signed
 from searchapp.cli.comparison_rows import bars
-from searchapp.cli.figures import Column, print_columns
+from searchapp.cli.figures import GAP, Column, print_columns
 from searchapp.cli.written_tables import csv_table, exactly, for_markdown, markdown_table
 from searchapp.report.learning_wording import heading, legend
 from searchapp.report.wording import between
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from searchapp.app.learning_curve import LearningCurve
     from searchapp.cli.output import Console
 
-BAR = 30
-"""Blocks of the longest bar."""
+BAR, SHORT_BAR = 30, 10
+"""Blocks of the longest bar, where there is room and where there is little."""
 
 COLUMNS = (
     "judged",
@@ -41,7 +41,12 @@ def print_curve(console: Console, found: LearningCurve) -> None:
     console.print(Text(visible_line(heading(found)), style="bold"), soft_wrap=True)
     first, *columns = _columns(found)
     gains = [0.0 if one.gain is None else one.gain.mean for one in found.points]
-    print_columns(console, first, [*columns, Column("", bars(gains, BAR), is_text=True)])
+    every = (first, *columns)
+    room = console.width - sum(one.width + GAP for one in every)
+    if room < SHORT_BAR:  # so headings are broken
+        room = console.width - sum(one.least_width + GAP for one in every)
+    shown = bars(gains, max(SHORT_BAR, min(BAR, room)))
+    print_columns(console, first, [*columns, Column("", shown, is_text=True)])
     console.print()
     for line in legend(found):
         console.print(Text(visible_line(line)), soft_wrap=True)

@@ -286,19 +286,10 @@ def _open(searcher: Searcher, request: SearchRequest, document_id: str, *, as_js
 
 def _why(searcher: Searcher, request: SearchRequest, document_id: str, *, as_json: bool) -> None:
     """Print why a document is where it is, or is not."""
-    from searchapp.app.fused import FUSED_DEPTH
-    from searchapp.app.why import Standing, why
+    from searchapp.app.why import said, why
 
-    found = why(searcher, request, document_id)
-    sentences = {
-        Standing.ranked: f"is at rank {found.rank or 0:,}, with the score {found.score or 0.0:.4f}",
-        Standing.unknown: f"is not indexed: no document of {searcher.task.name} has this id",
-        Standing.filtered: "matches, but a filter leaves it out",
-        Standing.left_out: "has something of what is searched for, but a + or - leaves it out",
-        Standing.behind: f"is not among the first {FUSED_DEPTH:,} documents, and the recipe ranks no more",
-        Standing.no_match: "does not match what is searched for",
-    }
-    print_why(found, sentences, {"task": searcher.task.name}, as_json=as_json)
+    found, task = why(searcher, request, document_id), searcher.task.name
+    print_why(found, said(found, task), {"task": task}, as_json=as_json)
 
 
 def _searched(request: SearchRequest, results: Sequence[SearchResult]) -> dict[str, object]:

@@ -16,7 +16,7 @@ from searchapp.cli.scoring_options import HierarchyOption, KbOption, NearestOpti
 from searchapp.settings import Settings
 
 if TYPE_CHECKING:
-    from searchapp.app.tune import Tried, TuneResult
+    from searchapp.app.tune_result import Tried, TuneResult
     from searchapp.tasks.base import Collection, Task
 
 SHOWN = 10
@@ -137,8 +137,8 @@ def register(app: typer.Typer) -> None:
         """
         from searchapp.app import tuned_file
         from searchapp.app.cross_validation import CrossValidationRequest
-        from searchapp.app.tune import TuneRequest
         from searchapp.app.tune import tune as carry_out
+        from searchapp.app.tune_result import TuneRequest
         from searchapp.app.tune_space import read_over, read_space
         from searchapp.cli.progress import for_person
         from searchapp.evaluation.base import ScorerOptions

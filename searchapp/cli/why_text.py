@@ -10,13 +10,11 @@ from searchapp.cli.output import print_json, stdout_console
 from searchapp.visible import visible, visible_line
 
 if TYPE_CHECKING:
-    from searchapp.app.why import Standing, Why
+    from searchapp.app.why import Why
 
 
-def print_why(
-    found: Why, sentences: Mapping[Standing, str], about: Mapping[str, object], *, as_json: bool
-) -> None:
-    """Print what became of a document: in a sentence, by where it stands, what each signal gave, and how it came about.
+def print_why(found: Why, said: str, about: Mapping[str, object], *, as_json: bool) -> None:
+    """Print what became of a document: a sentence, whose rest is `said`, what each signal gave, and how it came about.
 
     `about` goes into the JSON document before that.
     """
@@ -27,15 +25,16 @@ def print_why(
         print_json({**about, **asdict(found), "explanation": explanation})
         return
     console = stdout_console()
-    console.print(
-        f"{visible_line(found.document_id)} {sentences[found.standing]}", markup=False, soft_wrap=True
-    )
+    console.print(f"{visible_line(found.document_id)} {visible_line(said)}", markup=False, soft_wrap=True)
     if found.shares:
         console.print("     What each signal gave:")
     for share in found.shares:
         value = f"{'nothing':>10}" if share.value is None else f"{share.value:>10.4f}"
         votes = f", {len(share.votes):,} vote{'s' * (len(share.votes) != 1)}" if share.votes else ""
-        console.print(f"     {value}  {visible_line(share.signal)}{votes}", markup=False, soft_wrap=True)
+        weight = f", weight {share.weight:g}"
+        console.print(
+            f"     {value}  {visible_line(share.signal)}{weight}{votes}", markup=False, soft_wrap=True
+        )
     if found.shares:
         console.print("     How each came about, before it is weighed:")
     for line in shortened(found.explanation) if found.explanation else ():

@@ -59,6 +59,13 @@ def open_server(
     return ElasticsearchEngine.connect(settings, notify, attempts=attempts, timeout=timeout)
 
 
+def lacks_compiled() -> str:
+    """Why the engine that needs no server has no compiled functions, as a clause for people; empty if it has."""
+    from searchapp.engines.embedded import kernels
+
+    return kernels.lacking()
+
+
 def server_roles(settings: Settings) -> dict[str, dict[str, Any]]:
     """The least role for each use of a server, by the name that it is made under; no server is asked."""
     from searchapp.engines.elasticsearch.rights import bodies

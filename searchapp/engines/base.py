@@ -243,6 +243,28 @@ def one_by_one(asked: Iterable[tuple[Index, Body]]) -> list[Hits]:
     return [hits for index, body in asked for hits in index.search([body])]
 
 
+class Carried(Protocol):
+    """Those of some documents that a new version of an index can take over from the one that serves."""
+
+    @property
+    def version(self) -> str:
+        """What names the version within its index."""
+
+    @property
+    def documents(self) -> int:
+        """How many documents are carried over."""
+
+
+class Comparison(Protocol):
+    """Compares documents with those that the serving version of an index was built from."""
+
+    def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """The same documents, each of which is compared on its way."""
+
+    def carried(self) -> Carried | None:
+        """What can be carried over, once all documents have passed; None where a whole build costs no more."""
+
+
 class Engine(Protocol):
     """A place that holds indexes."""
 
@@ -265,14 +287,32 @@ class Engine(Protocol):
     def stored(self) -> list[StoredVersion]:
         """Every version of every index of this prefix that searchapp has made, by name and version."""
 
+    def compare(self, name: str, mapping: Mapping[str, Any]) -> Comparison | None:
+        """A comparison of documents with those that an index has, of which a version with a mapping may take some over.
+
+        None where every version is built from all documents: there is no index yet, or it was made in another way.
+        """
+
     def build(
-        self, name: str, spec: IndexSpec, documents: Iterable[Document], advance: Advance = no_progress
+        self,
+        name: str,
+        spec: IndexSpec,
+        documents: Iterable[Document],
+        advance: Advance = no_progress,
+        carried: Carried | None = None,
     ) -> IndexInfo:
         """Build a new version of an index beside the old one, and let it serve once it is complete.
+
+        What a comparison said can be `carried` over is taken from the version that serves; the new one is the same as
+        if it had been built from all documents.
 
         Whatever happens on the way, including the end of this process, the old version still serves. Documents
         that can be drawn more than once are, if what was built of them is lost on the way. What a build that broke off
         has left of the same documents and mapping may be used.
+
+        Raises:
+            Replaced: another version serves than the one that documents were to be carried over from.
+            Damaged: that one is damaged.
         """
 
     def shards_for(self, documents: int) -> int:

@@ -37,6 +37,16 @@ class Share:
     votes: tuple[Vote, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RankedTopic:
+    """A topic ranked to a depth: its hits, and what each signal of the recipe said of it, from which they were made."""
+
+    topic: Topic
+    depth: int
+    answers: tuple[Answer, ...]
+    hits: Hits
+
+
 class Ranker:
     """A recipe that is ready to rank topics: its signals are prepared once.
 
@@ -64,30 +74,37 @@ class Ranker:
             DataError: the template retrieves a topic for itself, although topics are documents.
             EngineError: the engine failed on the way.
         """
+        every = self.answers(topics, depth, advance)
         rankings = tuple(
-            Ranking(topic.id, hits)
-            for topic, hits in zip(topics, self._hits(topics, depth, advance), strict=True)
+            Ranking(topic.id, self._hits(topic, answers, depth))
+            for topic, answers in zip(topics, every, strict=True)
         )
-        if self._topics_are_documents:
-            for ranking in rankings:
-                self._require_other(ranking)
         return Run(tag, rankings)
 
-    def explain(self, topic: Topic, document_id: str, depth: int) -> Explanation | None:
+    def rank_topic(self, topic: Topic, depth: int) -> RankedTopic:
+        """The first `depth` documents for one topic, with all that it takes to say what made their scores.
+
+        Raises:
+            as `rank` does.
+        """
+        (answers,) = self.answers([topic], depth)
+        return RankedTopic(topic, depth, tuple(answers), self._hits(topic, answers, depth))
+
+    def explain(self, found: RankedTopic, document_id: str) -> Explanation | None:
         """Why a document has its score for a topic; None where no signal speaks for it.
 
         The details are those of the signals, each with its value before it is weighed.
         """
         if len(self._scorers) == 1:
-            (asked,) = self._asked_alone(topic, depth, ())
+            (asked,) = self._asked_alone(found)
             return self._scorers[0].explain(asked, document_id)
-        answers = [answer for (answer,) in self._answers([topic], depth, no_progress)]
-        score = self._fusion.fused(self._weighted(answers)).get(document_id)
+        weighted = self._weighted(found.answers)
+        score = self._fusion.fused(weighted).get(document_id)
         if score is None:
             return None
         parts = [
             scorer.explain(asked, document_id)
-            for scorer, asked in zip(self._scorers, self._asked_alone(topic, depth, answers), strict=True)
+            for scorer, asked in zip(self._scorers, self._asked_alone(found), strict=True)
         ]
         details = tuple(
             Explanation(
@@ -96,20 +113,19 @@ class Ranker:
             for signal, part in zip(self.recipe.signals, parts, strict=True)
             if part is not None
         )
-        said, of_fusion = self._fusion.explained(self._weighted(answers), document_id)
+        said, of_fusion = self._fusion.explained(weighted, document_id)
         return Explanation(score, said, (*details, *of_fusion))
 
-    def shares(self, topic: Topic, document_id: str, depth: int) -> list[Share]:
+    def shares(self, found: RankedTopic, document_id: str) -> list[Share]:
         """What each signal gives to a document's score, with who voted where votes count.
 
         They add up to the score, see `Fusion.given`.
         """
-        answers = [answer for (answer,) in self._answers([topic], depth, no_progress)]
-        if len(answers) == 1:
-            given = Given([dict(answers[0]).get(document_id)])
+        if len(found.answers) == 1:
+            given = Given([dict(found.answers[0]).get(document_id)])
         else:
-            given = self._fusion.given(self._weighted(answers), document_id)
-        asking = self._asked_alone(topic, depth, answers)
+            given = self._fusion.given(self._weighted(found.answers), document_id)
+        asking = self._asked_alone(found)
         shares = [
             Share(signal.name, signal.weight, value, tuple(scorer.votes(asked, document_id)))
             for signal, scorer, value, asked in zip(
@@ -134,14 +150,22 @@ class Ranker:
         fusion = {FUSION: model} if (model := self._fusion.model()) else {}
         return {signal.name: model for signal, model in found if model} | fusion
 
-    def _hits(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[Hits]:
-        if len(self._scorers) == 1:
-            (answers,) = self._answers(topics, depth, advance)
-            for topic, answer in zip(topics, answers, strict=True):
-                yield as_hits(answer, depth, self._itself(topic))
-            return
-        for topic, scores in zip(topics, self._fused(topics, depth, advance), strict=True):
-            yield ranked(scores, depth, self._itself(topic))
+    def _hits(self, topic: Topic, answers: Sequence[Answer], depth: int) -> Hits:
+        """The ranking that the signals' answers make.
+
+        Raises:
+            DataError: it has the topic itself, although topics are documents.
+        """
+        if len(answers) == 1:
+            hits = as_hits(answers[0], depth, self._itself(topic))
+        else:
+            hits = ranked(self._fusion.fused(self._weighted(answers)), depth, self._itself(topic))
+        if self._topics_are_documents and topic.id in hits.document_ids:
+            raise DataError(
+                f"{self.recipe.query.template.name} retrieves topic {topic.id} for itself: "
+                "exclude it in the template with must_not"
+            )
+        return hits
 
     def _leaders(self, topic: Topic, answers: Sequence[Answer]) -> Hits:
         """What the first signals of the recipe rank highest, fused without what is learned of all of them."""
@@ -155,19 +179,16 @@ class Ranker:
         """The document that a topic is, which it is not ranked for."""
         return topic.id if self._topics_are_documents else None
 
-    def _fused(self, topics: Sequence[Topic], depth: int, advance: Advance) -> Iterator[dict[str, float]]:
-        for answers in zip(*self._answers(topics, depth, advance), strict=True):
-            yield self._fusion.fused(self._weighted(answers))
-
     def _weighted(self, answers: Sequence[Answer]) -> Weighted:
         return [(signal.weight, answer) for signal, answer in zip(self.recipe.signals, answers, strict=True)]
 
-    def _asked_alone(self, topic: Topic, depth: int, answers: Sequence[Answer]) -> list[Asked]:
-        """What each signal is asked of one topic, with candidates and leaders in the `answers` of all of them."""
+    def _asked_alone(self, found: RankedTopic) -> list[Asked]:
+        """What each signal is asked of one topic, with candidates and leaders in the answers of all of them."""
+        answers, depth = found.answers, found.depth
         candidates = [as_hits(answers[0], depth)] if self.recipe.needs(Need.candidates) else []
-        asked = Asked([topic], depth, self._fusion.scale, candidates)
+        asked = Asked([found.topic], depth, self._fusion.scale, candidates)
         return [
-            replace(asked, leaders=[self._leaders(topic, answers[:place])])
+            replace(asked, leaders=[self._leaders(found.topic, answers[:place])])
             if Need.leaders in signal.needs
             else asked
             for place, signal in enumerate(self.recipe.signals)
@@ -227,13 +248,6 @@ class Ranker:
 
     def _advance_of(self, place: int, advance: Advance) -> Advance:
         return advance if place == len(self._scorers) - 1 else no_progress
-
-    def _require_other(self, ranking: Ranking) -> None:
-        if ranking.topic_id in ranking.document_ids():
-            raise DataError(
-                f"{self.recipe.query.template.name} retrieves topic {ranking.topic_id} for itself: "
-                "exclude it in the template with must_not"
-            )
 
 
 def _asker(scorers: Sequence[Scorer], place: int) -> int:

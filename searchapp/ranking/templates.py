@@ -11,8 +11,9 @@ topic contains, quotes and braces included, it can't change the query's structur
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from searchapp.errors import DataError
@@ -33,6 +34,7 @@ class Template:
         self.name = name
         self.body = body
         self._places = list(self._placeholders(body, ""))
+        self._fill = _filler(body)
         self.variables = frozenset(name for name, _place in self._places)
         self.topic_fields = _fields_of_topic(self.variables)
         """The fields of a topic that the template asks for, besides its id and text."""
@@ -41,6 +43,8 @@ class Template:
 
     def render(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The search body with every placeholder replaced by its variable.
+
+        What has no placeholder inside is that of the template, and not to be changed.
 
         Raises:
             DataError: the template names a variable that is not there.
@@ -52,9 +56,7 @@ class Template:
                 f"{self.name}: there is no variable {{{{{missing[0]}}}}}{meant(missing[0], variables)}: "
                 f"this task and recipe have {known}"
             )
-        rendered = _fill(self.body, variables)
-        assert isinstance(rendered, dict)
-        return rendered
+        return {**self.body} if self._fill is None else self._fill(variables)
 
     def where(self, variable: str) -> str:
         """In which places of the template a variable stands, in words for people."""
@@ -130,11 +132,23 @@ def _unmatched(node: Any) -> Iterator[str]:
         yield match[1]
 
 
-def _fill(node: Any, variables: Mapping[str, Any]) -> Any:
-    if isinstance(node, Mapping):
-        return {key: _fill(value, variables) for key, value in node.items()}
-    if isinstance(node, list):
-        return [_fill(value, variables) for value in node]
-    if isinstance(node, str) and (match := _PLACEHOLDER.fullmatch(node)):
-        return variables[match[1]]
-    return node
+def _filler(node: Any) -> Callable[[Mapping[str, Any]], Any] | None:
+    """What makes a copy of a part of a template with its variables; None for a part that has none."""
+    if isinstance(node, str):
+        match = _PLACEHOLDER.fullmatch(node) if "{{" in node else None
+        return itemgetter(match[1]) if match else None
+    if not isinstance(node, Mapping | list):
+        return None
+    children = node.items() if isinstance(node, Mapping) else enumerate(node)
+    fillers = [(key, fill) for key, child in children if (fill := _filler(child)) is not None]
+    if not fillers:
+        return None
+    copied: Callable[[Any], Any] = dict if isinstance(node, Mapping) else list
+
+    def filled(variables: Mapping[str, Any]) -> Any:
+        copy = copied(node)
+        for key, fill in fillers:
+            copy[key] = fill(variables)
+        return copy
+
+    return filled

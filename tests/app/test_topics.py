@@ -13,6 +13,7 @@ import pytest
 
 from searchapp import tasks
 from searchapp.app.evaluate import GoldSource, evaluate
+from searchapp.app.explain_topic import ExplainRequest, explain
 from searchapp.app.index import index_task
 from searchapp.app.open_topics import TopicsRequest, open_topics
 from searchapp.app.rank import RunRequest, make_run
@@ -23,9 +24,10 @@ from searchapp.app.why import Standing, Why
 from searchapp.engines import open_engine
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.evaluation.measures import measure
-from searchapp.model import Run, float32
+from searchapp.model import Hits, Ranking, Run, Topic, float32
 from searchapp.progress import Silent
 from searchapp.ranking import paging, recipes
+from searchapp.ranking.rank import RankedTopic, Ranker
 from searchapp.runs import directory
 from searchapp.settings import Settings
 from tests.app.conftest import SAMPLES
@@ -145,9 +147,12 @@ def test_missed_gold_is_looked_for_in_a_ranking_that_is_deep_enough(
     monkeypatch.setattr(found, "_given_gold", lambda: {topic: {scored[-1]: 1}})
     (missed,) = found.look_for_missed(topic).documents
     assert missed.why is not None and missed.why.rank == len(scored)
-    why = found.why(topic, scored[-1])
+    explained = found.why(topic, scored[-1])
+    why = explained.why
     assert why.rank == len(scored) and why.explanation is not None
     assert float32(why.explanation.value) == why.score
+    assert explained.deeper is not None and SHALLOW < why.rank <= explained.deeper
+    assert explained.said("nlps").endswith(f", in a ranking {explained.deeper:,} documents deep")
 
 
 def test_signals_are_fused_anew_until_a_document_is_in_the_ranking(
@@ -160,12 +165,13 @@ def test_signals_are_fused_anew_until_a_document_is_in_the_ranking(
     last = max(place for place, score in enumerate(whole.scores) if score > 0)
     assert 3 < last < 30 <= len(whole)
     monkeypatch.setattr(paging, "WINDOW", 3)
-    hits, depth = ranks.deep(topic, {whole.document_ids[last]})
-    assert (
-        depth == 30 and hits == ranks.rank([topic], 30)[0] and whole.document_ids[last] in hits.document_ids
-    )
-    assert ranks.deep(topic, set())[1] == 3
-    assert ranks.deep(topic, {"nowhere"})[1] == 3
+    wanted = whole.document_ids[last]
+    for depth, deeper in ((3, 30), (2, 30), (last, 10 * last)):
+        found = ranks.deep(topic, {wanted}, depth)
+        assert found.depth == deeper and wanted in found.hits.document_ids
+        assert found.hits == ranks.rank([topic], deeper)[0]
+    assert ranks.deep(topic, set(), 3).depth == 3
+    assert ranks.deep(topic, {"nowhere"}, 2).depth == 3
 
 
 def test_gold_behind_the_depth_has_its_rank_in_the_run(topics: MakeTopics, home: Path) -> None:
@@ -211,7 +217,7 @@ def test_a_line_is_explained_by_the_model_and_by_its_neighbours(topics: MakeTopi
         make_run(task, engine, request, home / "checkthat-best", Silent())
     debates = topics("checkthat", "checkthat-best")
     document, score = ranked_with_scores(home / "checkthat-best")[debates.topics[0]][0]
-    explanation = debates.why(debates.topics[0], document).explanation
+    explanation = debates.why(debates.topics[0], document).why.explanation
     assert explanation is not None and explanation.value == pytest.approx(score)
     parts = {part.description.partition(",")[0]: part for part in explanation.details}
     # What bm25 gives is a share of its greatest score, which the explanation has as it is.
@@ -259,20 +265,62 @@ def test_a_recipe_that_ranks_otherwise_than_the_run_is_told(
     found = topics("nlps", str(tmp_path / "run"))
     topic = next(one for one in found.topics if found.missed(one))
     assert found.look_for_missed(topic).differs
+    explained = found.why(topic, found.ranking(topic).documents[0])
+    assert explained.differs and explained.why.rank == 1
+    assert explained.said("nlps").endswith("; the recipe ranks otherwise now than for the run")
 
 
 def test_why_explains_a_hit_and_missed_gold_with_the_score_of_its_rank(topics: MakeTopics) -> None:
     found = topics("nlps", "nlps-shallow")
     for topic in found.topics:
         first = found.ranking(topic).documents[0]
-        why = found.why(topic, first)
+        why = found.why(topic, first).why
         assert (why.standing, why.rank) == (Standing.ranked, 1)
         assert why.explanation is not None and why.explanation.value == pytest.approx(why.score)
         for one in found.missed(topic):
-            why = found.why(topic, one.document_id)
+            why = found.why(topic, one.document_id).why
             if why.standing is Standing.ranked:
                 assert why.rank is not None and why.rank > SHALLOW
                 assert why.explanation is not None and why.explanation.value == pytest.approx(why.score)
+
+
+def test_the_screen_and_the_command_say_the_same_and_ask_the_signals_once_a_depth(
+    topics: MakeTopics, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = topics("nlps", recipe="neighbours", split="dev")
+    topic = now.topics[0]
+    depths: list[int] = []
+    plain = Ranker.rank_topic
+
+    def counted(ranker: Ranker, topic: Topic, depth: int) -> RankedTopic:
+        depths.append(depth)
+        return plain(ranker, topic, depth)
+
+    monkeypatch.setattr(Ranker, "rank_topic", counted)
+    scored = [one for one, score in zip(*ranking_of(now, topic), strict=True) if score > 0]
+    with closing(open_engine(Settings(home=home))) as engine:
+        for document, depth, expected in ((scored[0], 3, [3]), (scored[-1], 3, [3, paging.WINDOW])):
+            task = now.task
+            asked = ExplainRequest(
+                task, task.collection(SAMPLES / "nlps"), recipes.load(task.recipe_book(), "neighbours"),
+                topic, document, "dev", depth,
+            )  # fmt: skip
+            depths.clear()
+            told = explain(asked, engine, Silent()).explained
+            assert depths == expected
+            assert told.deeper == (None if len(expected) == 1 else expected[-1])
+            monkeypatch.setattr(now.pages, "depth", depth)
+            monkeypatch.setattr(now.pages.rankings, "ranking", lambda _topic: Ranking(topic, Hits()))
+            shown = now.why(topic, document)
+            assert (shown.why, shown.deeper) == (told.why, told.deeper)
+            assert [share.signal for share in shown.why.shares] == ["direct", "neighbours"]
+            given = sum(share.value or 0.0 for share in shown.why.shares)
+            assert given == pytest.approx(shown.why.score, rel=1e-6)
+
+
+def ranking_of(found: RunTopics, topic: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    ranking = found.ranking(topic)
+    return ranking.documents, ranking.scores
 
 
 @pytest.mark.parametrize("recipe", ["bm25", "neighbours"])

@@ -35,7 +35,7 @@ def test_the_score_is_that_of_the_run_and_what_signals_gave_comes_to_it(
     first, *rest = indexed("explain", "nlps", document, "--topic", TOPIC, *chosen).stdout.splitlines()
     assert (
         first
-        == f"{document} is at rank {rank} of the topic {TOPIC} (nlps dev), with the score {float(score):.4f}"
+        == f"{document} is at rank {rank} for the topic {TOPIC} (nlps dev), with the score {float(score):.4f}"
     )
     said = [line.strip() for line in rest]
     assert ("What each signal gave:" in said) == (recipe == "neighbours")
@@ -50,15 +50,22 @@ def test_a_topic_is_found_in_its_split_and_a_document_that_is_not_ranked_is_acco
     hits = indexed("explain", "nlps", "x", *asked, "--json").json
     assert (hits["split"], hits["standing"], hits["recipe"]) == ("dev", "unknown", "bm25")
     knowledge = json.loads((SAMPLE / "knowledge_base.json").read_text(encoding="utf-8"))
-    standings = {
-        indexed("explain", "nlps", document, *asked, "--depth", 1, "--json").json["standing"]
-        for document in list(knowledge)[:12]
+    whole = {
+        document: indexed("explain", "nlps", document, *asked, "--json").json
+        for document in list(knowledge)[:4]
     }
-    assert "behind" in standings and standings <= {"behind", "ranked"}
-    told = indexed("explain", "nlps", TOPIC, *asked)
-    assert (
-        told.code == 0 and "nothing that the recipe looks for is in it" in told.stdout
-    )  # a topic is no hit of its own
+    for document, told in whole.items():
+        assert (told["standing"], told["deeper"]) == ("ranked", None)
+        short = indexed("explain", "nlps", document, *asked, "--depth", 1, "--json").json
+        if told["score"]:
+            assert (short["rank"], short["deeper"]) == (told["rank"], None if told["rank"] == 1 else 10_000)
+        else:  # behind the depth it's not said of one document which of those without a score it is
+            assert (short["standing"], short["deeper"]) == ("no match", None)
+    last = max((one for one in whole if whole[one]["score"]), key=lambda one: whole[one]["rank"])
+    behind = indexed("explain", "nlps", last, *asked, "--depth", 1).stdout.splitlines()[0]
+    assert behind.endswith(", in a ranking 10,000 documents deep")
+    told = indexed("explain", "nlps", TOPIC, *asked)  # a topic is no hit of its own
+    assert (told.code, told.stdout) == (0, f"{TOPIC} matches, but a filter leaves it out\n")
 
 
 def test_a_debate_is_explained_although_nobody_could_type_it(indexed: Cli) -> None:

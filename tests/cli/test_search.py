@@ -135,7 +135,7 @@ def test_an_index_is_searched_when_its_files_are_gone(offline: Cli, tmp_path: Pa
             "left out",
             "603 has something of what is searched for, but a + or - leaves it out",
         ),
-        ("ring", "603", "no match", "603 does not match what is searched for"),
+        ("ring", "603", "no match", "603 has nothing of what is searched for"),
     ],
 )
 def test_it_is_told_why_a_document_is_missing(

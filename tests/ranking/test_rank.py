@@ -134,23 +134,25 @@ def test_what_a_recipe_does_not_need_is_not_read() -> None:
 def test_an_explanation_has_what_each_signal_gave() -> None:
     both = recipe(signals=[DIRECT | {"weight": 2.0}, VOTES])
     ranker = Ranker(both, inputs())
-    ranking = ranker.rank(TOPICS[1:], 10, "tag").rankings[0]
-    for hit in ranking.hits:
-        explained = ranker.explain(TOPICS[1], hit.document_id, 10)
+    found = ranker.rank_topic(TOPICS[1], 10)
+    assert found.hits == ranker.rank(TOPICS[1:], 10, "tag").rankings[0].hits
+    for hit in found.hits:
+        explained = ranker.explain(found, hit.document_id)
         assert explained is not None and explained.value == pytest.approx(hit.score)
-    explained = ranker.explain(TOPICS[1], "b", 10)
+    explained = ranker.explain(found, "b")
     assert explained is not None
     assert [(part.value, part.description.split(":")[0]) for part in explained.details] == [
         (4.0, "direct, weight 2"),
         (0.75, "neighbours, weight 1"),
     ]
-    assert ranker.explain(TOPICS[1], "unknown", 10) is None
+    assert ranker.explain(found, "unknown") is None
 
 
 def test_the_explanation_of_one_signal_is_its_own() -> None:
     ranker = Ranker(recipe(signals=[DIRECT]), inputs())
-    assert ranker.explain(TOPICS[0], "b", 10) == Explanation(4.0, "weight")
-    assert ranker.explain(TOPICS[0], "unknown", 10) is None
+    found = ranker.rank_topic(TOPICS[0], 10)
+    assert ranker.explain(found, "b") == Explanation(4.0, "weight")
+    assert ranker.explain(found, "unknown") is None
 
 
 def test_signals_that_ask_for_the_same_ask_once() -> None:

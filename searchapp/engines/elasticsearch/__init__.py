@@ -30,9 +30,11 @@ Nothing outside this package imports the client.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from searchapp.engines.base import (
+    Carried,
     EngineInfo,
     IndexInfo,
     IndexSpec,
@@ -105,8 +107,16 @@ class ElasticsearchEngine:
     def stored(self) -> list[StoredVersion]:
         return all_stored(self._connection, self._locks, self._prefix)
 
+    def compare(self, name: str, mapping: Mapping[str, Any]) -> None:
+        """Nothing is carried over: versions stand side by side under an alias, and each is filled from the start."""
+
     def build(
-        self, name: str, spec: IndexSpec, documents: Iterable[Document], advance: Advance = no_progress
+        self,
+        name: str,
+        spec: IndexSpec,
+        documents: Iterable[Document],
+        advance: Advance = no_progress,
+        carried: Carried | None = None,  # noqa: ARG002  # there never is any, see `compare`
     ) -> IndexInfo:
         return build(self._connection, self._versions(name), self._locks, spec, documents, advance)
 

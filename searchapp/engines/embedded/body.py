@@ -12,6 +12,7 @@ from searchapp.engines.embedded.highlight import HIGHLIGHT_QUERY
 from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
 from searchapp.engines.embedded.queries.nodes import Query
 from searchapp.engines.embedded.queries.parse import Parser
+from searchapp.engines.embedded.queries.recurring import Recurring
 from searchapp.engines.embedded.queries.rewrite import rewrite
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.source import SourceFilter
@@ -92,6 +93,7 @@ class BodyReader:
 
     def __init__(self, parser: Parser) -> None:
         self._parser = parser
+        self._recurring = Recurring()
         self._last: tuple[str, Frame] | None = None
 
     def read(self, body: Body) -> Request:
@@ -101,10 +103,28 @@ class BodyReader:
             EngineRefused: the body makes no sense, or has something that the embedded engine does not support.
         """
         query = self._parser.read(body["query"]) if "query" in body else MatchAll()
+        rewritten = rewrite(query)
         frame = self.frame(body)
         # The `highlight_query` of one field is refused where the fields are read.
         marked = frame.highlight.get(HIGHLIGHT_QUERY) if isinstance(frame.highlight, Mapping) else None
-        return Request(rewrite(query), query if marked is None else self._parser.query(marked), frame)
+        return Request(rewritten, query if marked is None else self._parser.query(marked), frame)
+
+    def ranked(self, body: Body) -> Request:
+        """The same for those who only rank: nothing is `marked` but the rewritten query.
+
+        Raises:
+            as `read` does.
+        """
+        written = body.get("query")
+        query = self._recurring.rewritten(written)
+        if query is not None:
+            frame = self.frame(body)
+            if frame.highlight is None:
+                return Request(query, query, frame)
+        request = self.read(body)
+        if written is not None:
+            self._recurring.learn(written, self._parser.noted, request.marked, request.query)
+        return request
 
     def frame(self, body: Body) -> Frame:
         """All that a search body says but its query.

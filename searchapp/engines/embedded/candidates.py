@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded import similarity
+from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.rows import NO_ROW, Row, Rows, is_common
@@ -16,8 +17,8 @@ from searchapp.engines.embedded.storage.reader import BoundedPostings, FieldRead
 
 Places = NDArray[np.intp]
 
-PostingsOfTerms = Mapping[tuple[str, str], BoundedPostings]
-"""The postings of a field's terms, of those that occur."""
+PostingsOfTerms = Mapping[Hashable, BoundedPostings]
+"""The postings of terms that occur, by field and term."""
 
 
 class CandidateRows:
@@ -32,18 +33,21 @@ class CandidateRows:
         reader: IndexReader,
         rows: Rows,
         postings: PostingsOfTerms,
-        laid_out: Mapping[tuple[str, str], Impacts],
+        laid_out: Mapping[Hashable, Impacts],
         candidates: Numbers,
+        sought: Container[ScoredLeaf] = (),
     ) -> None:
         """`candidates` are documents, ascending.
 
-        `rows` are those of all documents, `laid_out` has the impacts of some terms in all documents.
+        `rows` are those of all documents, `laid_out` has the impacts of some terms in all documents. The phrases
+        `sought` are looked for among the candidates instead.
         """
         self._reader = reader
         self._rows = rows
         self._postings = postings
         self._laid_out = laid_out
         self._candidates = candidates
+        self._sought = sought
 
     @property
     def count(self) -> int:
@@ -54,12 +58,22 @@ class CandidateRows:
         """The row of a leaf whose boost is given."""
         if isinstance(leaf, Term):
             return self.of_terms(leaf.field, [leaf.term], boost)[0]
+        if isinstance(leaf, Phrase) and leaf in self._sought:
+            return self._found_phrase(leaf, boost)
         row = self._rows.row(leaf, boost)
         if not len(row.documents):
             return NO_ROW
         at, there = self._found(row.documents)
         scores = row.scores.take(at.take(there))
-        return Row(there.astype(np.int32), scores, row.positive, row.is_common)
+        return Row(there.astype(np.int32), scores, row.positive, row.is_common, whole=len(row.documents))
+
+    def _found_phrase(self, phrase: Phrase, boost: np.float32) -> Row:
+        field = self._reader.fields[phrase.field]
+        found = phrase.postings_among(field, self._candidates)
+        weight = field.similarity.weight(boost, phrase.idf(field))
+        scores = similarity.scores(weight, found.frequencies, field.inverses(found.documents))
+        there = self._candidates.searchsorted(found.documents).astype(np.int32)
+        return Row(there, scores, bool(scores.all()))
 
     def of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[Row]:
         """The rows of terms of a field, in their order."""
@@ -93,8 +107,9 @@ class CandidateRows:
                 rows.append(NO_ROW)
                 continue
             there, of_term = next(pieces)
-            common = is_common(len(postings.documents), self._reader.count)
-            rows.append(Row(there.astype(np.int32), of_term, bool(of_term.all()), common))
+            frequency = len(postings.documents)
+            common = is_common(frequency, self._reader.count)
+            rows.append(Row(there.astype(np.int32), of_term, bool(of_term.all()), common, whole=frequency))
         return rows
 
     def _known(

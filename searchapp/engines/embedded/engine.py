@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import glob
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from searchapp import __version__
 from searchapp.digests import digest_json
+from searchapp.engines import base
 from searchapp.engines.base import (
     EngineInfo,
     IndexInfo,
@@ -22,18 +25,22 @@ from searchapp.engines.embedded.memory import Memory
 from searchapp.engines.embedded.refusals import unsupported
 from searchapp.engines.embedded.schema import Analyzers, Schema
 from searchapp.engines.embedded.storage import verified
+from searchapp.engines.embedded.storage.carried import Carried, Comparison, Older
+from searchapp.engines.embedded.storage.code_digest import code_digest
 from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.reader import IndexReader
 from searchapp.engines.embedded.storage.versions import CURRENT, Versions
 from searchapp.engines.embedded.storage.writer import IndexWriter
 from searchapp.engines.index_settings import without_similarities
-from searchapp.errors import DataError, EngineRefused, SearchappError
+from searchapp.errors import DataError, EngineRefused, Replaced, SearchappError
 from searchapp.files import reason
 from searchapp.model import Document
 from searchapp.progress import Advance, Progress, no_progress
 from searchapp.settings import INDEXES, Settings
 
 T = TypeVar("T")
+
+_log = logging.getLogger("searchapp.requests")
 
 ATTEMPTS = 5
 """How often a version may disappear, replaced by a newer one, while it is being opened."""
@@ -119,8 +126,24 @@ class EmbeddedEngine:
     def flaw(self, name: str) -> str:  # noqa: ARG002
         return ""  # files that were altered are found when they are opened
 
+    def compare(self, name: str, mapping: Mapping[str, Any]) -> Comparison | None:
+        with suppress(SearchappError, OSError, ValueError, KeyError):
+            folder = self._versions(name).serving()
+            if folder is not None and self._code():
+                return Comparison.of(folder, mapping, self._code())
+        return None  # what is wrong with it is told by those who open it
+
+    def _code(self) -> str:
+        """The digest of the code that analyzes; empty for analyzers of which nothing is known."""
+        return code_digest() if self._analyzers is _analyzers else ""
+
     def build(
-        self, name: str, spec: IndexSpec, documents: Iterable[Document], advance: Advance = no_progress
+        self,
+        name: str,
+        spec: IndexSpec,
+        documents: Iterable[Document],
+        advance: Advance = no_progress,
+        carried: base.Carried | None = None,
     ) -> IndexInfo:
         versions = self._versions(name)
         before = versions.serving_name()
@@ -131,9 +154,23 @@ class EmbeddedEngine:
                 analyzers.analyzer(field.search_analyzer)  # refused now, not when the first query needs it
         if spec.shards != 1:
             raise unsupported(f"{spec.shards} shards, only 1")
+        assert carried is None or isinstance(carried, Carried)
+        if carried and carried.version != before:
+            raise Replaced(f"{versions.folder.name}-{carried.version}")
         try:
             with versions.building(before) as folder:
-                writer = IndexWriter(folder, spec.mapping, schema, analyzers)
+                older = Older(carried) if carried else None
+                documents = carried.new(documents) if carried else documents
+                if carried:
+                    _log.info(
+                        "%s: %d documents are taken over from %s, %d are not there any more, %d are analyzed",
+                        f"{versions.folder.name}-{folder.name}",
+                        carried.documents,
+                        carried.version,
+                        len(carried.renumbered) - carried.documents,
+                        len(carried.added),
+                    )
+                writer = IndexWriter(folder, spec.mapping, schema, analyzers, code=self._code(), older=older)
                 try:
                     writer.add_all(_read(documents), advance)
                     info = _info(name, f"{versions.folder.name}-{folder.name}", spec)

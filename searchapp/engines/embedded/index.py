@@ -29,7 +29,7 @@ from searchapp.engines.embedded.body import BodyReader, Frame, Request
 from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Emitted, Highlighter
-from searchapp.engines.embedded.memory import Answer, Memory
+from searchapp.engines.embedded.memory import Answer, Memory, Packed, packed, unpacked
 from searchapp.engines.embedded.pruning import Pruner
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.readers import READERS
@@ -42,6 +42,7 @@ from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage import verified
 from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
 from searchapp.engines.embedded.sums import Scores
+from searchapp.engines.embedded.together import Together
 from searchapp.engines.waiting import require_wanted
 from searchapp.errors import DataError, EngineRefused, QueryRefused, Replaced
 from searchapp.model import AnalysisStep, Hits
@@ -52,8 +53,11 @@ _log = logging.getLogger("searchapp.requests")
 BATCH_BODIES = 64
 """Topics whose terms are gathered together."""
 
-LARGE, BATCH_OF_LARGE = 200_000, 16
+LARGE, BATCH_OF_LARGE = 200_000, 8
 """From so many documents on a batch has so many: a topic takes so long that gathering terms gains nothing."""
+
+FIRST_OF_LARGE = 64
+"""Topics there from which on the start of processes pays; what these have in common is prepared for the processes."""
 
 
 class EmbeddedIndex:
@@ -69,6 +73,7 @@ class EmbeddedIndex:
         rows = Rows(reader)
         self._scorer = Scorer(reader, rows)
         self._pruner = Pruner(reader, rows)
+        self._together = Together(reader, rows)
         self._emitted = Emitted(analyzers)
         self._found: tuple[str, Scores] | None = None
         """The scores of the query that was asked last, whose next hits are often asked for."""
@@ -130,17 +135,36 @@ class EmbeddedIndex:
     def _searched(self, bodies: Iterable[Body]) -> Iterator[list[Answer]]:
         """The answers to the bodies, by batches."""
         waiting = iter(bodies)
+        worth_it = processes.WORTH_IT
+        if self._reader.count >= LARGE:
+            first = list(islice(waiting, FIRST_OF_LARGE))
+            waiting = chain(first, waiting)
+            if len(first) == FIRST_OF_LARGE:
+                self._prepare(first)
+            worth_it = FIRST_OF_LARGE // BATCH_OF_LARGE
         batches = iter(lambda: list(islice(waiting, self._batch_size)), [])
-        for answers, pruned in processes.spread(self._answers, batches):
-            self._tell(len(answers), pruned)
+        for sent, pruned, together in processes.spread(self._answers, batches, worth_it=worth_it):
+            answers = unpacked(sent)
+            self._tell(len(answers), pruned, together)
             yield answers
 
     @property
     def _batch_size(self) -> int:
         return BATCH_BODIES if self._reader.count < LARGE else BATCH_OF_LARGE
 
-    def _answers(self, bodies: Sequence[Body]) -> tuple[list[Answer], int]:
-        """The best documents of each body of a batch, and for how many of these not all documents were scored.
+    def _prepare(self, bodies: Sequence[Body]) -> None:
+        """Have at hand what processes need that answer bodies like these; what is refused here is refused there."""
+        require_wanted()
+        queries = []
+        with self._damage_reported():
+            for body in bodies:
+                with suppress(EngineRefused), finite_scores():
+                    queries.append(self._bodies.ranked(body).query)
+            self._pruner.prepare(queries)
+
+    def _answers(self, bodies: Sequence[Body]) -> tuple[Packed, int, int]:
+        """The best documents of each body of a batch; for how many of these not all documents were scored, and how many
+        the compiled functions scored.
 
         What the others have in common is computed together.
         """
@@ -149,18 +173,29 @@ class EmbeddedIndex:
             requests = []
             for place, body in enumerate(bodies):
                 with _named_by(place):
-                    requests.append(self._bodies.read(body))
-            pruned = [self._pruned(request) for request in requests]
+                    requests.append(self._bodies.ranked(body))
+            found = [self._pruned(request) for request in requests]
+            pruned = len(found) - found.count(None)
+            self._answer_together(requests, found)
+            left = found.count(None)
             # The body that is refused is refused again when it is answered, by its place.
             with suppress(EngineRefused), finite_scores():
                 self._scorer.prepare(
-                    request.query for request, found in zip(requests, pruned, strict=True) if found is None
+                    request.query for request, one in zip(requests, found, strict=True) if one is None
                 )
             answers = []
-            for place, (request, found) in enumerate(zip(requests, pruned, strict=True)):
+            for place, (request, one) in enumerate(zip(requests, found, strict=True)):
                 with _named_by(place):
-                    answers.append(self._best(request) if found is None else found)
-            return answers, len(pruned) - pruned.count(None)
+                    answers.append(self._best(request) if one is None else one)
+            return packed(answers), pruned, len(answers) - pruned - left
+
+    def _answer_together(self, requests: Sequence[Request], found: list[Answer | None]) -> None:
+        """Put the answers into `found` that can be had together, of the requests that have none."""
+        places = [place for place, one in enumerate(found) if one is None]
+        with suppress(EngineRefused), finite_scores():
+            answers = self._together.best([requests[place] for place in places])
+            for place, answer in zip(places, answers, strict=True):
+                found[place] = answer
 
     def _pruned(self, request: Request) -> Answer | None:
         """The best documents of a query where they can be found without scoring all documents, None elsewhere."""
@@ -170,10 +205,11 @@ class EmbeddedIndex:
         found = self._pruner.best(request.query, frame.first + frame.size)
         return None if found is None else (found[0][frame.first :], found[1][frame.first :])
 
-    def _tell(self, answers: int, pruned: int) -> None:
+    def _tell(self, answers: int, pruned: int, together: int = 0) -> None:
         """Say how a batch was searched, to those who want to know."""
         queries = "1 query" if answers == 1 else f"{answers} queries"
-        _log.info("%s: %s, %d of them pruned", self.info.version, queries, pruned)
+        compiled = f", {together} scored by compiled functions" if together else ""
+        _log.info("%s: %s, %d of them pruned%s", self.info.version, queries, pruned, compiled)
 
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:  # noqa: ARG002  # each is known
         require_wanted()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from searchapp.engines.embedded.bounded_clause import BoundedClause
 from searchapp.engines.embedded.storage.impacts import Impacts
-from searchapp.engines.embedded.storage.reader import BoundedPostings
 
-Key: TypeAlias = tuple[str, str]
-"""A field and a term of it."""
+Key: TypeAlias = Hashable
+"""A field and a term of it, or a phrase and its boost."""
 
 MAP_BYTES = 192 << 20
 """Memory for the impacts of terms, one for each document of the index."""
@@ -33,34 +34,45 @@ class LaidOut:
 
     def __init__(self, count: int, limit: int) -> None:
         self._count = count
-        self._most = limit // max(1, count)
+        self.most = limit // max(1, count)
+        """Terms whose impacts may be laid out at the same time."""
+
         self._maps: OrderedDict[Key, Impacts] = OrderedDict()
         self._searched: dict[Key, int] = {}
+        self._rooms: NDArray[np.uint8] | None = None
 
     @property
     def known(self) -> Mapping[Key, Impacts]:
         """What is laid out now."""
         return self._maps
 
-    def of(self, key: Key, postings: BoundedPostings, wanted: int) -> Impacts | None:
-        """The impacts of a term in all documents, if they are laid out; `wanted` documents are to be looked up."""
+    def of(self, clause: BoundedClause, wanted: int) -> Impacts | None:
+        """The impacts of a clause in all documents, if they are laid out; `wanted` documents are to be looked up."""
+        key = clause.key
         found = self._maps.get(key)
         if found is not None:
             self._maps.move_to_end(key)
             return found
-        frequency = len(postings.documents)
-        if frequency * MAP_SHARE < self._count or not self._most:
+        frequency = len(clause.documents)
+        if frequency * MAP_SHARE < self._count or not self.most:
             return None
         searched = self._searched.get(key, 0) + wanted
         if searched * LOOKED_UP < frequency + self._count // MAP_SHARE:
             self._searched[key] = searched
             return None
         self._searched.pop(key, None)
-        if len(self._maps) < self._most:
-            found = np.zeros(self._count, np.uint8)
-        else:
-            _key, found = self._maps.popitem(last=False)
-            found.fill(0)  # cheaper than new memory
-        found[postings.documents] = postings.impacts
+        found = self._room()
+        found.fill(0)
+        found[clause.documents] = clause.impacts
         self._maps[key] = found
+        return found
+
+    def _room(self) -> Impacts:
+        """Memory for a term: new one, or that of the term that was asked for longest ago."""
+        if self._rooms is None:
+            # One array, which the system may have in large pages: looking up among small ones takes longer.
+            self._rooms = np.empty((self.most, self._count), np.uint8)
+        if len(self._maps) < self.most:
+            return np.asarray(self._rooms[len(self._maps)])
+        _key, found = self._maps.popitem(last=False)
         return found

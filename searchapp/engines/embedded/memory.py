@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
 
 from searchapp.engines.base import Body
 from searchapp.engines.embedded.similarity import Float32s
@@ -12,6 +15,26 @@ from searchapp.engines.embedded.storage.reader import Numbers
 
 Answer = tuple[Numbers, Float32s]
 """The best documents of a query and their scores."""
+
+Packed = tuple[Numbers, Float32s, list[int]]
+"""Answers one after the other, and how many documents each has: a process sends few objects to another."""
+
+
+def packed(answers: Sequence[Answer]) -> Packed:
+    """Answers, to be sent from process to process."""
+    if not answers:
+        return np.empty(0, np.int32), np.empty(0, np.float32), []
+    documents, scores = zip(*answers, strict=True)
+    return np.concatenate(documents), np.concatenate(scores), list(map(len, documents))
+
+
+def unpacked(sent: Packed) -> list[Answer]:
+    """The answers that were sent."""
+    documents, scores, sizes = sent
+    ends = list(accumulate(sizes))
+    return [
+        (documents[end - size : end], scores[end - size : end]) for end, size in zip(ends, sizes, strict=True)
+    ]
 
 
 class Memory:
@@ -37,4 +60,5 @@ class Memory:
         size = sum(part.nbytes for part in answer) + len(key)
         if size <= self._left and key not in self._answers:
             self._left -= size
-            self._answers[key] = answer
+            documents, scores = answer
+            self._answers[key] = documents.copy(), scores.copy()  # not the whole batch that it is part of

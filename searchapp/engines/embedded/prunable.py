@@ -2,81 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
+from searchapp.engines.embedded.queries.leaf import Leaf
+from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
+from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.leaves.term import Term
-from searchapp.engines.embedded.queries.nodes import Bool, Boost, DisMax, Query, TermsDisjunction
+from searchapp.engines.embedded.queries.nodes import Bool, Boost, Constant, DisMax, Query, TermsDisjunction
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.similarity import ONE
 
 Part: TypeAlias = tuple[str, Sequence[str], np.float32]
 """A field, terms of it, and their boost."""
 
+Lifting: TypeAlias = tuple[ScoredLeaf, np.float32]
+"""What adds to the scores of its documents, and its boost."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A query that matches what has one of some terms.
+    """A query that gives a score to what has one of some terms.
 
-    A score is the sum of what the terms of `parts` give, or a maximum of such sums if `is_sum` is false. The leaves
-    `lifting` add something to the scores of their documents.
+    A score is at most the sum of what the terms of `parts` and the leaves `lifting` give. If `is_sum` is true it is
+    that sum, and what has one of them matches. The documents of the leaves `excluded` are left out, and `scored` is the
+    query without these. `matches_all` says that what has none of the terms matches, with the score 0.
     """
 
     parts: Sequence[Part]
-    lifting: Sequence[tuple[ScoredLeaf, np.float32]]
+    lifting: Sequence[Lifting]
     is_sum: bool
+    excluded: Sequence[Leaf]
+    scored: Query
+    matches_all: bool
 
     @classmethod
     def of(cls, query: Query) -> Shape | None:
         """The shape of a rewritten query, None for what has another one."""
-        query, boost = _without_boost(query, ONE)
+        scored, excluded = _without_excluded(query)
+        leaves = [leaf for leaf in excluded if isinstance(leaf, Leaf) and leaf.has_few_documents]
+        if len(leaves) < len(excluded):
+            return None
+        query, boost = _without_boost(scored, ONE)
         optional: Sequence[Query] = ()
-        if isinstance(query, Bool) and len(query.must) == 1:
-            if query.filter or query.must_not or query.minimum:
+        inner = boost
+        matches_all = False
+        if isinstance(query, Bool) and query.must:
+            if len(query.must) > 1 or query.filter or query.minimum:
                 return None
-            optional = query.should
-            query, inner = _without_boost(query.must[0], boost)
-        else:
-            inner = boost
-        parts = list(_parts(query, inner))
-        known = {(field, term) for field, terms, _boost in filter(None, parts) for term in terms}
-        lifting = []
-        for one in optional:
-            leaf, factor = _without_boost(one, boost)
-            if (
-                isinstance(leaf, Term) and (leaf.field, leaf.term) in known
-            ):  # and so it matches only what matches anyway
-                parts.append((leaf.field, (leaf.term,), factor))
-            elif isinstance(leaf, ScoredLeaf) and not isinstance(leaf, Term):
-                lifting.append((leaf, factor))
+            if matches_all := _gives_nothing(query.must[0]):
+                query = replace(query, must=())
             else:
+                optional = query.should
+                query, inner = _without_boost(query.must[0], boost)
+        clauses = _Clauses([], [])
+        is_sum = not isinstance(query, DisMax)
+        if not all(clauses.add(*one, may_lift=is_sum) for one in _inside(query, inner)):
+            return None
+        known = {(field, term) for field, terms, _boost in clauses.parts for term in terms}
+        for one, factor in (_without_boost(one, boost) for one in optional):
+            if not clauses.add(one, factor):
                 return None
-        found = [part for part in parts if part is not None]
-        return cls(found, lifting, not isinstance(query, DisMax)) if 0 < len(parts) == len(found) else None
+            needs_known = _needs(one, known)
+            if isinstance(one, Term | TermsDisjunction) and not needs_known:
+                return None  # most of their documents would be looked at in vain
+            is_sum = is_sum and needs_known
+        if not clauses.parts and not any(isinstance(leaf, Phrase) for leaf, _boost in clauses.lifting):
+            return None
+        return cls(clauses.parts, clauses.lifting, is_sum, leaves, scored, matches_all)
 
 
-def _parts(query: Query, boost: np.float32) -> Iterator[Part | None]:
-    """The terms of a sum or a maximum, by field and boost; None for what is neither."""
+@dataclass(frozen=True, slots=True)
+class _Clauses:
+    """The clauses of a sum or a maximum, see `Shape`."""
+
+    parts: list[Part]
+    lifting: list[Lifting]
+
+    def add(self, query: Query, boost: np.float32, *, may_lift: bool = True) -> bool:
+        """Add a query; returns False if it is no clause whose scores are bounded."""
+        if isinstance(query, TermsDisjunction):
+            self.parts.append((query.field, query.terms, boost))
+        elif isinstance(query, Term):
+            self.parts.append((query.field, (query.term,), boost))
+        elif isinstance(query, ScoredLeaf) and may_lift:
+            self.lifting.append((query, boost))
+        else:
+            return False
+        return True
+
+
+def _needs(query: Query, known: Container[tuple[str, str]]) -> bool:
+    """Whether what matches a query has one of the known terms of fields."""
+    if isinstance(query, Term):
+        return (query.field, query.term) in known
+    return isinstance(query, Phrase) and any((query.field, term) in known for term in query.terms)
+
+
+def _without_excluded(query: Query) -> tuple[Query, Sequence[Query]]:
+    """A query without what must not match, and that."""
+    if isinstance(query, Boost):
+        inner, excluded = _without_excluded(query.query)
+        return Boost(inner, query.boost), excluded
+    if isinstance(query, Bool) and query.must_not:
+        return replace(query, must_not=()), query.must_not
+    return query, ()
+
+
+def _gives_nothing(query: Query) -> bool:
+    """Whether a query gives every document the score 0."""
+    return isinstance(query, Boost) and not query.boost and query.query in (MatchAll(), Constant(MatchAll()))
+
+
+def _inside(query: Query, boost: np.float32) -> Iterator[tuple[Query, np.float32]]:
+    """The queries of a sum or a maximum and their boosts."""
+    queries: Sequence[Query] = (query,)
     if isinstance(query, DisMax) and 0 <= query.tie_breaker <= 1:
-        for one in query.queries:
-            yield _part(one, boost)
+        queries = query.queries
     elif isinstance(query, Bool) and query.is_pure_disjunction:
-        for one in query.should:
-            # The sum of a disjunction with a boost is rounded apart, in an order of its own.
-            is_sum = isinstance(one, Boost) and not isinstance(one.query, Term)
-            yield None if is_sum else _part(one, boost)
-    else:
-        yield _part(query, boost)
-
-
-def _part(query: Query, boost: np.float32) -> Part | None:
-    query, boost = _without_boost(query, boost)
-    if isinstance(query, TermsDisjunction):
-        return query.field, query.terms, boost
-    return (query.field, (query.term,), boost) if isinstance(query, Term) else None
+        queries = query.should
+    return (_without_boost(one, boost) for one in queries)
 
 
 def _without_boost(query: Query, boost: np.float32) -> tuple[Query, np.float32]:

@@ -10,94 +10,65 @@ none of the terms before can be among the best. What may be is followed term by 
 only looked up for it, and it is dropped as soon as its bound is under the threshold. What stays is scored as all
 documents are.
 
-What a phrase adds to the scores of terms is known beforehand: its documents are scored first.
+Where too many documents would have to be followed, and where there are many terms, the bounds of all documents are
+added up instead, as long as that takes less time than following those that may still be among the best: see
+`accumulated`. `maxscore` decides that by counts.
+
+A phrase that adds to the scores of terms is one term more, once its documents are found.
 
 The bounds are those of sums of positive numbers. They are a little greater than any rounding could make a score.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
-from searchapp.engines.embedded import similarity, topk
+from searchapp.engines.embedded import bounded_clause
+from searchapp.engines.embedded.bounded_clause import BoundedClause
 from searchapp.engines.embedded.candidates import CandidateRows
-from searchapp.engines.embedded.laid_out import MAP_BYTES, Key, LaidOut
+from searchapp.engines.embedded.laid_out import LOOKED_UP, MAP_BYTES, LaidOut
+from searchapp.engines.embedded.maxscore import ADDED, SCATTERED, Search
 from searchapp.engines.embedded.memory import Answer
-from searchapp.engines.embedded.prunable import Shape
-from searchapp.engines.embedded.queries.leaf import Mask
+from searchapp.engines.embedded.prunable import Part, Shape
+from searchapp.engines.embedded.queries.leaf import Leaf
+from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.nodes import Query
-from searchapp.engines.embedded.rows import Doubles, Rows
+from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
+from searchapp.engines.embedded.rows import Rows
 from searchapp.engines.embedded.scoring import Scorer
-from searchapp.engines.embedded.similarity import Float32s
-from searchapp.engines.embedded.storage.impacts import EDGES, Impacts
-from searchapp.engines.embedded.storage.reader import BoundedPostings, IndexReader, Numbers
+from searchapp.engines.embedded.similarity import ONE, Float32s
+from searchapp.engines.embedded.storage.impacts import Impacts
+from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Numbers
 from searchapp.engines.embedded.sums import Scores
 
 FEWEST_DOCUMENTS = 200_000
 """In a smaller index all documents are scored in no more time."""
 
-MOST_TERMS = 16
-"""With more terms, as a rule, most documents have to be looked at."""
-
 MOST_SHARE = 400
 """At most one document in this many may be asked for."""
 
-LIFTED_SHARE = 64
-"""At most one document in this many may match a phrase that lifts the scores of terms."""
-
-WEIGHTS = (1e-12, 1e12)
-"""Between these weights no score leaves the numbers that float32 has in full precision."""
-
-SLACK = 1 - 2.0**-20
-"""What a bound is compared with, of the threshold: more than all roundings come to."""
-
-SEEDS = 512
-"""Documents among which the first threshold is sought."""
-
-AT_ONCE = 128
-"""Documents that may be scored at once although a better threshold would exclude some."""
-
-BEAM = 256
-"""Of the seeds, the best that are followed at least."""
+EXCLUDED_SHARE = 64
+"""At most one document in this many may be left out by what must not match."""
 
 MOST_CLAUSES = 2048
-"""Terms of queries that are kept, in some 8 MiB."""
+"""Clauses of queries that are kept, in some 8 MiB."""
 
 MOST_COMPUTED = 64 << 20
-"""Bytes of their impacts that may be kept with them, where the index was written before it had impacts."""
+"""Bytes that may be kept with them of phrases, and of impacts where the index was written before it had these."""
 
-ONES = np.ones_like(EDGES)
+REPEATED = 4
+"""In so many of the first queries of a batch a term is worth preparing."""
 
-SPARSE = 1 << 14
-"""In an array from this length on it pays to look at eight marks at a time first."""
+SOUGHT = 4096
+"""A phrase whose terms are together in so many documents is only looked for in those that may be among the best."""
 
 SEARCH = 8
 """A search for a document among a term's takes as long as looking up so many impacts that are laid out."""
-
-PATIENCE = 1
-"""Once as many impacts were looked up as so many times the documents of the index, scoring all is cheaper."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Clause:
-    """A term of a query.
-
-    `upper` has the greatest score that each impact stands for, `lower` the least, and `bound` is the greatest score of
-    all documents. `is_bounded` says whether these hold, see `WEIGHTS`.
-    """
-
-    key: Key
-    postings: BoundedPostings
-    upper: Doubles
-    lower: Doubles
-    bound: float
-    is_bounded: bool
 
 
 class Pruner:
@@ -108,8 +79,9 @@ class Pruner:
         self._reader = reader
         self._rows = rows
         self._laid_out = LaidOut(reader.count, map_bytes)
-        self._clauses: dict[tuple[str, str, float], _Clause | None] = {}
+        self._clauses: dict[Hashable, BoundedClause | None] = {}
         self._computed = 0
+        self._spare: list[Float32s] = []
 
     def best(self, query: Query, size: int) -> Answer | None:
         """The first `size` documents of a rewritten query; None where it is better to score all documents.
@@ -119,237 +91,158 @@ class Pruner:
         if not size or self._reader.count < max(FEWEST_DOCUMENTS, size * MOST_SHARE):
             return None
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._best(query, size)
+            shape = Shape.of(query)
+            return None if shape is None else self._best(shape, size)
 
-    def _best(self, query: Query, size: int) -> Answer | None:
-        shape = Shape.of(query)
-        if shape is None or sum(len(terms) for _field, terms, _boost in shape.parts) > MOST_TERMS:
+    def prepare(self, queries: Iterable[Query]) -> None:
+        """Lay out the impacts of terms that several queries have, before processes are forked that would each do so."""
+        if self._reader.count < FEWEST_DOCUMENTS:
+            return
+        counts: Counter[Hashable] = Counter()
+        clauses: dict[Hashable, BoundedClause] = {}
+        for query in queries:
+            with np.errstate(over="ignore", invalid="ignore"):
+                shape = Shape.of(query)
+                for clause in self._of_parts(shape.parts) or () if shape is not None else ():
+                    clauses[clause.key] = clause
+                    counts[clause.key] += 1
+        for key, count in counts.most_common(self._laid_out.most):
+            if count >= REPEATED:
+                self._laid_out.of(clauses[key], self._reader.count)
+
+    def _best(self, shape: Shape, size: int) -> Answer | None:
+        clauses = self._of_parts(shape.parts)
+        if clauses is None or not all(clause.is_bounded for clause in clauses):
             return None
-        clauses: list[_Clause] = []
-        for field, terms, weight in shape.parts:
+        for leaf, boost in shape.lifting:
+            clause = self._of_leaf(leaf, boost)
+            if clause is not None and not clause.is_bounded:
+                return None
+            clauses += [] if clause is None else [clause]
+        excluded = self._excluded(shape.excluded)
+        if excluded is None:
+            return None
+        if clauses:
+            search = Search(
+                self,
+                partial(self._scores, shape.scored, clauses),
+                self._reader.ranks,
+                clauses,
+                size,
+                excluded=excluded,
+                is_sum=shape.is_sum,
+            )
+            answer = search.answer()
+        else:
+            answer = np.empty(0, np.int32), np.empty(0, np.float32)
+        # What has no term follows where too few have one.
+        return None if answer is not None and shape.matches_all and len(answer[0]) < size else answer
+
+    def _scores(self, query: Query, clauses: Sequence[BoundedClause], documents: Numbers) -> Scores:
+        postings = {clause.key: clause.postings for clause in clauses if clause.postings is not None}
+        sought = [clause.sought for clause in clauses if clause.sought is not None]
+        rows = CandidateRows(self._reader, self._rows, postings, self._laid_out.known, documents, sought)
+        return Scorer(self._reader, rows).scores(query)
+
+    def _excluded(self, leaves: Sequence[Leaf]) -> Numbers | None:
+        """The documents of leaves; None if there are many."""
+        found = [leaf.documents(self._reader).astype(np.int32) for leaf in leaves]
+        if sum(map(len, found)) * EXCLUDED_SHARE > self._reader.count:
+            return None
+        return np.concatenate(found) if found else np.empty(0, np.int32)
+
+    # Clauses
+
+    def _of_parts(self, parts: Iterable[Part]) -> list[BoundedClause] | None:
+        """The clauses of terms that occur; None where some are no words."""
+        clauses: list[BoundedClause] = []
+        for field, terms, boost in parts:
             if not self._reader.fields[field].field.is_text:
                 return None
-            clauses += self._of_terms(field, terms, weight)
-        if not all(clause.is_bounded for clause in clauses):
-            return None
-        if not clauses:
-            return np.empty(0, np.int32), np.empty(0, np.float32)
-        lifted = self._lifted(shape)
-        if lifted is None:
-            return None
-        postings = {one.key: one.postings for one in clauses}
-        rows = partial(CandidateRows, self._reader, self._rows, postings, self._laid_out.known)
+            clauses += self._of_terms(field, terms, boost)
+        return clauses
 
-        def scores(documents: Numbers) -> Scores:
-            return Scorer(self._reader, rows(documents)).scores(query)
-
-        search = _Search(self._reader, self.impacts, scores, clauses, size, is_sum=shape.is_sum)
-        return search.answer(lifted)
-
-    def _lifted(self, shape: Shape) -> Numbers | None:
-        """The documents that more than the terms give a score, ascending; None if there are many, or no bounds."""
-        found = np.empty(0, np.int32)
-        for leaf, boost in shape.lifting:
-            field = self._reader.fields[leaf.field]
-            if not WEIGHTS[0] < field.similarity.weight(boost, leaf.idf(field)) < WEIGHTS[1]:
-                return None
-            documents = self._rows.row(leaf, boost).documents
-            found = np.union1d(found, documents) if len(found) else documents
-        return found if len(found) * LIFTED_SHARE <= self._reader.count else None
-
-    def _of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[_Clause]:
+    def _of_terms(self, name: str, terms: Sequence[str], boost: np.float32) -> list[BoundedClause]:
         """The clauses of the terms of a field, those that occur."""
         clauses = []
+        field = self._reader.fields[name]
         for term in terms:
             key = name, term, float(boost)
             try:
                 clause = self._clauses[key]
             except KeyError:
-                clause = self._clause(name, term, boost)
-                self._keep(key, clause)
+                clause = bounded_clause.of_term(field, term, boost)
+                self._keep(key, clause, is_computed=not field.has_impacts)
             if clause is not None:
                 clauses.append(clause)
         return clauses
 
-    def _keep(self, key: tuple[str, str, float], clause: _Clause | None) -> None:
+    def _of_leaf(self, leaf: ScoredLeaf, boost: np.float32) -> BoundedClause | None:
+        """The clause of what is no term, None if it does not occur."""
+        key = leaf, float(boost)
+        if key not in self._clauses:
+            field = self._reader.fields[leaf.field]
+            clause = self._of_phrase(field, leaf, boost) if isinstance(leaf, Phrase) else None
+            if clause is None:
+                clause = bounded_clause.of_leaf(field, leaf, boost, self._rows.row(leaf, boost))
+            self._keep(key, clause, is_computed=True)
+        return self._clauses[key]
+
+    def _of_phrase(self, field: FieldReader, phrase: Phrase, boost: np.float32) -> BoundedClause | None:
+        """The clause of a phrase whose terms are together in many documents; None elsewhere."""
+        names = list(dict.fromkeys(phrase.terms))
+        clauses = self._of_terms(phrase.field, names, ONE)
+        if len(clauses) < len(names):
+            return None
+        first, *others = sorted(clauses, key=lambda clause: len(clause.documents))
+        documents, impacts = first.documents, first.impacts
+        for other in others:
+            if len(documents) < SOUGHT:
+                return None
+            found, _looks = self.impacts(other, documents)
+            there = np.flatnonzero(found)
+            documents = documents.take(there)
+            impacts = np.minimum(impacts.take(there), found.take(there))
+        if len(documents) < SOUGHT:
+            return None
+        return bounded_clause.of_phrase(field, phrase, boost, documents, impacts)
+
+    def _keep(self, key: Hashable, clause: BoundedClause | None, *, is_computed: bool) -> None:
         """Keep a clause for the next query; all are forgotten when they grow too many."""
-        if clause is not None and not self._reader.fields[key[0]].has_impacts:
-            self._computed += clause.postings.impacts.nbytes
-        if len(self._clauses) == MOST_CLAUSES or self._computed > MOST_COMPUTED:
+        if clause is not None and is_computed:
+            self._computed += clause.impacts.nbytes + (
+                clause.documents.nbytes if clause.postings is None else 0
+            )
+        if len(self._clauses) >= MOST_CLAUSES or self._computed > MOST_COMPUTED:
             self._clauses.clear()
             self._computed = 0
         self._clauses[key] = clause
 
-    def _clause(self, name: str, term: str, boost: np.float32) -> _Clause | None:
-        """The clause of a term, None if it does not occur."""
-        field = self._reader.fields[name]
-        rank = field.rank(term)
-        if rank is None:
-            return None
-        postings = field.bounded(rank)
-        idf = similarity.idf(len(postings.documents), field.statistics.documents)
-        weight = field.similarity.weight(boost, idf)
-        upper = similarity.scores(weight, EDGES, ONES).astype(np.float64)
-        is_bounded = bool(WEIGHTS[0] < weight < WEIGHTS[1])
-        lower, bound = np.append(0.0, upper[:-1]), float(upper[postings.greatest])
-        return _Clause((name, term), postings, upper, lower, bound, is_bounded)
+    # Impacts
 
-    def impacts(self, clause: _Clause, documents: Numbers) -> tuple[Impacts, int]:
-        """The impacts of a term in some documents, 0 where it does not occur; and how long it took, see `PATIENCE`."""
-        laid_out = self._laid_out.of(clause.key, clause.postings, len(documents))
+    def impacts(self, clause: BoundedClause, documents: Numbers) -> tuple[Impacts, int]:
+        """The impacts of a clause in some documents, 0 where it does not occur; and how many looks that took."""
+        laid_out = self._laid_out.of(clause, len(documents))
         if laid_out is not None:
             return laid_out.take(documents), len(documents)
-        postings = clause.postings
-        at = postings.documents.searchsorted(documents)
-        np.minimum(at, len(postings.documents) - 1, out=at)
-        found: Impacts = postings.impacts.take(at) * (postings.documents.take(at) == documents)
+        at = clause.documents.searchsorted(documents)
+        np.minimum(at, len(clause.documents) - 1, out=at)
+        found: Impacts = clause.impacts.take(at) * (clause.documents.take(at) == documents)
         return found, len(documents) * SEARCH
 
+    def in_all(self, clause: BoundedClause) -> Impacts | None:
+        """The impacts of a clause in all documents, if they are laid out."""
+        if len(clause.documents) * ADDED < self._reader.count * SCATTERED:
+            return None  # adding up those of the clause alone takes less time
+        return self._laid_out.of(clause, len(clause.documents) // LOOKED_UP)
 
-class _Search:
-    """One query on its way to its best documents."""
-
-    def __init__(
-        self,
-        reader: IndexReader,
-        impacts: Callable[[_Clause, Numbers], tuple[Impacts, int]],
-        scores: Callable[[Numbers], Scores],
-        clauses: list[_Clause],
-        size: int,
-        *,
-        is_sum: bool,
-    ) -> None:
-        """`impacts` looks up those of a term in some documents, `scores` scores documents."""
-        self._reader = reader
-        self._impacts = impacts
-        self._scores_of = scores
-        self._size = size
-        self._is_sum = is_sum
-        self._clauses = sorted(clauses, key=lambda clause: -clause.bound)
-        bounds = [clause.bound for clause in self._clauses]
-        self._rest = [*reversed(list(accumulate(reversed(bounds)))), 0.0]
-        """The greatest score of each clause and those after it."""
-        self._threshold = 0.0
-        self._documents: Numbers = np.empty(0, np.int32)
-        self._scores: Float32s = np.empty(0, np.float32)
-        self._left = reader.count * PATIENCE
-
-    def answer(self, lifted: Numbers) -> Answer | None:
-        """The best documents and their scores, None when it takes too long.
-
-        `lifted` are the documents that may score more than their terms give; others than those that match are left out.
-        """
-        self._score(lifted)
-        if sum(len(clause.postings.documents) for clause in self._clauses) <= SEEDS:
-            self._score(np.unique(np.concatenate([clause.postings.documents for clause in self._clauses])))
-            return self._best()
-        if self._is_sum and len(self._clauses[0].postings.documents) > 2 * SEEDS:
-            self._threshold = self._first_threshold()
-        for place, clause in enumerate(self._clauses):
-            if self._rest[place] < self._threshold:
-                break
-            documents, bounds = self._reaching(clause, self._threshold - self._rest[place + 1])
-            documents, bounds = self._followed(documents, bounds, place + 1)
-            if self._left < 0:
-                return None
-            self._take(documents, bounds)
-        return self._best()
-
-    def _reaching(self, clause: _Clause, least: float) -> tuple[Numbers, Doubles]:
-        """The documents to which a term may give a score, and the bounds of that."""
-        documents, impacts = clause.postings.documents, clause.postings.impacts
-        impact = int(clause.upper.searchsorted(least))
-        if impact > 1:
-            places = _places(impacts >= impact)
-            documents, impacts = documents.take(places), impacts.take(places)
-        return documents, clause.upper.take(impacts)
-
-    def _followed(self, documents: Numbers, bounds: Doubles, place: int) -> tuple[Numbers, Doubles]:
-        """Those of some documents that the clauses from a place on may lift to the threshold, and their bounds."""
-        for after, clause in enumerate(self._clauses[place:], place + 1):
-            if self._left < 0:
-                break
-            impacts, took = self._impacts(clause, documents)
-            self._left -= took
-            bounds = bounds + clause.upper.take(impacts)
-            keep = np.flatnonzero(bounds >= self._threshold - self._rest[after])
-            if len(keep) < len(documents):
-                documents, bounds = documents.take(keep), bounds.take(keep)
-        return documents, bounds
-
-    def _first_threshold(self) -> float:
-        """A score that as many documents as are wanted reach: those that likely do are looked at; 0 if unknown."""
-        wanted = max(SEEDS, 4 * self._size)
-        pieces: list[Numbers] = []
-        for clause in self._clauses:
-            left = wanted - sum(map(len, pieces))
-            if left <= 0:
-                break
-            pieces.append(_greatest(clause.postings, left))
-        documents = np.unique(np.concatenate(pieces)) if len(pieces) > 1 else pieces[0]
-        beam = max(BEAM, 2 * self._size)
-        least = np.zeros(len(documents))
-        for place, clause in enumerate(self._clauses):
-            impacts, took = self._impacts(clause, documents)
-            self._left -= took
-            least += clause.lower.take(impacts)
-            if place and len(documents) > beam:
-                chosen = np.argpartition(least, -beam)[-beam:]
-                chosen.sort()
-                documents, least = documents.take(chosen), least.take(chosen)
-        if len(least) < self._size:
-            return 0.0
-        return float(np.partition(least, -self._size)[-self._size]) * SLACK
-
-    def _take(self, documents: Numbers, bounds: Doubles) -> None:
-        """Score candidates, the most promising ones first."""
-        some = self._size + 16
-        if len(documents) > 2 * some + AT_ONCE:
-            chosen = np.zeros(len(documents), bool)
-            chosen[np.argpartition(bounds, -some)[-some:]] = True
-            self._score(documents[chosen])
-            documents = documents[~chosen & (bounds >= self._threshold)]
-        self._score(documents)
-
-    def _score(self, documents: Numbers) -> None:
-        """Score documents, which are ascending, and keep the best of all that were."""
-        if len(self._documents):
-            documents = documents[~np.isin(documents, self._documents, assume_unique=True)]
-        if not len(documents):
-            return
-        found = self._scores_of(documents)
-        matching = found.mask()
-        documents = np.append(self._documents, documents[matching])
-        scores = np.append(self._scores, found.values[matching])
-        if len(documents) >= self._size:
-            last = np.partition(scores, -self._size)[-self._size]
-            keep = scores >= last
-            documents, scores = documents[keep], scores[keep]
-            self._threshold = max(self._threshold, float(last) * SLACK)
-        self._documents, self._scores = documents, scores
-
-    def _best(self) -> Answer:
-        order = topk.first(self._scores, self._reader.ranks[self._documents], self._size)
-        return self._documents[order], self._scores[order]
-
-
-def _greatest(postings: BoundedPostings, wanted: int) -> Numbers:
-    """About so many of the documents of a term, those of the greatest impacts."""
-    if len(postings.documents) <= wanted:
-        return postings.documents
-    impacts = postings.impacts[: wanted * 64]
-    sample = np.sort(impacts[:: max(1, len(impacts) // 1024)])
-    least = sample[-max(1, len(sample) * wanted // len(impacts))]
-    return postings.documents.take(_places(impacts >= least)[:wanted])
-
-
-def _places(marked: Mask) -> NDArray[np.intp]:
-    """Where an array is marked, as `flatnonzero`; faster where few places are."""
-    whole = len(marked) // 8 * 8
-    if whole < SPARSE:
-        return np.flatnonzero(marked)
-    eights = np.flatnonzero(marked[:whole].view(np.uint64))
-    if len(eights) * 32 > whole:
-        return np.flatnonzero(marked)
-    which, place = marked[:whole].reshape(-1, 8)[eights].nonzero()
-    return np.append(eights[which] * 8 + place, whole + np.flatnonzero(marked[whole:]))
+    @contextmanager
+    def zeros(self) -> Iterator[Float32s]:
+        """A zero for each document, to be changed meanwhile."""
+        try:
+            found = self._spare.pop()  # there are as many as threads have needed at once
+        except IndexError:
+            found = np.empty(self._reader.count, np.float32)
+        found.fill(0)
+        yield found
+        self._spare.append(found)

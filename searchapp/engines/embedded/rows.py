@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded import similarity
+from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.similarity import Float32s
@@ -57,7 +58,8 @@ class Row(NamedTuple):
     """The scores of the documents that match, which are ascending; `dense` are perhaps the same for every document.
 
     `positive` says that none of the scores is 0. The row of a common term is added up after those of others, which may
-    make a difference to the last bit where boosts are very different.
+    make a difference to the last bit where boosts are very different. `whole` is the number of documents of the row
+    that this one is cut out of; None if it is whole itself.
     """
 
     documents: Numbers
@@ -65,6 +67,12 @@ class Row(NamedTuple):
     positive: bool
     is_common: bool = False
     dense: NDArray[Any] | None = None
+    whole: int | None = None
+
+    @property
+    def frequency(self) -> int:
+        """The number of documents that match in the whole index."""
+        return len(self.documents) if self.whole is None else self.whole
 
     @property
     def bytes(self) -> int:
@@ -75,7 +83,13 @@ class Row(NamedTuple):
 
 def is_common(frequency: int, count: int) -> bool:
     """Whether a term in so many documents of an index is common."""
-    return frequency * (COMMON_SHARE if count < MANY else COMMON_SHARE_OF_MANY) > count
+    return frequency > most_of_a_rare_term(count)
+
+
+def most_of_a_rare_term(count: int) -> int:
+    """In how many documents of an index a term may be without being common."""
+    share = COMMON_SHARE if count < MANY else COMMON_SHARE_OF_MANY
+    return count // share if share else count
 
 
 NO_ROW = Row(np.empty(0, np.int32), np.empty(0, np.float32), True)
@@ -130,6 +144,16 @@ class Rows:
         missing = list(dict.fromkeys(term for term in terms if term not in known))
         if missing:
             self._of_field(self._reader.fields[name], missing, boost)
+
+    def whole(self, name: str, terms: Iterable[str], boost: np.float32) -> Row | None:
+        """The rows of all terms of a field, by rank one after the other; None where some `terms` are not worth it."""
+        known = self._whole.get((name, float(boost)))
+        if known is not None:
+            return known
+        field = self._reader.fields[name]
+        if not self._is_worth_scoring_whole(field, list(dict.fromkeys(terms)), boost):
+            return None
+        return self._whole_field(field, boost)
 
     def _of_field(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, Row]:
         """Compute and keep the rows of terms of one field."""
@@ -210,6 +234,8 @@ class Rows:
         found = leaf.postings(field)
         weight = field.similarity.weight(boost, leaf.idf(field))
         scores = similarity.scores(weight, found.frequencies, field.inverses(found.documents))
+        if isinstance(leaf, Phrase):  # never counts as common: who looks for it in some documents can't know
+            return Row(found.documents, scores, bool(scores.all()))
         return self._row(found.documents, scores, bool(scores.all()))
 
     def _row(self, documents: Numbers, scores: Float32s, positive: bool) -> Row:

@@ -10,6 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from searchapp.engines.embedded import names, parameters
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
 from searchapp.engines.embedded.similarity import BM25, DEFAULT_B, DEFAULT_K1
@@ -36,10 +39,41 @@ _PARAMETERS = {
 }
 
 
+class BulkTokens(Protocol):
+    """The tokens of texts: see `searchapp.analysis.bulk`."""
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """The terms."""
+
+    @property
+    def terms(self) -> NDArray[np.int32]:
+        """The number of each token's term."""
+
+    @property
+    def positions(self) -> NDArray[np.int32]:
+        """The position of each token."""
+
+    @property
+    def counts(self) -> NDArray[np.int32]:
+        """How many tokens each text has."""
+
+
+class BulkAnalysis(Protocol):
+    """An analyzer for many texts at once."""
+
+    def tokens(self, texts: Sequence[str]) -> BulkTokens | None:
+        """The tokens of texts, no two of a text at one position; None for texts to be analyzed one by one."""
+
+
 class Analyzer(Protocol):
     """What is asked of an analyzer: see `searchapp.analysis`."""
 
     branches: bool
+
+    @property
+    def bulk(self) -> BulkAnalysis | None:
+        """The same for many texts at once; None for one that has to be asked text by text."""
 
     def graph(self, text: str) -> list[tuple[str, int, int]] | None:
         """The terms, positions and lengths in positions; None if every length is 1. For one that `branches`."""

@@ -60,11 +60,14 @@ def total(count: int, rows: Sequence[Row], others: Sequence[Scores] = ()) -> Sco
 
 
 def total_of_few(rows: Sequence[Row]) -> Row | None:
-    """The sum of rows as a row, if they have few documents, or one of them all; None if they have many."""
-    rows = [row for row in rows if len(row.documents)]
+    """The sum of rows as a row, if they have few documents, or one of them all; None if they have many.
+
+    What counts are the documents of the whole index, so that sums of some documents are rounded as those of all.
+    """
+    rows = [row for row in rows if row.frequency]
     if len(rows) == 1:
         return rows[0]
-    return _summed(rows) if sum(len(row.documents) for row in rows) <= FEW else None
+    return _summed(rows) if sum(row.frequency for row in rows) <= FEW else None
 
 
 def _marked(count: int, documents: Iterable[NDArray[Any]]) -> Mask:

@@ -27,7 +27,7 @@ def best(scores: Scores, ranks: Numbers, size: int) -> NDArray[np.intp]:
     """
     if size == 0:
         return np.empty(0, np.intp)
-    candidates = _promising(scores.values, size)
+    candidates = promising(scores.values, size)
     if candidates is None:
         candidates = _sufficient(scores, size)
     return candidates[first(scores.values[candidates], ranks[candidates], size)]
@@ -49,7 +49,7 @@ def behind(scores: Scores, ranks: Numbers, score: float, place: int) -> Scores:
     return Scores(np.where(rest, scores.values, np.float32(0)), rest)
 
 
-def _promising(values: Float32s, size: int) -> NDArray[np.intp] | None:
+def promising(values: Float32s, size: int) -> NDArray[np.intp] | None:
     """A few more documents than the best `size`, all of them matching; None when a sample does not tell them.
 
     The score that about one and a half times `size` documents reach is estimated from every sixteenth document.

@@ -29,6 +29,11 @@ def flat(value: Any) -> Iterator[Any]:
         yield value
 
 
+def listed(value: Any) -> list[Any]:
+    """As `flat`, in a list; most properties have one text."""
+    return [value] if isinstance(value, str) else list(flat(value))
+
+
 def by_depth(value: Any) -> Iterator[Any]:
     """The values of a property, those of inner arrays after those around them, as Elasticsearch highlights them."""
     waiting = deque([value])

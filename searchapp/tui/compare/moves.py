@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Protocol
 
-from searchapp.app.why import Why
+from searchapp.app.explain import Explained
 from searchapp.tui.compare.lists import ComparedRows
 from searchapp.tui.compare.why import ExplainedTwice
 from searchapp.tui.rows import shortened
@@ -75,11 +75,11 @@ class Moves(Gold):
 
     def _why(self, document: str) -> None:
         screen, topic = self._compared, self._compared.topic_id
-        found: dict[int, Why | Exception] = {}
+        found: dict[int, Explained | Exception] = {}
         names = screen.names
 
-        def came(number: int, why: Why | Exception) -> None:
-            found[number] = why
+        def came(number: int, explained: Explained | Exception) -> None:
+            found[number] = explained
             if len(found) == len(names):
                 screen.head.tell("")
                 both = [(names[one], found[one]) for one in sorted(found)]

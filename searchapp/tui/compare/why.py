@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from searchapp.app.why import Why
+from searchapp.app.explain import Explained
 from searchapp.tui.content import Content
 from searchapp.tui.rows import shortened
 from searchapp.tui.search.why import LONGEST_ID, explained, sentence, shares
 from searchapp.tui.status import said_by
 from searchapp.tui.texts import TextDialog
 
-Found = tuple[str, Why | Exception]
+Found = tuple[str, Explained | Exception]
 """The name of a run, and what became of a document there, or why nobody can say."""
 
 
@@ -25,16 +25,17 @@ class ExplainedTwice(TextDialog):
 
     def text(self) -> Content:
         lines: list[Content] = []
-        for name, why in self._found:
+        for name, found in self._found:
             lines += [Content("")] if lines else []
             lines.append(Content.styled(name, "bold $accent"))
-            lines += self._about(why)
+            lines += self._about(found)
         return Content("\n").join(lines)
 
-    def _about(self, why: Why | Exception) -> list[Content]:
-        if isinstance(why, Exception):
-            return [Content.styled(said_by(why), "$error")]
-        lines = [Content.styled(sentence(why, self._of_what), "bold")]
+    def _about(self, found: Explained | Exception) -> list[Content]:
+        if isinstance(found, Exception):
+            return [Content.styled(said_by(found), "$error")]
+        why = found.why
+        lines = [Content.styled(sentence(why.document_id, found.said(self._of_what)), "bold")]
         if why.explanation is not None:
             lines += [*shares(why, self.room), explained(why.explanation, self.room)]
         return lines

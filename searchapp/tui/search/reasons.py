@@ -8,7 +8,7 @@ from searchapp.app import analyze
 from searchapp.app.analyze import SideBySide
 from searchapp.app.search import Searcher
 from searchapp.app.solved import SolvedTopic
-from searchapp.app.why import Comparison, Why, compare, ranked, why
+from searchapp.app.why import Comparison, Why, compare, ranked, said, why
 from searchapp.ranking import search
 from searchapp.ranking.signals.base import Vote
 from searchapp.tui.dialogs import Words
@@ -66,9 +66,8 @@ class Reasons:
 
     def _show_why(self, found: Why) -> None:
         self._screen.head.tell("")
-        self._screen.app.push_screen(
-            Explained(found, self._screen.searched.name, lambda: self._choose_vote(found))
-        )
+        of_it = said(found, self._screen.searched.name)
+        self._screen.app.push_screen(Explained(found, of_it, lambda: self._choose_vote(found)))
 
     # Two hits
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from rich.cells import cell_len
 
-from searchapp.app.why import Standing, Why
+from searchapp.app.why import Why
 from searchapp.engines.base import Explanation
 from searchapp.ranking import explanations
 from searchapp.ranking.explanations import Line
@@ -105,18 +105,9 @@ def _shown(figure: str) -> str:
         return figure
 
 
-def sentence(why: Why, of_what: str) -> str:
-    """What became of a document, in a sentence; `of_what` is the name of the task."""
-    sentences = {
-        Standing.ranked: f"is at rank {why.rank or 0:,}, with the score {why.score or 0.0:.4f}",
-        Standing.unknown: f"is not indexed: no document of {of_what} has this id",
-        Standing.filtered: "matches, but a filter leaves it out",
-        Standing.left_out: "has the words, but the signs before them, such as + and -, leave it out",
-        Standing.behind: "is behind the last document that is ranked",
-        Standing.no_match: "has nothing of what is searched for",
-        Standing.not_in_run: "is not in the run, and nobody knows how that was ranked",
-    }
-    return f"{shortened(why.document_id, LONGEST_ID)} {sentences[why.standing]}"
+def sentence(document_id: str, of_it: str) -> str:
+    """What became of a document: `of_it` is the rest of the sentence, behind its id."""
+    return f"{shortened(document_id, LONGEST_ID)} {of_it}"
 
 
 def shares(why: Why, room: int) -> list[Content]:
@@ -141,16 +132,16 @@ def shares(why: Why, room: int) -> list[Content]:
 
 
 class Explained(TextDialog):
-    """Says why a document is where it is; `open_votes` shows who voted for it."""
+    """Says why a document is where it is, which is `said`; `open_votes`, if given, shows who voted for it."""
 
-    def __init__(self, why: Why, of_what: str, open_votes: Callable[[], object] = lambda: None) -> None:
-        super().__init__(sentence(why, of_what))
+    def __init__(self, why: Why, said: str, open_votes: Callable[[], object] | None = None) -> None:
+        super().__init__(sentence(why.document_id, said))
         self._why = why
-        self._open_votes = open_votes
+        self._open_votes = open_votes if why.votes else None
 
     @property
     def hint(self) -> str:
-        return f"{'↵ who voted    ' if self._why.votes else ''}{super().hint}"
+        return f"{'↵ who voted    ' if self._open_votes else ''}{super().hint}"
 
     def text(self) -> Content:
         explanation = self._why.explanation
@@ -159,4 +150,4 @@ class Explained(TextDialog):
         return Content("\n").join([*shares(self._why, self.room), explained(explanation, self.room)])
 
     def further(self) -> dict[str, Callable[[], object]]:
-        return {"enter": self._open_votes} if self._why.votes else {}
+        return {"enter": self._open_votes} if self._open_votes else {}

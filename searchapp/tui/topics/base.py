@@ -1,14 +1,15 @@
 """What the screens have in common on which topics are walked beside their gold: of one run, or of two side by side.
 
-The screen holds its parts and lets them do their work: `walking` lists the topics, `lists`, `documents` and `reading`
-show, `gold` goes to relevant documents, `judging` grades, `taking` copies; `side` is what there is of each run. What
-these may ask of the screen is in `parts`. What takes time is asked in the background, and an answer that comes too late
-is dropped.
+The screen holds its parts and lets them do their work: `walking` lists the topics, `fetching` asks for rankings,
+`lists`, `documents` and `reading` show, `gold` goes to relevant documents, `judging` grades, `taking` copies; `side` is
+what there is of each run. What these may ask of the screen is in `parts`. What takes time is asked in the background,
+and an answer that comes too late is dropped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from textual import events, on
 from textual.widget import Widget
@@ -26,17 +27,14 @@ from searchapp.tui.rows import Rows
 from searchapp.tui.screen import KeyScreen
 from searchapp.tui.status import no_such_grade, said_by
 from searchapp.tui.topics.documents import Documents
+from searchapp.tui.topics.fetching import Fetching
 from searchapp.tui.topics.gold import Gold
 from searchapp.tui.topics.judging import Judging
 from searchapp.tui.topics.lists import DocumentRows, MissedRows, RankingRows, TopicRows
-from searchapp.tui.topics.parts import Kind
 from searchapp.tui.topics.reading import Reading
 from searchapp.tui.topics.side import Side
 from searchapp.tui.topics.taking import Taking
 from searchapp.tui.topics.walking import TopicList
-
-NEAR = 60
-"""Documents of a ranking whose beginnings are fetched with it."""
 
 RETRY_SECONDS = 2.0
 """After which an engine that failed is asked again."""
@@ -78,6 +76,7 @@ class GoldScreen(KeyScreen):
         self.reading = Reading(topics.task.info, keys.shown("pager"))
         self.judging = Judging(self, topics.task.info.grades, session)
         self.documents = Documents(self, self.judging)
+        self.fetching = Fetching(self, self.documents)
         self.filter_line = Line(
             lambda _words: self.panes.focus(self.topic_rows),
             lambda _words: self.walking.list_topics(),
@@ -172,25 +171,7 @@ class GoldScreen(KeyScreen):
         self.sought = topic
         self.topic_rows.mark(topic)
         for side in self.sides:
-            self._open(side, topic)
-
-    def _open(self, side: Side, topic: str) -> None:
-        def work(topics: RunTopics) -> TopicRanking:
-            found = topics.ranking(topic)
-            near = [*found.documents[:NEAR], *(one.document_id for one in found.missed)]
-            self.documents.prepare(topics.pages, near)
-            return found
-
-        def again() -> None:
-            if self.sought == topic:
-                self._open(side, topic)
-
-        side.quick.ask(
-            Kind.topic,
-            work,
-            lambda found: self._topic_came(side, found),
-            lambda error: self.tell_failure(error, again),
-        )
+            self.fetching.ranking(side, topic, partial(self._topic_came, side))
 
     def _topic_came(self, side: Side, found: TopicRanking) -> None:
         if found.topic_id != self.sought or side not in self.sides:
@@ -210,13 +191,7 @@ class GoldScreen(KeyScreen):
                 self.show_document()
         else:
             side.in_missed = False
-        if any(one.why is None for one in found.missed):
-            side.slow.ask(
-                Kind.missed,
-                lambda topics: topics.look_for_missed(found.topic_id),
-                lambda missed: self._missed_came(side, found.topic_id, missed),
-                lambda error: self.head.tell(said_by(error), "$error"),
-            )
+        self.fetching.missed(side, found, partial(self._missed_came, side, found.topic_id))
 
     def show_side(self, side: Side) -> None:
         """Show the ranking of the topic in sight in one of the runs."""

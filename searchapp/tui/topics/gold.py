@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from searchapp.app.why import Why
+from searchapp.app import explain
 from searchapp.tui.dialogs import Words
 from searchapp.tui.rows import shortened
 from searchapp.tui.search.why import Explained
@@ -71,9 +71,9 @@ class Gold:
     def _why(self, document: str) -> None:
         screen, topic = self._screen, self._screen.topic_id
 
-        def came(found: Why) -> None:
+        def came(found: explain.Explained) -> None:
             screen.head.tell("")
-            screen.app.push_screen(Explained(found, screen.topics.task.name))
+            screen.app.push_screen(Explained(found.why, found.said(screen.topics.task.name)))
 
         screen.head.tell(f"looking for {shortened(document, LONGEST_ID)} …")
         screen.slow.ask(

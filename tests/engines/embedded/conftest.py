@@ -14,7 +14,7 @@ import pytest
 from searchapp.engines.base import Found, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.servers import Server as Answering
-from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded import EmbeddedEngine, kernels
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.model import Document
 from searchapp.settings import Settings
@@ -134,3 +134,13 @@ def both(elasticsearch_url: str, index_prefix: str, tmp_path: Path) -> Iterator[
             return Both(embedded.open(name), server.open(name), server.info().version)
 
         yield make
+
+
+@pytest.fixture(params=["compiled", "numpy"])
+def either_way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Once by the compiled functions, if searchapp was built with a compiler, and once by NumPy."""
+    if request.param == "compiled":
+        yield
+    else:
+        with kernels.without():
+            yield

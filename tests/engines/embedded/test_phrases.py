@@ -5,17 +5,31 @@ from __future__ import annotations
 import random
 from contextlib import closing
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
+import pytest
 
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded.queries.leaves import phrase as phrase_leaf
 from searchapp.engines.embedded.queries.leaves.phrase import Phrase
+from searchapp.engines.embedded.storage import term_positions
+from searchapp.engines.embedded.storage.reader import Postings
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL
 
 PHRASES = 3_000 if FULL else 300
+
+CHUNKS: list[tuple[ModuleType, str, list[int]]] = [
+    (phrase_leaf, "TOGETHER", [3, 64, phrase_leaf.TOGETHER]),
+    (phrase_leaf, "MARKED", [0, phrase_leaf.MARKED]),
+    (phrase_leaf, "FEW_AMONG", [0, 3, 1000]),
+    (term_positions, "FEW_AMONG", [0, 3, 1000]),
+    (term_positions, "LEFT_OUT", [0, 2, 1000]),
+]
+"""In how many ways documents and places are gone through."""
 
 
 def begins(text: str, phrase: Phrase) -> int:
@@ -28,7 +42,7 @@ def begins(text: str, phrase: Phrase) -> int:
     )
 
 
-def test_a_phrase_is_found_where_its_terms_stand(tmp_path: Path) -> None:
+def test_a_phrase_is_found_where_its_terms_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     random_ = random.Random(7)
     # Each word is rarer than the one before: what is looked for first stands at any place of a phrase.
     texts = [
@@ -44,20 +58,29 @@ def test_a_phrase_is_found_where_its_terms_stand(tmp_path: Path) -> None:
             positions = sorted(random_.sample(range(5), random_.randint(2, 4)))
             terms = tuple(random_.choices("abcdefg", k=len(positions)))  # there is no g
             phrase = Phrase("text", terms, tuple(position - positions[0] for position in positions))
+            for module, name, values in CHUNKS:
+                monkeypatch.setattr(module, name, random_.choice(values))
             expected = {
                 str(number): count for number, text in enumerate(texts) if (count := begins(text, phrase))
             }
             assert frequencies(phrase, index) == expected, phrase
+            some = np.array(sorted(random_.sample(range(300), random_.choice([1, 7, 150]))), np.int32)
+            found_there = phrase.postings_among(index._reader.fields["text"], some)
+            of_some = {id_: count for id_, count in expected.items() if int(id_) in some}
+            assert by_id(found_there, index) == of_some, phrase
             found += bool(expected)
         assert found > PHRASES / 4
 
 
 def frequencies(phrase: Phrase, index: EmbeddedIndex) -> dict[str, float]:
     """How often a phrase stands in each document, by id."""
-    reader = index._reader
-    postings = phrase.postings(reader.fields["text"])
+    return by_id(phrase.postings(index._reader.fields["text"]), index)
+
+
+def by_id(postings: Postings, index: EmbeddedIndex) -> dict[str, float]:
     assert (np.diff(postings.documents) > 0).all()
-    return dict(zip(reader.ids_of(postings.documents), postings.frequencies.tolist(), strict=True))
+    ids = index._reader.ids_of(postings.documents)
+    return dict(zip(ids, postings.frequencies.tolist(), strict=True))
 
 
 def test_further_hits_of_a_query_are_those_of_its_scores(tmp_path: Path) -> None:

@@ -13,7 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.engines.embedded import EmbeddedEngine, laid_out, pruning, similarity
+from searchapp.engines.embedded import (
+    EmbeddedEngine,
+    accumulated,
+    bounded_clause,
+    laid_out,
+    maxscore,
+    pruning,
+    similarity,
+)
+from searchapp.engines.embedded import index as embedded_index
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.pruning import Pruner
 from searchapp.engines.embedded.rows import Rows
@@ -84,7 +93,7 @@ def always() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pruning, "FEWEST_DOCUMENTS", 0)
         patch.setattr(pruning, "MOST_SHARE", 0)
-        patch.setattr(pruning, "LIFTED_SHARE", 0)
+        patch.setattr(pruning, "EXCLUDED_SHARE", 0)
         yield
 
 
@@ -111,6 +120,13 @@ def words(terms: Sequence[str], field: str, boost: float, more: float) -> Json:
     return {"bool": {"must": [match(terms)], "should": [phrase], "boost": boost}}
 
 
+def fields(terms: Sequence[str], *excluded: Json) -> Json:
+    """The search of a topic: in several fields, all documents match."""
+    should = [match(terms, "text", 0.4), match(terms, "text.gaps"), match(terms[1:], "text.alike", 3.0)]
+    must = [{"match_all": {"boost": 0}}]
+    return {"bool": {"must": must, "should": should, "must_not": list(excluded)}}
+
+
 BOOSTS = st.sampled_from([1.0, 1.0, 0.3, 2.0, 1e-7, 33.0, 1e6])
 FIELDS = st.sampled_from(["text", "text.gaps", "text.alike"])
 MATCHES = st.builds(match, st.lists(st.sampled_from(QUERY_WORDS), min_size=1, max_size=9), FIELDS, BOOSTS)
@@ -127,8 +143,14 @@ WORDS_OF_PEOPLE = st.builds(
     BOOSTS,
     BOOSTS,
 )
+OF_TOPICS = st.builds(
+    fields,
+    st.lists(st.sampled_from(QUERY_WORDS), min_size=2, max_size=9),
+    st.sampled_from([{"term": {"id": "7"}}, {"term": {"text": "e"}}, {"term": {"tag": "x"}}]),
+)
 QUERIES = st.one_of(
     MATCHES,
+    OF_TOPICS,
     WORDS_OF_PEOPLE,
     TERMS,
     st.builds(
@@ -154,6 +176,10 @@ QUERIES = st.one_of(
     at_once=st.sampled_from([0, 128]),
     maps=st.sampled_from([0, 700, 1 << 20]),
     looked_up=st.sampled_from([1, 16, 10**6]),
+    followed=st.sampled_from([0, 3, 16]),
+    scored_share=st.sampled_from([0, 8]),
+    phrases_sought=st.sampled_from([0, 30, 4096]),
+    sampled=st.sampled_from([1, 16]),
     has_impacts=st.booleans(),
 )
 def test_pruning_finds_what_scoring_all_documents_finds(
@@ -165,14 +191,28 @@ def test_pruning_finds_what_scoring_all_documents_finds(
     at_once: int,
     maps: int,
     looked_up: int,
+    followed: int,
+    scored_share: int,
+    phrases_sought: int,
+    sampled: int,
     has_impacts: bool,
 ) -> None:
     index = indexes[name]
     with pytest.MonkeyPatch.context() as patch:
-        for constant, value in {"SEEDS": seeds, "BEAM": seeds, "AT_ONCE": at_once}.items():
-            patch.setattr(pruning, constant, value)
-        patch.setattr(pruning, "SPARSE", 8)
+        for constant, value in {
+            "SEEDS": seeds,
+            "BEAM": seeds,
+            "AT_ONCE": at_once,
+            "FOLLOWED": followed,
+        }.items():
+            patch.setattr(maxscore, constant, value)
+        patch.setattr(maxscore, "SPARSE", 8)
+        patch.setattr(maxscore, "SCORED_SHARE", scored_share)
+        patch.setattr(maxscore, "SAMPLED", sampled)
+        patch.setattr(accumulated, "BLOCK", 64)
+        patch.setattr(pruning, "SOUGHT", phrases_sought)
         patch.setattr(laid_out, "LOOKED_UP", looked_up)
+        patch.setattr(pruning, "LOOKED_UP", looked_up)
         if not has_impacts:
             for field in index._reader.fields.values():
                 if field.field.is_text:
@@ -190,10 +230,20 @@ PRUNED: list[Json] = [
     {"bool": {"should": [match("ab"), match("cd", "text.gaps")]}},
     {"dis_max": {"queries": [match("ab"), match("bc", "text.gaps", 2.0)], "tie_breaker": 0.5}},
     {"bool": {"should": [match("ab"), {"term": {"text": {"value": "c", "boost": 3}}}], "boost": 0.7}},
+    {"match_phrase": {"text": "a b"}},
+    {"match_phrase": {"text.gaps": {"query": "b a b", "boost": 0.4}}},
     words("cd", "text", 1.0, 0.5),
     words("dc", "text.gaps", 0.3, 2.0),
     words("c", "text", 1.0, 0.5),
     words("efg", "text", 1.0, 0.5),
+    words("ab", "text", 1.0, 0.5),
+    {"bool": {"must": [match("d")], "should": [{"match_phrase": {"text": "b c"}}]}},
+    words("aaba", "text", 1.0, 2.0),
+    {"bool": {"should": [match("abc"), {"match_phrase": {"text": {"query": "b c", "boost": 3.0}}}]}},
+    {"bool": {"should": [match("ab", boost=2.0), match("c")]}},
+    fields("abcdefg"),
+    fields("abcdefg", {"term": {"id": "7"}}),
+    {"bool": {"should": [match("ab")], "must_not": [{"term": {"id": "7"}}, {"term": {"id": "77"}}]}},
 ]
 
 
@@ -202,9 +252,12 @@ PRUNED: list[Json] = [
 def test_sums_and_maxima_of_terms_are_pruned(
     indexes: dict[str, EmbeddedIndex], name: str, query: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "PATIENCE", 10**6)
-    found, expected = answers(indexes[name], query, 5, pruner_of(indexes[name]))
-    assert found == expected
+    monkeypatch.setattr(maxscore, "SCORED_SHARE", 0)
+    for followed, sought in ((16, 4096), (16, 0), (0, 0)):
+        monkeypatch.setattr(maxscore, "FOLLOWED", followed)
+        monkeypatch.setattr(pruning, "SOUGHT", sought)
+        found, expected = answers(indexes[name], query, 5, pruner_of(indexes[name]))
+        assert found == expected
 
 
 @pytest.mark.parametrize(
@@ -213,7 +266,6 @@ def test_sums_and_maxima_of_terms_are_pruned(
         {"match_all": {}},
         match("ab", boost=0.0),
         match("a", boost=1e-30),
-        {"match_phrase": {"text": "a b"}},
         {"term": {"tag": "x"}},
         {"bool": {"must": [match("a")], "should": [match("b")]}},
         {
@@ -222,11 +274,13 @@ def test_sums_and_maxima_of_terms_are_pruned(
                 "should": [{"match_phrase": {"text": {"query": "a b", "boost": 1e-30}}}],
             }
         },
-        {"bool": {"should": [match("ab")], "must_not": [match("c")]}},
+        {"bool": {"should": [match("ab")], "must_not": [match("cd")]}},
+        {"bool": {"should": [match("ab")], "must_not": [{"match_phrase": {"text": "b c"}}]}},
+        {"bool": {"must": [{"match_all": {"boost": 0}}]}},
+        {"bool": {"must": [{"match_all": {"boost": 0}}, match("a")], "should": [match("ab")]}},
         {"bool": {"should": [match("ab")], "filter": [match("c")]}},
         {"match": {"text": {"query": "a b c", "minimum_should_match": 2}}},
         {"match": {"text": {"query": "a b c", "operator": "and"}}},
-        {"bool": {"should": [match("ab", boost=2.0), match("c")]}},
         {"function_score": {"query": match("ab"), "weight": 2}},
         {"constant_score": {"filter": match("ab")}},
     ],
@@ -257,11 +311,12 @@ def test_scores_beyond_float32_are_refused(indexes: dict[str, EmbeddedIndex], bo
 def test_a_query_that_takes_too_long_is_given_up(
     indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "SEEDS", 8)
+    monkeypatch.setattr(maxscore, "SEEDS", 8)
+    monkeypatch.setattr(maxscore, "FOLLOWED", 0)
     index = indexes["random"]
     found, expected = answers(index, match("ab"), 5, pruner_of(index))
     assert found == expected
-    monkeypatch.setattr(pruning, "PATIENCE", 0)
+    monkeypatch.setattr(maxscore, "SCORED_SHARE", 10**6)
     assert pruner_of(index).best(index._bodies.read(body(match("ab"), 5)).query, 5) is None
 
 
@@ -279,14 +334,29 @@ def test_small_indexes_and_large_depths_are_not_pruned(
     assert pruner.best(query, 10) is None
 
 
-def test_phrases_of_many_documents_are_not_pruned(
+def test_what_leaves_out_many_documents_is_not_pruned(
     indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = indexes["random"]
-    query, pruner = index._bodies.read(body(words("ab", "text", 1.0, 0.5))).query, pruner_of(index)
-    assert pruner.best(query, 10) is not None
-    monkeypatch.setattr(pruning, "LIFTED_SHARE", 64)
-    assert pruner.best(query, 10) is None
+    query = {"bool": {"should": [match("ab")], "must_not": [{"term": {"tag": "x"}}]}}
+    found, expected = answers(index, query, 10, pruner_of(index))
+    assert found == expected
+    monkeypatch.setattr(pruning, "EXCLUDED_SHARE", 64)
+    assert answers(index, query, 10, pruner_of(index))[0] is None
+
+
+def test_documents_without_a_term_follow_where_all_match(
+    indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = indexes["random"]
+    monkeypatch.setattr(maxscore, "SCORED_SHARE", 0)
+    with_terms = index.counts(match("efg"), {}).total
+    pruner = pruner_of(index)
+    found, expected = answers(index, fields("efg"), 5, pruner)
+    assert found == expected
+    assert answers(index, fields("efg"), with_terms + 1, pruner)[0] is None
+    (hits,) = index.search([body(fields("efg"), with_terms + 1)])
+    assert [hit.score > 0 for hit in hits] == [True] * with_terms + [False]
 
 
 def test_pages_batches_and_single_searches_agree(
@@ -308,10 +378,38 @@ def test_pages_batches_and_single_searches_agree(
     assert ([one.hit for one in found], total) == (everything[:5], len(everything))
 
 
+def test_what_a_large_batch_needs_is_prepared_for_its_processes(
+    indexes: dict[str, EmbeddedIndex], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = indexes["random"].twin()
+    monkeypatch.setattr(embedded_index, "LARGE", 0)
+    bodies = [body(match("abcg"[number % 3 :]), 5) for number in range(embedded_index.FIRST_OF_LARGE + 9)]
+    bodies[3] = body(fields("bce"), 5)
+    assert list(index.search(bodies)) == [hits for one in bodies for hits in indexes["random"].search([one])]
+    assert {("text", "b"), ("text", "c")} <= set(index._pruner._laid_out.known)
+    bodies[5] = body({"bool": {"should": [match("abc", boost=1e38)], "boost": 1e38}})
+    with pytest.raises(QueryRefused) as refused:
+        list(index.search(bodies))
+    assert refused.value.place == 5
+    index.close()
+
+
+def test_memory_for_what_is_laid_out_is_bounded(indexes: dict[str, EmbeddedIndex]) -> None:
+    index = indexes["random"]
+    pruner = pruner_of(index, 2 * 700 + 5)
+    for _time in range(2):
+        for word in "abcd":
+            found, expected = answers(index, match([word, "a"]), 5, pruner)
+            assert found == expected
+        pruner.prepare([index._bodies.read(body(match("abcd"))).query] * pruning.REPEATED)
+    assert len(pruner._laid_out.known) == 2
+    assert len({impacts.ctypes.data for impacts in pruner._laid_out.known.values()}) == 2
+
+
 def test_elasticsearch_finds_the_same(
     both: Callable[..., Both], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "PATIENCE", 10**6)
+    monkeypatch.setattr(maxscore, "SCORED_SHARE", 0)
     caplog.set_level(logging.INFO, "searchapp.requests")
     for documents in (INDEXES["random"], INDEXES["alike"]):
         engines = both(documents)
@@ -340,8 +438,8 @@ def test_every_impact_bounds_its_posting(indexes: dict[str, EmbeddedIndex]) -> N
 def test_scores_grow_with_impacts_whatever_the_weight() -> None:
     draw = Draw("weights")
     for _ in range(200):
-        weight = np.float32(10 ** draw.fraction(*np.log10(pruning.WEIGHTS)))
-        upper = similarity.scores(weight, impacts.EDGES, pruning.ONES)
+        weight = np.float32(10 ** draw.fraction(*np.log10(bounded_clause.WEIGHTS)))
+        upper = similarity.scores(weight, impacts.EDGES, np.ones(256, np.float32))
         assert upper[0] == 0
         assert upper[-1] == weight
         assert (np.diff(upper) >= 0).all()

@@ -15,6 +15,8 @@ from searchapp.model import Document, float32
 from tests.engines.embedded.conftest import body, spec_of
 from tests.search.drawing import Draw
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 WORDS = [*"aaaaaabbbbccc", "d", "ring", "r", "ri"]
 """Some are in most documents, others in few."""
 

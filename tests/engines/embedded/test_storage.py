@@ -21,7 +21,7 @@ import pytest
 from searchapp.digests import digest_json
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.storage import inverter
+from searchapp.engines.embedded.storage import impacts, inverter, known_ids, merger, writer
 from searchapp.engines.embedded.storage.layout import MANIFEST
 from searchapp.engines.embedded.storage.terms import Terms, TermsWriter
 from searchapp.engines.embedded.storage.verified import STAMP
@@ -124,24 +124,71 @@ def test_documents_that_are_missing_are_noticed(embedded: EmbeddedEngine) -> Non
         embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS[1:])
 
 
+@pytest.mark.parametrize(
+    ("sizes", "merged"),
+    [
+        ({"RUN_TOKENS": 17}, {}),
+        ({"RUN_TOKENS": 17}, {"MERGED_TERMS": 8, "FEWEST_TERMS": 2, "MERGED_TOKENS": 5}),
+        ({"RUN_TOKENS": 17}, {"MERGED_TERMS": 1, "FEWEST_TERMS": 1, "MERGED_TOKENS": 1}),
+        ({"RUN_TERMS": 1}, {"MERGED_TOKENS": 40}),
+        ({}, {"MERGED_TERMS": 3, "FEWEST_TERMS": 1, "MERGED_TOKENS": 5}),
+    ],
+)
 def test_runs_on_disk_merge_to_what_one_run_gives(
-    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int], merged: dict[str, int]
 ) -> None:
     def postings(folder: Path) -> dict[str, bytes]:
         return {file.name: file.read_bytes() for file in folder.glob("*.npy")}
 
     at_once = postings(built(embedded))
-    monkeypatch.setattr(inverter, "RUN_TOKENS", 17)
+    monkeypatch.setattr(writer, "BATCH_DOCUMENTS", 9)
+    for name, size in sizes.items():
+        monkeypatch.setattr(inverter, name, size)
+    for name, size in merged.items():
+        monkeypatch.setattr(merger, name, size)
     assert postings(built(embedded)) == at_once
+
+
+def test_impacts_are_the_same_whatever_is_computed_at_a_time(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(folder: Path) -> dict[str, bytes]:
+        return {file.name: file.read_bytes() for file in folder.glob("*impacts.npy")}
+
+    at_once = found(built(embedded))
+    assert at_once
+    monkeypatch.setattr(impacts, "CHUNK", 7)
+    assert found(built(embedded)) == at_once
+
+
+def test_an_id_that_comes_twice_is_named_across_runs(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inverter, "RUN_TOKENS", 10)
+    documents = [*DOCUMENTS, Document("77", "again")]
+    with pytest.raises(EngineRefused, match="two documents have the id 77"):
+        embedded.build("rings", spec_of(documents), documents)
+
+
+def test_ids_are_right_when_few_are_remembered(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built(embedded)
+    expected = hits(embedded.open("rings"))
+    monkeypatch.setattr(known_ids, "FEW", 1)
+    monkeypatch.setattr(known_ids, "REMEMBERED", 3)
+    index = embedded.open("rings")
+    assert hits(index) == expected
+    assert hits(index) == expected
 
 
 def test_a_term_is_found_by_its_bytes(tmp_path: Path) -> None:
     words = sorted(
         {"", "a", "ab", "b", "é", "😀", "\uffff", "z" * 1000} | {f"w{number}" for number in range(500)}
     )
-    writer = TermsWriter()
-    writer.add_all(word.encode() for word in words)
-    writer.write(tmp_path, "words")
+    terms_writer = TermsWriter()
+    terms_writer.add_all(word.encode() for word in words)
+    terms_writer.write(tmp_path, "words")
     terms = Terms.open(tmp_path, "words")
     assert [term.decode() for term in terms] == words
     assert [terms.rank(word) for word in words] == list(range(len(words)))

@@ -16,6 +16,8 @@ from searchapp.model import Document, Hit
 from tests.engines.embedded.conftest import body, spec_of
 from tests.search.drawing import Draw
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 DOCUMENTS = 1_000
 TEXTS = ["a", "a b", "a b b", "a a b c", "c", "ring a b c", "b"]
 

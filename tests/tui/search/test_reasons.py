@@ -6,7 +6,7 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app.analyze import fields_of
-from searchapp.app.why import Comparison, Difference, Standing, Why
+from searchapp.app.why import Comparison, Difference, Standing, Why, said
 from searchapp.tui.search import asking
 from searchapp.tui.search.comparing import Compared, compared
 from searchapp.tui.search.screen import SearchScreen
@@ -138,4 +138,4 @@ def test_reasons_wait_for_the_ranking_that_was_asked_for(
 
 @pytest.mark.parametrize("standing", list(Standing))
 def test_every_standing_has_a_sentence(standing: Standing) -> None:
-    assert sentence(Why("7", standing), "nlps").startswith("7 ")
+    assert sentence("7", said(Why("7", standing), "nlps")).startswith("7 ")

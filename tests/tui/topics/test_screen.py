@@ -9,10 +9,8 @@ import pytest
 from textual.pilot import Pilot
 
 from searchapp.app.topic_figures import Order
-from searchapp.app.why import Standing, Why
 from searchapp.errors import EngineUnreachable
 from searchapp.model import Hits, Ranking, Topic
-from searchapp.tui.search.why import sentence
 from searchapp.tui.topics import actions
 from searchapp.tui.topics import base as screen_module
 from searchapp.tui.topics.screen import TopicsScreen
@@ -333,8 +331,3 @@ def test_the_page_lists_every_key() -> None:
     for one in own.actions:
         shown = " ".join(f"`{key}`" for key in own.all_shown(one.name).split())
         assert f"| {shown} | {one.about} |" in text, one.name
-
-
-@pytest.mark.parametrize("standing", list(Standing))
-def test_a_question_why_has_a_sentence_for_whatever_became_of_a_document(standing: Standing) -> None:
-    assert sentence(Why("17", standing, 3, 0.5), "nlps").startswith("17 ")

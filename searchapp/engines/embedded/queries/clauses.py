@@ -32,7 +32,7 @@ def require_few(query: Query) -> None:
     Raises:
         EngineRefused: the query has too many.
     """
-    _require(_clauses(query))
+    _require(count_of(query))
 
 
 def _require(count: int) -> None:
@@ -40,14 +40,19 @@ def _require(count: int) -> None:
         raise invalid(f"a query has {count:,} clauses, and at most {MOST_CLAUSES:,} are allowed")
 
 
-def _clauses(query: Query) -> int:
+def count_of(query: Query) -> int:
+    """How many clauses a query counts as.
+
+    Raises:
+        EngineRefused: a query inside has too many.
+    """
     match query:
         case Leaf():
             return query.clause_count
         case TermsDisjunction(_, terms):
             return len(terms)
         case Boost(inner) | Constant(inner):
-            return _clauses(inner)
+            return count_of(inner)
         case DisMax(queries):
             return _all(queries)
         case Bool():
@@ -56,15 +61,15 @@ def _clauses(query: Query) -> int:
             return _all(query.must) + _all(query.should) + _all(once)
         case Boosting(positive, negative):
             require_few(negative)
-            return _clauses(positive)
+            return count_of(positive)
         case FunctionScore():
             for function in query.functions:
                 if function.filter is not None:
                     require_few(function.filter)
-            return _clauses(query.query)
+            return count_of(query.query)
         case _:
             assert_never(query)
 
 
 def _all(queries: Iterable[Query]) -> int:
-    return sum(map(_clauses, queries))
+    return sum(map(count_of, queries))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -85,10 +86,13 @@ def match(parser: Parser, content: Any) -> Query:
         return _Matching.read(parser, name, parser.options(given, "match", ("query", *_MATCH)), "match")
 
     name, given = parameters.single(content, "the query `match`")
+    holder, key = given, "query"
     if not isinstance(given, Mapping):
+        holder, key = content, name
         given = {"query": given}
     matching = parser.remembered(name, given, "query", read)
-    return multiplied_by(matching.query(parser, required(given, "query", "match")), matching.boost)
+    required(given, "query", "match")
+    return multiplied_by(parser.note(holder, key, partial(matching.query, parser)), matching.boost)
 
 
 def match_phrase(parser: Parser, content: Any) -> Query:

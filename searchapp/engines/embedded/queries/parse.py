@@ -27,6 +27,16 @@ REMEMBERED_TEXTS = 16
 REMEMBERED_QUERIES = 256
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Noted:
+    """A text of a query, which stands in `given` under a `key`; what reads another one, and what it has come to."""
+
+    given: Mapping[str, Any]
+    key: str
+    read: Callable[[str], Query]
+    query: Query
+
+
 @dataclass
 class Parser:
     """Reads queries on the fields of one index."""
@@ -35,6 +45,7 @@ class Parser:
     analyzers: Analyzers
     readers: Mapping[str, Reader]
     settled: Callable[[Query], Query] = lambda query: query  # what the index tells of a query, see `settle`
+    noted: list[Noted] = field(default_factory=list)
     _depth: int = 0
     _read: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _analyzed: dict[tuple[str, str], tuple[list[str], list[int]]] = field(default_factory=dict)
@@ -45,6 +56,7 @@ class Parser:
         Raises:
             EngineRefused: as `query`, or the query has more clauses than Elasticsearch allows.
         """
+        self.noted = []
         query = self.query(body)
         require_few(query)
         return query
@@ -127,6 +139,13 @@ class Parser:
             return read(name, given)
         known: R = self._read[key]
         return known
+
+    def note(self, given: Mapping[str, Any], key: str, read: Callable[[str], Query]) -> Query:
+        """What `read` makes of a text that a query is given, which is noted for who reads others like it."""
+        query = read(given[key])
+        if isinstance(given[key], str):
+            self.noted.append(Noted(given, key, read, query))
+        return query
 
     def options(self, content: Any, name: str, known: Iterable[str]) -> Mapping[str, Any]:
         """The parameters of a query, all of which must be known."""

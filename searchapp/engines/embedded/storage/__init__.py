@@ -8,6 +8,9 @@ term_blocks which absent terms Lucene takes for absent before it looks
 packed      the tokens of a field in some documents as arrays, as other processes send them
 inverter    the tokens of a field turned into sorted runs of postings, in bounded memory
 merger      the runs of a field merged into its postings
+carried     which documents a new version takes over from the one that serves
+joined      postings of an older version and of new documents, in one
+code_digest which code made a version: what another one made is not taken over
 impacts     how much each posting can give to a score, in one byte
 documents   ids and sources in SQLite
 writer      documents in, a complete version out

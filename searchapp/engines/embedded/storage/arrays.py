@@ -18,11 +18,11 @@ class ArrayFile:
     """A one-dimensional array of a known length that is appended to piece by piece."""
 
     def __init__(self, path: Path, dtype: DTypeLike, length: int) -> None:
-        self._dtype = np.dtype(dtype)
+        self.dtype = np.dtype(dtype)
         self._left = length
         self._file = path.open("xb")
         header = {
-            "descr": np.lib.format.dtype_to_descr(self._dtype),
+            "descr": np.lib.format.dtype_to_descr(self.dtype),
             "fortran_order": False,
             "shape": (length,),
         }
@@ -30,7 +30,7 @@ class ArrayFile:
 
     def append(self, piece: NDArray[Any]) -> None:
         self._left -= len(piece)
-        self._file.write(np.ascontiguousarray(piece, self._dtype).data)
+        self._file.write(np.ascontiguousarray(piece, self.dtype).data)
 
     def __enter__(self) -> ArrayFile:
         return self
@@ -67,6 +67,35 @@ def load(folder: Path, name: str) -> NDArray[Any]:
     if values.ndim != 1 or values.dtype.str not in TYPES:
         raise ValueError(f"{path.name} is not an array that searchapp wrote")
     return values.view(np.ndarray)  # type: ignore[no-any-return]  # slices of a plain array are cheaper
+
+
+class ArrayOnDisk:
+    """The numbers of `<name>.npy`, of which each part is read when it is asked for.
+
+    Nothing stays behind of it, neither memory nor a descriptor: many files can be read in turn from end to end.
+
+    Raises:
+        ValueError: the file is not an array that searchapp wrote.
+        OSError: it can't be read.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path = folder / f"{name}{SUFFIX}"
+        dtype, self._length = described(self._path)
+        self.dtype = np.dtype(dtype)
+        self._offset = self._path.stat().st_size - self._length * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        """The numbers from `part.start` to `part.stop`, which must lie within the array."""
+        first, count = int(part.start), int(part.stop) - int(part.start)
+        offset = self._offset + first * self.dtype.itemsize
+        values = np.fromfile(self._path, self.dtype, count, offset=offset)
+        if len(values) != count:
+            raise ValueError(f"{self._path} ends before its number {first + count:,}")
+        return values
 
 
 def narrowest(largest: int) -> np.dtype[Any]:

@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,17 +25,30 @@ from searchapp.errors import Damaged, SearchappError
 FILE = "documents.sqlite"
 BATCH = 1000
 
+_JSON = json.JSONEncoder(ensure_ascii=False)
+
+_IMMUTABLE = "?mode=ro&immutable=1"
+
+_COPY = """
+INSERT INTO document
+SELECT number + ?1, id, source, CASE ?1 WHEN 0 THEN checksum ELSE crc32(CAST(source AS BLOB), number + ?1) END
+FROM older.document WHERE number >= ?2 AND number < ?3
+"""
+"""Under another number a document has another checksum, see `_checksum`."""
+
 
 class DocumentsWriter:
     """Writes the documents of a version; they count from 0.
+
+    Those of an `older` version, in whose folder nothing was altered, can be copied.
 
     Raises:
         OSError: the disk is full, or can't be written to for another reason.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, older: Path | None = None) -> None:
         with _writing():
-            self._connection = sqlite3.connect(folder / FILE)
+            self._connection = sqlite3.connect(_address(folder), uri=True)
         try:
             with _writing():
                 # Nobody reads it before it is complete, and a version that is not complete is thrown away.
@@ -46,24 +59,34 @@ class DocumentsWriter:
                     "CREATE TABLE document (number INTEGER PRIMARY KEY, id TEXT NOT NULL, source TEXT NOT NULL, "
                     "checksum INTEGER NOT NULL)"
                 )
+                if older is not None:
+                    self._connection.execute("ATTACH ? AS older", (f"{_address(older)}{_IMMUTABLE}",))
+                    self._connection.create_function("crc32", 2, zlib.crc32, deterministic=True)
         except BaseException:
             self._connection.close()
             raise
         self._waiting: list[tuple[int, str, str, int]] = []
         self.count = 0
 
-    def add(self, document_id: str, source: dict[str, Any]) -> int:
-        """Keep a document and return its number."""
-        number = self.count
-        text = json.dumps(source, ensure_ascii=False)
-        checksum = _checksum(
-            number, text.encode()
-        )  # UnicodeEncodeError comes now, not when the batch is written
-        self._waiting.append((number, document_id, text, checksum))
+    def add(self, document_id: str, text: str) -> None:
+        """Keep a document, whose source is given as it is stored, see `stored_text`.
+
+        Raises:
+            UnicodeEncodeError: the text has half of a surrogate pair.
+        """
+        self._waiting.append((self.count, document_id, text, _checksum(self.count, text.encode())))
         self.count += 1
         if len(self._waiting) == BATCH:
             self._write()
-        return number
+
+    def copy(self, first: int, end: int) -> int:
+        """Keep the documents of the older version from one number to another, and return how many it has of them."""
+        if self._waiting:
+            self._write()
+        with _writing():
+            copied = self._connection.execute(_COPY, (self.count - first, first, end)).rowcount
+        self.count += copied
+        return copied
 
     def close(self) -> None:
         self._write()
@@ -106,7 +129,7 @@ class Documents:
             f"SELECT source, {'checksum' if has_checksums else 'NULL'} FROM document WHERE number = ?"
         )
         _require_readable(folder)
-        address = f"file:{quote(os.fsencode(folder / FILE))}?mode=ro&immutable=1"
+        address = f"{_address(folder)}{_IMMUTABLE}"
         try:
             self._connection = sqlite3.connect(address, uri=True, check_same_thread=False)
         except sqlite3.OperationalError as error:
@@ -151,6 +174,15 @@ class Documents:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def stored_text(source: Mapping[str, Any]) -> str:
+    """The text that is stored of a source."""
+    return _JSON.encode(source)
+
+
+def _address(folder: Path) -> str:
+    return f"file:{quote(os.fsencode(folder / FILE))}"
 
 
 def _checksum(number: int, source: bytes) -> int:

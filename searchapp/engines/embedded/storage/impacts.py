@@ -78,14 +78,19 @@ def write(folder: Path, prefix: str, norms: NDArray[np.uint8], norm_inverses: Fl
     Raises:
         OSError: the disk is full, or can't be written to for another reason.
     """
-    documents = arrays.load(folder, f"{prefix}.documents")
-    frequencies = arrays.load(folder, f"{prefix}.frequencies")
+    documents = arrays.ArrayOnDisk(folder, f"{prefix}.documents")
+    frequencies = arrays.ArrayOnDisk(folder, f"{prefix}.frequencies")
     starts = arrays.load(folder, f"{prefix}.starts")
     known = table(norm_inverses)
+    greatest = np.zeros(len(starts) - 1, np.uint8)
     with arrays.ArrayFile(folder / f"{prefix}.{IMPACTS}{arrays.SUFFIX}", np.uint8, len(documents)) as file:
         for first in range(0, len(documents), CHUNK):
-            part = slice(first, first + CHUNK)
-            file.append(of_postings(known, frequencies[part], norms[documents[part]]))
-    written = arrays.load(folder, f"{prefix}.{IMPACTS}")
-    greatest = np.maximum.reduceat(written, starts[:-1]) if len(written) else written
+            part = slice(first, min(first + CHUNK, len(documents)))
+            some = of_postings(known, frequencies[part], norms[documents[part]])
+            file.append(some)
+            # The terms that have postings here: the first and the last may have further ones elsewhere.
+            begin = int(np.searchsorted(starts, part.start, "right")) - 1
+            end = int(np.searchsorted(starts, part.stop, "left"))
+            of_terms = np.maximum.reduceat(some, np.maximum(starts[begin:end] - first, 0))
+            greatest[begin:end] = np.maximum(greatest[begin:end], of_terms)
     arrays.save(folder, f"{prefix}.{GREATEST}", greatest)

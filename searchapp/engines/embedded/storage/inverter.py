@@ -1,14 +1,15 @@
 """The tokens of one field, turned into sorted runs of postings in bounded memory.
 
-Tokens are collected as numbers until there are `RUN_TOKENS` of them, then sorted by (term, document, position)
-and put aside as a run on disk. Documents come in ascending order, so every document of a run comes before
-every document of the next, and merging the runs of a term is no more than laying them one after the other.
+Tokens are collected as numbers until there are `RUN_TOKENS` of them, or `RUN_TERMS` terms, then sorted by (term,
+document, position) and put aside as a run on disk. Documents come in ascending order, so every document of a run comes
+before every document of the next, and merging the runs of a term is no more than laying them one after the other.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +17,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded.storage import arrays
+from searchapp.engines.embedded.storage.arrays import ArrayOnDisk
 from searchapp.engines.embedded.storage.packed import Int32s, PackedTokens
-from searchapp.engines.embedded.storage.terms import Terms, TermsWriter
+from searchapp.engines.embedded.storage.terms import TermsWriter
 
 RUN_TOKENS = 4_000_000
+RUN_TERMS = 500_000
+"""Terms are Python's strings until a run is put aside: of a field with a term of its own for each document, many."""
 
 _PARTS = ("starts", "documents", "frequencies", "position-starts", "positions")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Postings of some consecutive documents.
+    """Postings of some consecutive documents, on disk.
 
     The postings of the term of rank r are `documents[starts[r]:starts[r + 1]]` with their `frequencies`; its
     positions, those of one document after those of another, `positions[position_starts[r]:position_starts[r + 1]]`.
     """
 
-    terms: Terms
-    starts: NDArray[np.int64]
-    documents: NDArray[np.int32]
-    frequencies: NDArray[np.int32]
-    position_starts: NDArray[np.int64]
-    positions: NDArray[np.int32]
+    characters: ArrayOnDisk
+    term_starts: ArrayOnDisk
+    starts: ArrayOnDisk
+    documents: ArrayOnDisk
+    frequencies: ArrayOnDisk
+    position_starts: ArrayOnDisk
+    positions: ArrayOnDisk
 
     @classmethod
     def open(cls, folder: Path, name: str) -> Run:
-        return cls(Terms.open(folder, name), *(arrays.load(folder, f"{name}.{part}") for part in _PARTS))
+        parts = ("terms", "term-starts", *_PARTS)
+        return cls(*(ArrayOnDisk(folder, f"{name}.{part}") for part in parts))
+
+    def __len__(self) -> int:
+        """How many terms there are."""
+        return len(self.term_starts) - 1
+
+    def terms(self, first: int, end: int) -> list[bytes]:
+        """The terms of the ranks from `first` to `end`."""
+        starts = self.term_starts[first : end + 1]
+        characters = self.characters[starts[0] : starts[-1]].tobytes()
+        return [characters[begin:stop] for begin, stop in pairwise((starts - starts[0]).tolist())]
 
 
 class Inverter:
@@ -65,6 +81,8 @@ class Inverter:
             if self._count >= self._run_tokens:
                 self._spill()
         self._take(tokens, first)
+        if len(self._numbers) >= RUN_TERMS:
+            self._spill()
 
     def runs(self) -> list[Run]:
         """All runs, when there is nothing more to add."""
@@ -110,14 +128,23 @@ class Inverter:
         terms = TermsWriter()
         terms.add_all(term.encode() for term in vocabulary)
         terms.write(self._scratch, name)
+        frequencies = np.diff(postings, append=len(order))
         parts: tuple[NDArray[Any], ...] = (
             np.searchsorted(of_token[postings], edges).astype(np.int64),
             documents[postings],
-            np.diff(postings, append=len(order)).astype(np.int32),
+            frequencies.astype(arrays.narrowest(int(frequencies.max(initial=0)))),
             np.searchsorted(of_token, edges).astype(np.int64),
             np.concatenate([np.empty(0, np.int32), *self._positions])[order],
         )
         for part, values in zip(_PARTS, parts, strict=True):
             arrays.save(self._scratch, f"{name}.{part}", values)
         self._runs.append(name)
+<<<<<<< HEAD
+        self._numbers.default_factory = (
+            None  # which refers to the terms: they would wait for the garbage collector
+        )
+=======
+        # It refers to the terms, which would wait for the garbage collector.
+        self._numbers.default_factory = None
+>>>>>>> grow
         self._clear()

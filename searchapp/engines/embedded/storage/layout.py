@@ -4,7 +4,7 @@
     lock            held by the process that builds; says which
     current         the number of the version that serves, replaced in one step
     000007/         a version
-        manifest.json, documents.sqlite, ids.*.npy, field<n>.*.npy, checksums.npy
+        manifest.json, documents.sqlite, digests.npy, ids.*.npy, field<n>.*.npy, checksums.npy
         verified        says that all of these were found to be as they were written, see `verified`
 
 What vouches for what: the manifest for itself by its `digest`, and for every file by its SHA-256; `checksums.npy` for
@@ -73,13 +73,17 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a version was made from and consists of."""
+    """What a version was made from and consists of.
+
+    `analysis` identifies the code that made it, see `code_digest`; empty where that is not known.
+    """
 
     info: IndexInfo
     mapping: Mapping[str, Any]
     fields: Mapping[str, FieldSummary]
     files: Mapping[str, StoredFile]
     format: int = FORMAT
+    analysis: str = ""
 
     @property
     def has_checksums(self) -> bool:
@@ -101,7 +105,10 @@ class Manifest:
         (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def _described(self) -> dict[str, Any]:
-        return {"searchapp": "embedded index", **asdict(self)}
+        described = {"searchapp": "embedded index", **asdict(self)}
+        if not self.analysis:  # as it was written before manifests had it
+            del described["analysis"]
+        return described
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
@@ -128,6 +135,7 @@ class Manifest:
                 fields={name: FieldSummary(**field) for name, field in described["fields"].items()},
                 files={name: _stored(file) for name, file in described["files"].items()},
                 format=format_,
+                analysis=str(described.get("analysis", "")),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise damaged(folder, f"{MANIFEST} lacks what it should say") from error

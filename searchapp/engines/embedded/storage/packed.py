@@ -48,6 +48,8 @@ class PackedTokens:
         of_term: defaultdict[str, int] = defaultdict()
         of_term.default_factory = of_term.__len__  # a new term takes the next number
         packed = np.fromiter(map(of_term.__getitem__, terms), np.int32, len(terms))
+        # It refers to the terms, which would wait for the garbage collector.
+        of_term.default_factory = None
         return cls(
             list(of_term),
             packed,
@@ -55,6 +57,12 @@ class PackedTokens:
             np.array(numbers, np.int32),
             np.array(counts, np.int32),
         )
+
+    @classmethod
+    def one_each(cls, terms: list[str]) -> PackedTokens:
+        """The tokens of documents which have one term each."""
+        numbers = np.arange(len(terms), dtype=np.int32)
+        return cls(terms, numbers, np.zeros_like(numbers), numbers, np.ones_like(numbers))
 
     def cut(self, documents: int) -> tuple[PackedTokens, PackedTokens]:
         """The tokens of the first documents, and those of the others."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,10 @@ from searchapp.engines.embedded.storage import impacts, verified
 from searchapp.engines.embedded.storage.columns import Column, Columns
 from searchapp.engines.embedded.storage.documents import Documents
 from searchapp.engines.embedded.storage.impacts import Impacts
+from searchapp.engines.embedded.storage.known_ids import known_ids
 from searchapp.engines.embedded.storage.layout import FieldSummary, Manifest
 from searchapp.engines.embedded.storage.term_blocks import TermBlocks
+from searchapp.engines.embedded.storage.term_positions import TermPositions
 from searchapp.engines.embedded.storage.terms import Terms
 from searchapp.engines.embedded.storage.verified import refuted
 
@@ -27,9 +29,6 @@ WITHOUT_NORM = 1
 
 REMEMBERED_TERMS = 200_000
 """Terms of a field whose rank is kept once it was looked up."""
-
-FEW_AMONG = 16
-"""Documents of which there are so many times fewer than of a term are searched for among these, instead of marked."""
 
 Numbers = NDArray[np.int32]
 
@@ -88,6 +87,11 @@ class FieldReader:
     def present(self) -> Numbers:
         """The documents that have a value."""
         return self._present.all()
+
+    def ranks(self, terms: Iterable[str]) -> list[int]:
+        """The ranks of those terms that occur, in their order."""
+        known = self._ranks.get if self._knows_all else self.rank
+        return [rank for rank in map(known, terms) if rank is not None]
 
     def rank(self, term: str) -> int | None:
         """The rank of a term in the field's dictionary, None when it does not occur."""
@@ -175,6 +179,11 @@ class FieldReader:
         """How many postings the field has, of all terms."""
         return len(self._documents)
 
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the postings of each term begin among the field's, by rank; then how many the field has."""
+        return self._starts.all()
+
     def document_frequencies(self) -> NDArray[np.int64]:
         """The number of postings of each term, by rank."""
         return np.diff(self._starts.all())
@@ -201,25 +210,13 @@ class FieldReader:
             return Postings(documents, np.ones(len(documents), np.float32))
         return Postings(documents, _joined(self._frequencies, parts).astype(np.float32))
 
-    def positions(self, term: str, among: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """Document and position of each occurrence of a term, in this order, ascending; or those in some documents."""
+    def positions(self, term: str) -> TermPositions | None:
+        """Where a term stands in the documents, None if it does not occur."""
         rank = self.rank(term)
-        if rank is None or (among is not None and not len(among)):
-            return np.empty(0, np.int32), np.empty(0, np.int32)
-        part = self._part(rank)
-        documents, frequencies = self._documents[part], self._frequencies[part]
-        positions = self._positions[slice(*self._position_starts[rank : rank + 2].tolist())]
-        if among is None:
-            return np.repeat(documents, frequencies), positions
-        if len(among) * FEW_AMONG < len(documents):
-            at = documents.searchsorted(among)
-            at = at[documents.take(at, mode="clip") == among]
-            counts = frequencies.take(at).astype(np.int64)
-            firsts = np.cumsum(frequencies, dtype=np.int64).take(at) - counts
-            places = np.repeat(firsts - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
-            return np.repeat(documents.take(at), counts), positions.take(places)
-        wanted = np.isin(documents, among, assume_unique=True)
-        return np.repeat(documents[wanted], frequencies[wanted]), positions[np.repeat(wanted, frequencies)]
+        if rank is None:
+            return None
+        part, start = self._part(rank), int(self._position_starts[rank : rank + 1][0])
+        return TermPositions(self._documents[part], self._frequencies[part], self._positions, start)
 
     def inverses(self, documents: Numbers) -> Float32s:
         """The norm inverse of BM25 for each of some documents."""
@@ -309,7 +306,7 @@ class IndexReader:
             if isinstance(error, ValueError | KeyError):
                 raise refuted(folder, str(error)) from error
             raise
-        self._known_ids: NDArray[np.object_] = np.full(self.count, None, object)
+        self._known_ids = known_ids(self.ids, self._ranks, self._by_rank)
 
     def _open_columns(self, columns: Columns) -> None:
         self.ids = Terms.of(columns.column, "ids")
@@ -328,6 +325,11 @@ class IndexReader:
         """Each document's place in the bytewise order of ids, by which equal scores are ordered."""
         return self._ranks.all()
 
+    @property
+    def by_rank(self) -> Numbers:
+        """The document at each place of the bytewise order of ids."""
+        return self._by_rank.all()
+
     def in_all(self, field: str) -> bool:
         """Whether all documents have a value in a field."""
         return self.fields[field].statistics.documents == self.count
@@ -339,14 +341,7 @@ class IndexReader:
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
         """The ids of documents; those that were asked for once are kept."""
-        ids: list[str | None] = self._known_ids[documents].tolist()
-        if None in ids:
-            ranks = self.ranks
-            for document in documents:
-                if self._known_ids[document] is None:
-                    self._known_ids[document] = self.ids[int(ranks[document])].decode()
-            ids = self._known_ids[documents].tolist()
-        return cast("list[str]", ids)
+        return self._known_ids.of(documents)
 
     def close(self) -> None:
         self.sources.close()

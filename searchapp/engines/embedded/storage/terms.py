@@ -12,6 +12,7 @@ from itertools import accumulate, islice, pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from searchapp.engines.embedded.storage import arrays
 from searchapp.engines.embedded.storage.columns import Column
@@ -57,13 +58,21 @@ class Terms:
         self._sound = characters.require(self._starts[first], self._starts[end]) and starts_sound
 
     def __iter__(self) -> Iterator[bytes]:
-        self._verify(0, len(self))
         for first in range(0, len(self), CHUNK):
-            starts = self._starts[first : first + CHUNK + 1].tolist()
-            base = starts[0]
-            characters = bytes(self._characters[base : starts[-1]])
-            for start, end in pairwise(starts):
-                yield characters[start - base : end - base]
+            yield from self.between(first, min(first + CHUNK, len(self)))
+
+    def between(self, first: int, end: int) -> list[bytes]:
+        """The terms of the ranks from `first` to `end`."""
+        self._verify(first, end)
+        starts = self._starts[first : end + 1].tolist()
+        base = starts[0]
+        characters = bytes(self._characters[base : starts[-1]])
+        return [characters[start - base : end - base] for start, end in pairwise(starts)]
+
+    def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The bytes of all terms, and where each begins and the last one ends."""
+        characters, starts = self._columns
+        return characters.all(), starts.all()
 
     def rank(self, term: str) -> int | None:
         """The rank of a term, None when it is not there."""

@@ -17,7 +17,17 @@ from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf, idf_of
 from searchapp.engines.embedded.schema import Schema
 from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Numbers, Postings
+from searchapp.engines.embedded.storage.term_positions import FEW_AMONG, TermPositions
 from searchapp.model import Token
+
+TOGETHER = 1 << 15
+"""Documents whose positions are looked at together: they stay in the processor's cache."""
+
+OUTSIDE = np.int64(1 << 48)
+"""A place beyond all those where a phrase may begin."""
+
+MARKED = 1 << 24
+"""Up to so many places are marked; of more, in documents of very many words, each is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +50,7 @@ class Phrase(ScoredLeaf):
         return Phrase(self.field, self.terms, tuple(position - first for position in self.positions))
 
     def postings(self, field: FieldReader) -> Postings:
-        documents, _positions = self._occurrences(field)
-        distinct = _distinct(documents)
-        ends = np.searchsorted(documents, distinct, "right")
-        return Postings(distinct, np.diff(ends, prepend=0).astype(np.float32))
+        return self.postings_among(field, None)
 
     def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:  # noqa: ARG002
         field = reader.fields[self.field]
@@ -55,33 +62,68 @@ class Phrase(ScoredLeaf):
         return np.float32(sum(map(float, parts)))
 
     def frequency(self, field: FieldReader, document: int) -> float:
-        documents, _positions = self._occurrences(field)
-        return float(np.count_nonzero(documents == document))
+        return float(self.postings_among(field, np.array([document], np.int32)).frequencies.sum())
 
-    def _occurrences(self, field: FieldReader) -> tuple[Numbers, Numbers]:
-        """Document and position of the phrase's first term, for each time that it begins the whole phrase.
+    def postings_among(self, field: FieldReader, among: Numbers | None) -> Postings:
+        """The documents where the phrase stands, of some documents, ascending, or of all, and how often.
 
-        A first term that stands twice on one position (as itself and as a synonym, say) begins the phrase twice; how
-        often the others stand on theirs makes no difference.
+        First it is found which documents have all terms; positions are only read there, and some documents at a time.
         """
-        firsts = found = np.empty(0, np.int64)
-        documents: Numbers | None = None
-        # The rarest first: each of the others is looked at only in the documents that are left.
-        for number in np.argsort([field.document_frequency(term) for term in self.terms], kind="stable"):
-            places = self._begins(field, int(number), documents)
-            if number == 0:
-                firsts = places
-            found = places if documents is None else _those_in(found, places)
-            documents = _distinct((found >> 32).astype(np.int32))
-        firsts = _those_in(firsts, found)
-        return (firsts >> 32).astype(np.int32), (firsts & 0xFFFFFFFF).astype(np.int32)
+        terms = [field.positions(term) for term in self.terms]
+        known = [term for term in terms if term is not None]
+        if len(known) < len(terms):
+            return Postings(np.empty(0, np.int32), np.empty(0, np.float32))
+        documents = _in_all([term.documents for term in known], field.documents, among)
+        counts = [np.empty(0, np.int64)]
+        for first in range(0, len(documents), TOGETHER):
+            counts.append(self._counts(known, documents[first : first + TOGETHER]))
+        count = np.concatenate(counts)
+        return Postings(documents[count > 0], count[count > 0].astype(np.float32))
 
-    def _begins(self, field: FieldReader, number: int, documents: Numbers | None) -> NDArray[np.int64]:
-        """Where the phrase begins if a term of it stands in its place, as one number for document and position."""
-        where, at = field.positions(self.terms[number], documents)
-        begins = at.astype(np.int64) - (self.positions[number] - self.positions[0])
-        places = where.astype(np.int64) << 32 | begins
-        return places if number == 0 else places[begins >= 0]
+    def _counts(self, terms: Sequence[TermPositions], documents: Numbers) -> NDArray[np.int64]:
+        """How often the phrase stands in each of some documents, all of which have all terms.
+
+        Each document has room for the places where the phrase may begin, up to where it would with the last one of the
+        rarest term. What other terms have elsewhere lies in the room of another document, or in none. A first term that
+        stands twice on one position (as itself and as a synonym, say) begins the phrase twice; how often the others
+        stand on theirs makes no difference.
+        """
+        base = int(documents[0])
+        starts = np.full(int(documents[-1]) - base + 1, OUTSIDE)
+        count, left = 0, documents
+        ends = firsts = found = np.empty(0, np.int64)
+        # The rarest first: each of the others is looked at only in the documents that are left.
+        order = np.argsort([len(term.documents) for term in terms], kind="stable").tolist()
+        for turn, number in enumerate(order):
+            there, counts, positions = terms[number].of(left)
+            ends_there = np.cumsum(counts)
+            before = self.positions[number] - self.positions[0]
+            if not turn:
+                last = positions[ends_there - 1]
+                if len(there) > len(documents):
+                    last = last[np.isin(there, documents, assume_unique=True)]
+                ends = np.cumsum(np.maximum(last.astype(np.int64) - before + 1, 0))
+                starts[documents - base] = np.append(0, ends[:-1])
+                count = int(ends[-1])
+            places = _repeated(starts[there - base] - before, ends_there)
+            places += positions
+            if turn:
+                hits = np.flatnonzero(_among(places, found, count))
+                # It must be the room of its own document.
+                found = places[hits]
+                rows = ends.searchsorted(found, "right")
+                stays = documents[rows] == there[ends_there.searchsorted(hits, "right")]
+                found, left = found[stays], _distinct(documents[rows[stays]])
+            elif before or len(there) > len(documents):
+                found = places[(positions >= before) & (places < count)]
+            else:
+                found = places
+            if not number:
+                firsts = found
+            if not len(found):
+                return np.zeros(len(documents), np.int64)
+        begun = firsts[_among(firsts, found, count)]
+        return np.bincount(ends.searchsorted(begun, "right"), minlength=len(documents))
 
     def explained_idf(self, field: FieldReader) -> Explanation:
         terms = [Term(self.field, term).explained_idf(field) for term in self.terms]
@@ -118,15 +160,39 @@ class Phrase(ScoredLeaf):
                 yield start, last
 
 
+def _in_all(lists: Sequence[Numbers], count: int, among: Numbers | None) -> Numbers:
+    """The documents of `among`, None for all of `count`, that are in all of several ascending lists."""
+    ordered = sorted(lists, key=len)
+    documents = ordered[0] if among is None else among
+    for others in ordered if among is not None else ordered[1:]:
+        if len(documents) * FEW_AMONG < len(others):
+            at = np.minimum(others.searchsorted(documents), len(others) - 1)
+            documents = documents[others.take(at) == documents]
+        else:
+            marked = np.zeros(count, bool)
+            marked[others] = True
+            documents = documents[marked.take(documents)]
+    return documents
+
+
 def _distinct(documents: Numbers) -> Numbers:
     """Each of the documents once; they are ascending, so that they need not be sorted."""
     return documents[np.diff(documents, prepend=-1) > 0]
 
 
-def _those_in(some: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Those numbers that are among the others, which are ascending."""
-    if not len(others):
-        return some[:0]
-    nearest = np.searchsorted(others, some)
-    nearest[nearest == len(others)] = 0
-    return np.asarray(some[others[nearest] == some])
+def _repeated(numbers: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each number as often as it takes to get to its end, as `repeat`; faster where most come once or twice."""
+    steps = np.zeros(ends[-1], np.int64)
+    steps[0] = numbers[0]
+    steps[ends[:-1]] = np.diff(numbers)
+    return np.cumsum(steps, out=steps)
+
+
+def _among(places: NDArray[np.int64], others: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """Which of some places are among others, which are ascending and less than `count`."""
+    if count <= MARKED:
+        marked = np.zeros(count + 2, bool)  # what lies outside is looked for at either end
+        marked[others + 1] = True
+        return marked.take(places + 1, mode="clip")
+    nearest = np.minimum(others.searchsorted(places), len(others) - 1)
+    return np.asarray(others[nearest] == places)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from searchapp.engines.base import Explanation
 from searchapp.engines.embedded import parameters
@@ -30,6 +32,9 @@ class Term(ScoredLeaf):
     has_few_documents: ClassVar[bool] = True
 
     term: str
+
+    def documents(self, reader: IndexReader) -> NDArray[Any]:
+        return reader.fields[self.field].documents_with_terms((self.term,))
 
     def postings(self, field: FieldReader) -> Postings:
         return field.postings(self.term)
@@ -68,8 +73,8 @@ def read(parser: Parser, content: Any) -> Query:
     """A term as it is indexed, or a number."""
     name, given = parser.on_field(content, "term", "value", ("term",))
     # `term` is an older name of `value`; of two the one that was written last counts.
-    values = [value for key, value in given.items() if key in ("value", "term")]
-    value = required({"value": values[-1]} if values else {}, "value", "term")
+    keys = [key for key in given if key in ("value", "term")]
+    value = required({"value": given[keys[-1]]} if keys else {}, "value", "term")
     for key, one in given.items():
         if isinstance(one, Mapping) or (key == "value" and isinstance(one, list | tuple)):
             raise invalid(f"the query `term` on {name} needs one value, not {one!r}")
@@ -77,4 +82,7 @@ def read(parser: Parser, content: Any) -> Query:
         raise unsupported("a list as `term` of the query `term`")
     parameters.term(value, f"the term for {name}")
     field = parser.field(name)
-    return MatchNone() if field is None else boosted(of_value(field, value), given, "term")
+    if field is None:
+        return MatchNone()
+    holder, key = (given, keys[-1]) if isinstance(content[name], Mapping) else (content, name)
+    return boosted(parser.note(holder, key, partial(of_value, field)), given, "term")

@@ -1,0 +1,146 @@
+"""Indexing a collection of which a little has changed, against indexing all of it.
+
+    python benchmarks/changes.py --data DIR [--sizes 100000 1000000] [--shares 0.01 0.1]
+
+The documents are those of `growth.py`. Of each share that changes a third gets another text, a third is deleted and a
+third is new. Both ways are measured one after the other, each in a new process: *whole* builds an index from all
+documents, *changed* compares them with those of the version that serves, which is done while they are read anyway, and
+takes over what has not changed. Then both versions are compared byte by byte. Seconds are without those of drawing the
+documents, at work in all processes; MiB is the peak of the one process that writes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from filecmp import cmp
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from growth import MAPPING, Generator
+
+from searchapp.engines.base import IndexSpec
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded.storage.layout import MANIFEST
+from searchapp.engines.embedded.storage.verified import STAMP
+from searchapp.model import Document
+from searchapp.settings import Settings
+
+CHANGED, WHOLE = "changed", "whole"
+
+
+def edited(documents: Iterable[Document], share: float) -> Iterator[Document]:
+    """The documents, a share of which has changed, spread evenly."""
+    step = round(1 / share) if share else 0
+    for number, document in enumerate(documents):
+        edit = number // step % 3 if step and number % step == 0 else None
+        if edit == 0:
+            yield Document(document.id, f"{document.text} {document.text[:40]}")
+        elif edit == 1:
+            yield Document(f"new{number}", document.text[::-1])
+        if edit not in (0, 2):
+            yield document
+
+
+class Documents:
+    """The documents, drawn anew each time; `work` is what that takes once, in seconds."""
+
+    def __init__(self, data: Path, size: int, share: float) -> None:
+        self._generator, self._size, self._share = Generator(data), size, share
+        self.count = self.draws = 0
+        work = _work()
+        for _ in self:
+            self.count += 1
+        self.work = _work() - work
+        self.draws = 0
+
+    def __iter__(self) -> Iterator[Document]:
+        self.draws += 1
+        return edited(self._generator.documents(self._size), self._share)
+
+
+def build(home: Path, data: Path, size: int, share: float, name: str) -> dict[str, float]:
+    """Build an index, with what can be carried over from the version that serves if there is one."""
+    documents = Documents(data, size, share)
+    engine = EmbeddedEngine.at(Settings(home=home))
+    work = _work()
+    comparison = engine.compare(name, MAPPING)
+    for _ in comparison.watch(documents) if comparison else ():
+        pass
+    carried = comparison.carried() if comparison else None
+    spec = IndexSpec(MAPPING, documents.count, f"{size}-{share}")
+    engine.build(name, spec, documents, carried=carried)
+    return {
+        "documents": documents.count,
+        "carried": carried.documents if carried else 0,
+        "work": _work() - work - documents.draws * documents.work,
+        "MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        / (2**20 if sys.platform == "darwin" else 1024),
+    }
+
+
+def _work() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _version(home: Path, name: str) -> Path:
+    (folder,) = home.glob(f"indexes/*-{name}")
+    return folder / (folder / "current").read_text().split()[0]
+
+
+def _require_same_files(home: Path) -> None:
+    folders = [_version(home, name) for name in (CHANGED, WHOLE)]
+    ours, whole = ({file.name for file in folder.iterdir()} - {MANIFEST, STAMP} for folder in folders)
+    other = [name for name in whole if not cmp(folders[0] / name, folders[1] / name, shallow=False)]
+    if ours != whole or other:
+        raise SystemExit(f"the two versions differ in {', '.join(sorted(ours ^ whole) + other)}")
+
+
+def main() -> None:
+    """Measure every size and share, and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--shares", type=float, nargs="+", default=[0.01, 0.1], help="shares that change")
+    parser.add_argument("--step", choices=[CHANGED, WHOLE], help=argparse.SUPPRESS)
+    parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.step:
+        ((size,), (share,)) = options.sizes, options.shares
+        print(json.dumps(build(options.home, options.data, size, share, options.step)))
+        return
+
+    def measured(home: Path, size: int, share: float, step: str) -> dict[str, float]:
+        given = ["--step", step, "--home", home, "--sizes", size, "--shares", share]
+        command = [sys.executable, __file__, "--data", options.data, *given]
+        printed = subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE).stdout
+        figures: dict[str, float] = json.loads(printed)
+        return figures
+
+    print("| documents | changed | taken over | whole s | s | whole MiB | MiB |")
+    print("|---:" * 7 + "|", flush=True)
+    for size in options.sizes:
+        with TemporaryDirectory(prefix="searchapp-changes-") as folder:
+            first = Path(folder) / "first"
+            measured(first, size, 0, CHANGED)
+            for share in options.shares:
+                home = Path(folder) / f"{share}"
+                shutil.copytree(first, home)
+                whole, changed = (measured(home, size, share, step) for step in (WHOLE, CHANGED))
+                _require_same_files(home)
+                pairs = [one[key] for key in ("work", "MiB") for one in (whole, changed)]
+                cells = " | ".join(f"{value:.1f}" for value in pairs)
+                print(f"| {size:,} | {share:.0%} | {changed['carried']:,} | {cells} |", flush=True)
+                shutil.rmtree(home)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,347 @@
+/* What the embedded engine computes where a C compiler was found: the best documents of a batch of topics.
+
+   Scores and order are those of `sums` and `topk`, which say the same in NumPy: each sum is made in double, its numbers are
+   added in the same order, and it is rounded once to float, so that both ways agree to the last bit. So no product may be
+   fused with a sum, see `compiling`. Nothing here knows Python: `kernels` calls it by ctypes, which lets other threads go on. */
+
+#include <float.h>
+#include <stdint.h>
+#include <string.h>
+
+#if FLT_EVAL_METHOD != 0
+#error "doubles and floats must be rounded where they are written, see `sums`"
+#endif
+
+/* The postings of terms, one term after the other: those of a term are from starts[rank] to starts[rank + 1]. */
+typedef struct {
+    const int32_t *documents;
+    const float *scores;
+    const int64_t *starts;
+    int64_t terms;
+    int64_t postings;
+    int64_t common; /* a row with more postings is common, see `rows` */
+} Table;
+
+/* Topics have clauses, clauses have rows, a row is a term of a table; `ends` say where those of the next one begin. */
+typedef struct {
+    int64_t count; /* documents of the index */
+    const int32_t *ranks; /* the place of each document among the ids in order */
+    const int32_t *by_rank; /* the document at each place */
+    int64_t few; /* a rounded clause with no more postings is `sums.total_of_few` */
+    int64_t table_count;
+    const Table *tables;
+    int64_t topic_count;
+    const int64_t *clause_ends; /* of each topic */
+    const int64_t *excluded_ends; /* of each topic */
+    const int64_t *excluded; /* documents that do not match */
+    const uint8_t *all_match; /* of each topic: whether documents with the score 0 match as well */
+    const double *tie_breakers; /* of each topic: negative for the sum of the clauses, else for their maximum */
+    const int64_t *sizes; /* of each topic: how many documents are asked for */
+    const int64_t *row_ends; /* of each clause */
+    const uint8_t *rounded; /* of each clause: whether its sum is rounded before it is added */
+    const int32_t *row_tables;
+    const int32_t *row_ranks;
+    int64_t width; /* places for each topic in what follows */
+    int32_t *documents;
+    float *scores;
+    int64_t *found; /* of each topic: how many documents there are; BEYOND: a score leaves float */
+    double *sums; /* one for each document, all 0 */
+    double *clause; /* likewise */
+    double *rest; /* likewise */
+    float *values; /* likewise */
+    uint64_t *keys; /* two for each document */
+} Batch;
+
+/* What this was compiled from, which `kernels` compares with the file that it finds. */
+const char searchapp_source[] = SEARCHAPP_SOURCE;
+
+enum { DONE = 0, MISFIT = 1, BEYOND = -1, SAMPLED = 16 };
+
+typedef struct {
+    const int32_t *documents;
+    const float *scores;
+    int64_t size;
+    int is_common;
+} Row;
+
+static int row_of(const Batch *batch, int64_t number, Row *row)
+{
+    int64_t which = batch->row_tables[number], rank = batch->row_ranks[number];
+    if (which < 0 || which >= batch->table_count) return MISFIT;
+    const Table *table = &batch->tables[which];
+    if (rank < 0 || rank >= table->terms) return MISFIT;
+    int64_t start = table->starts[rank], end = table->starts[rank + 1];
+    if (start < 0 || end < start || end > table->postings) return MISFIT;
+    *row = (Row){table->documents + start, table->scores + start, end - start, end - start > table->common};
+    return DONE;
+}
+
+static int add(const Row *row, int64_t count, double *restrict sums)
+{
+    for (int64_t place = 0; place < row->size; place++) {
+        uint32_t document = (uint32_t)row->documents[place];
+        if (document >= count) return MISFIT;
+        sums[document] += row->scores[place];
+    }
+    return DONE;
+}
+
+enum { RARE, COMMON, EVERY };
+
+/* Add up the rows of a clause that are common, are not, or all of them. */
+static int add_rows(const Batch *batch, int64_t begin, int64_t end, int which, double *sums)
+{
+    for (int64_t number = begin; number < end; number++) {
+        Row row;
+        if (row_of(batch, number, &row)) return MISFIT;
+        if (which != EVERY && row.is_common != (which == COMMON)) continue;
+        if (add(&row, batch->count, sums)) return MISFIT;
+    }
+    return DONE;
+}
+
+/* The sum of a clause's rows, the common ones last: `sums.total`. */
+static int total(const Batch *batch, int64_t begin, int64_t end, double *sums)
+{
+    return add_rows(batch, begin, end, RARE, sums) || add_rows(batch, begin, end, COMMON, sums);
+}
+
+/* Move what a clause comes to, rounded, to the sums; it is 0 again then. */
+static void move_all(int64_t count, double *restrict clause, double *restrict sums)
+{
+    for (int64_t document = 0; document < count; document++) {
+        sums[document] += (float)clause[document];
+        clause[document] = 0;
+    }
+}
+
+/* The same, where few documents have a score: those of the rows. */
+static int move_few(const Batch *batch, int64_t begin, int64_t end, double *clause, double *sums)
+{
+    for (int64_t number = begin; number < end; number++) {
+        Row row;
+        if (row_of(batch, number, &row)) return MISFIT;
+        for (int64_t place = 0; place < row.size; place++) {
+            uint32_t document = (uint32_t)row.documents[place];
+            if (document >= batch->count) return MISFIT;
+            sums[document] += (float)clause[document];
+            clause[document] = 0;
+        }
+    }
+    return DONE;
+}
+
+typedef enum { JOINED, FEW, MANY } Kind;
+
+/* How a clause is added: row by row, or as one number, see `Scorer._should`. */
+static int kind_of(const Batch *batch, int64_t number, int64_t begin, int64_t end, Kind *kind)
+{
+    *kind = JOINED;
+    if (!batch->rounded[number]) return DONE;
+    int64_t postings = 0, rows = 0;
+    for (int64_t one = begin; one < end; one++) {
+        Row row;
+        if (row_of(batch, one, &row)) return MISFIT;
+        postings += row.size;
+        rows += row.size > 0;
+    }
+    if (rows > 1) *kind = postings <= batch->few ? FEW : MANY;
+    return DONE;
+}
+
+/* The sum of clauses: `Scorer._should`. Rare rows come first, then common ones, then what is rounded. */
+static int sum_of_clauses(const Batch *batch, int64_t first, int64_t last)
+{
+    for (int pass = 0; pass < 3; pass++) {
+        int64_t begin = first ? batch->row_ends[first - 1] : 0;
+        for (int64_t number = first; number < last; number++) {
+            int64_t end = batch->row_ends[number];
+            Kind kind;
+            if (kind_of(batch, number, begin, end, &kind)) return MISFIT;
+            if (kind == JOINED && pass < 2) {
+                if (add_rows(batch, begin, end, pass ? COMMON : RARE, batch->sums)) return MISFIT;
+            } else if (kind == FEW && pass == 0) {
+                if (add_rows(batch, begin, end, EVERY, batch->clause)) return MISFIT;
+                if (move_few(batch, begin, end, batch->clause, batch->sums)) return MISFIT;
+            } else if (kind == MANY && pass == 2) {
+                if (total(batch, begin, end, batch->clause)) return MISFIT;
+                move_all(batch->count, batch->clause, batch->sums);
+            }
+            begin = end;
+        }
+    }
+    return DONE;
+}
+
+/* The greatest of the clauses plus `tie_breaker` times the others: `sums.best`. */
+static int maximum_of_clauses(const Batch *batch, int64_t first, int64_t last, double tie_breaker)
+{
+    double *best = batch->sums, *clause = batch->clause, *rest = batch->rest;
+    int64_t begin = first ? batch->row_ends[first - 1] : 0;
+    for (int64_t number = first; number < last; number++) {
+        int64_t end = batch->row_ends[number];
+        if (total(batch, begin, end, clause)) return MISFIT;
+        for (int64_t document = 0; document < batch->count; document++) {
+            double score = (float)clause[document];
+            int is_less = score < best[document];
+            rest[document] += is_less ? score : best[document];
+            best[document] = is_less ? best[document] : score;
+            clause[document] = 0;
+        }
+        begin = end;
+    }
+    for (int64_t document = 0; document < batch->count; document++) {
+        double others = rest[document] * tie_breaker;
+        best[document] = best[document] + others;
+        rest[document] = 0;
+    }
+    return DONE;
+}
+
+/* Let the `size` least of some keys, which are all different, come first, in any order. */
+static void select_least(uint64_t *keys, int64_t count, int64_t size)
+{
+    enum { BITS = 8, BINS = 1 << BITS };
+    int64_t settled = 0; /* keys at the beginning that are among the least; those up to `count` may be */
+    for (int shift = 64 - BITS; count > size; shift = shift > BITS ? shift - BITS : 0) {
+        int64_t bins[BINS];
+        memset(bins, 0, sizeof bins);
+        for (int64_t place = settled; place < count; place++) bins[(keys[place] >> shift) % BINS]++;
+        uint64_t bound = 0;
+        for (int64_t before = settled; before + bins[bound] < size; bound++) before += bins[bound];
+        int64_t equal = settled;
+        for (int64_t place = settled; place < count; place++) {
+            uint64_t key = keys[place], digit = (key >> shift) % BINS;
+            if (digit > bound) continue;
+            keys[place] = keys[equal];
+            keys[equal] = key;
+            if (digit < bound) {
+                keys[equal] = keys[settled];
+                keys[settled++] = key;
+            }
+            equal++;
+        }
+        count = equal;
+        if (!shift) return;
+    }
+}
+
+/* Sort keys, from the least bits to the greatest; `other` has room for as many. Returns where they are. */
+static uint64_t *sort(uint64_t *keys, uint64_t *other, int64_t count)
+{
+    enum { BITS = 8, BINS = 1 << BITS };
+    for (int shift = 0; shift < 64; shift += BITS) {
+        int64_t starts[BINS];
+        memset(starts, 0, sizeof starts);
+        for (int64_t place = 0; place < count; place++) starts[(keys[place] >> shift) % BINS]++;
+        if (count && starts[(keys[0] >> shift) % BINS] == count) continue; /* all alike */
+        int64_t start = 0;
+        for (int bin = 0; bin < BINS; bin++) {
+            int64_t size = starts[bin];
+            starts[bin] = start;
+            start += size;
+        }
+        for (int64_t place = 0; place < count; place++) other[starts[(keys[place] >> shift) % BINS]++] = keys[place];
+        uint64_t *sorted = other;
+        other = keys;
+        keys = sorted;
+    }
+    return keys;
+}
+
+/* Score and document as one number, the best first: the bits of a float that is not negative order as the float does. */
+static uint64_t key_of(int32_t bits, int32_t rank)
+{
+    return (uint64_t)(INT32_MAX - bits) << 32 | (uint32_t)rank;
+}
+
+static int32_t bits_of(uint64_t key)
+{
+    return INT32_MAX - (int32_t)(key >> 32);
+}
+
+/* Round the sums, which are 0 again then; returns whether all of them are floats. */
+static int round_sums(int64_t count, double *restrict sums, float *restrict values)
+{
+    int beyond = 0;
+    for (int64_t document = 0; document < count; document++) {
+        values[document] = (float)sums[document];
+        beyond |= !(values[document] <= FLT_MAX);
+        sums[document] = 0;
+    }
+    return !beyond;
+}
+
+/* The keys of every `step`-th document that has no worse score than some bits stand for. */
+static int64_t gather(const Batch *batch, int64_t step, int32_t least, uint64_t *keys)
+{
+    int64_t found = 0;
+    for (int64_t document = 0; document < batch->count; document += step) {
+        int32_t bits;
+        memcpy(&bits, &batch->values[document], sizeof bits);
+        keys[found] = key_of(bits, batch->ranks[document]);
+        found += bits >= least;
+    }
+    return found;
+}
+
+/* Bits of a score that somewhat more than `size` documents reach, as a sample says; `least` if it does not. */
+static int32_t promising(const Batch *batch, int64_t size, int32_t least)
+{
+    uint64_t *keys = batch->keys;
+    int64_t found = gather(batch, SAMPLED, least, keys);
+    int64_t place = size / SAMPLED * 3 / 2 + 8;
+    if (2 * place > found) return least;
+    select_least(keys, found, place);
+    uint64_t last = 0;
+    for (int64_t one = 0; one < place; one++) last = keys[one] > last ? keys[one] : last;
+    return bits_of(last);
+}
+
+/* The best documents of a topic whose sums are there, which are 0 again then: `topk.best`. */
+static int64_t best_of(const Batch *batch, int64_t topic)
+{
+    uint64_t *keys = batch->keys;
+    int64_t size = batch->sizes[topic];
+    if (!round_sums(batch->count, batch->sums, batch->values)) return BEYOND;
+    int32_t least = batch->all_match[topic] ? 0 : 1; /* what does not match is 0, or negative */
+    int64_t found = gather(batch, 1, promising(batch, size, least), keys);
+    if (found < size) found = gather(batch, 1, least, keys);
+    if (found > size) {
+        select_least(keys, found, size);
+        found = size;
+    }
+    keys = sort(keys, keys + batch->count, found);
+    int32_t *documents = batch->documents + topic * batch->width;
+    float *scores = batch->scores + topic * batch->width;
+    for (int64_t place = 0; place < found; place++) {
+        int32_t bits = bits_of(keys[place]);
+        memcpy(&scores[place], &bits, sizeof bits);
+        documents[place] = batch->by_rank[(uint32_t)keys[place]];
+    }
+    return found;
+}
+
+/* The best documents of each topic. MISFIT: some number points where nothing is, the files must have been altered. */
+int searchapp_best(const Batch *batch)
+{
+    int64_t first = 0, excluded = 0;
+    for (int64_t topic = 0; topic < batch->topic_count; topic++) {
+        int64_t last = batch->clause_ends[topic];
+        double tie_breaker = batch->tie_breakers[topic];
+        int misfit = tie_breaker < 0 ? sum_of_clauses(batch, first, last)
+                                     : maximum_of_clauses(batch, first, last, tie_breaker);
+        if (misfit) return MISFIT;
+        int beyond = 0;
+        for (; excluded < batch->excluded_ends[topic]; excluded++) {
+            int64_t document = batch->excluded[excluded];
+            if (document < 0 || document >= batch->count) return MISFIT;
+            beyond |= !((float)batch->sums[document] <= FLT_MAX);
+            batch->sums[document] = -1; /* no score is negative */
+        }
+        batch->found[topic] = best_of(batch, topic);
+        if (beyond) batch->found[topic] = BEYOND;
+        first = last;
+    }
+    return DONE;
+}

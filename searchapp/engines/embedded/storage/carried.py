@@ -1,0 +1,295 @@
+"""What a new version of an index can take over from the one that serves: the documents that have not changed.
+
+With a version stands a digest of each document as it is stored, `digests.npy`. While a collection is read, its
+documents are compared with these; those that are there already need not be analyzed again, if the mapping and the code
+that analyzes are the same. Their postings are copied under new numbers (see `joined`), so that the new version is, file
+by file and byte by byte, the one that would be built from all documents.
+
+Postings keep the order of their documents when numbers only move. So of documents that changed their places among each
+other, those are carried over that form the longest ascending sequence; the others count as changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchapp.digests import digest_json
+from searchapp.engines.embedded.storage.columns import Column, Columns
+from searchapp.engines.embedded.storage.documents import FILE, stored_text
+from searchapp.engines.embedded.storage.layout import Manifest, reading
+from searchapp.engines.embedded.storage.terms import Terms
+from searchapp.engines.embedded.storage.verified import refuted
+from searchapp.engines.index_settings import without_similarities
+from searchapp.model import Document
+
+_log = logging.getLogger("searchapp.requests")
+
+Int32s = NDArray[np.int32]
+
+DIGESTS = "digests"
+"""The file with two numbers for each document: the digest of its source."""
+
+DIGEST_BYTES = 16
+
+NEW = -1
+"""In the place of the number that a document had: it is a new one, or has changed."""
+
+CHUNK = 4096
+"""Documents that are looked up together."""
+
+KEPT_BYTES = 64 << 20
+"""How much of new documents is kept from the first reading; where there is more, they are read once again."""
+
+WORTH_IT = 4
+"""One of so many older documents must be left for it to pay: all are read, and reading costs less than analyzing."""
+
+
+def digest_of(text: str) -> bytes:
+    """The digest of a source as it is stored."""
+    # Half of a surrogate pair is refused when the document is indexed.
+    encoded = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(encoded, digest_size=DIGEST_BYTES).digest()
+
+
+class Comparison:
+    """Compares the documents of a collection with those of a version, while they are read."""
+
+    def __init__(self, folder: Path, columns: Columns) -> None:
+        self._folder = folder
+        digests = columns.column(DIGESTS).all()
+        self._order = np.argsort(digests[0::2], kind="stable").astype(np.int32)
+        self._first, self._second = digests[0::2][self._order], digests[1::2][self._order]
+        self._waiting: list[tuple[Document, int]] = []
+        self._digests = bytearray()
+        self._numbers: list[Int32s] = []
+        self._kept: list[Document] | None = []
+        self._kept_bytes = 0
+
+    @classmethod
+    def of(cls, folder: Path, mapping: Mapping[str, Any], code: str) -> Comparison | None:
+        """A comparison with the version in a folder; None where nothing of it can be carried over.
+
+        A new version shall have this mapping, and be made by the code of this digest.
+
+        Raises:
+            DataError, EngineRefused, SearchappError: the version can't be read.
+        """
+        manifest = Manifest.read(folder)
+        columns = Columns(folder, manifest)
+        # Which similarity scores a field is no matter of its postings: impacts are computed anew.
+        wanted, found = (digest_json(without_similarities(one)) for one in (mapping, manifest.mapping))
+        if manifest.analysis != code or not columns.has(DIGESTS):
+            why = "it was made by another version of searchapp, Python or regex"
+        elif wanted != found:
+            why = "it has another mapping"
+        elif not manifest.info.documents:
+            why = "it has no documents"
+        else:
+            return cls(folder, columns)
+        _log.info("%s: no document can be taken over, %s", manifest.info.version, why)
+        return None
+
+    def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """The same documents, each of which is compared on its way."""
+        for document in documents:
+            text = stored_text(document.source())
+            self._digests += digest_of(text)
+            self._waiting.append((document, len(text)))
+            if len(self._waiting) == CHUNK:
+                self._look_up()
+            yield document
+        self._look_up()
+
+    def carried(self) -> Carried | None:
+        """What can be carried over, once all documents have passed; None where that does not pay."""
+        numbers = np.concatenate([np.empty(0, np.int32), *self._numbers])
+        ordered = _in_order(numbers)
+        kept = self._kept if ordered is numbers else None
+        found = Carried(self._folder, len(self._order), ordered, kept)
+        if found.documents * WORTH_IT >= len(self._order):
+            return found
+        _log.info(
+            "%s: %d documents that have not changed are too few to be taken over",
+            found.version,
+            found.documents,
+        )
+        return None
+
+    def _look_up(self) -> None:
+        if not self._waiting:
+            return
+        digests = np.frombuffer(bytes(self._digests), np.int64).reshape(-1, 2)
+        places = np.minimum(np.searchsorted(self._first, digests[:, 0]), len(self._first) - 1)
+        known = (self._first[places] == digests[:, 0]) & (self._second[places] == digests[:, 1])
+        self._numbers.append(np.where(known, self._order[places], np.int32(NEW)))
+        if self._kept is not None:
+            new = [self._waiting[place] for place in np.flatnonzero(~known)]
+            self._kept += [document for document, _size in new]
+            self._kept_bytes += sum(size for _document, size in new)
+            if self._kept_bytes > KEPT_BYTES:
+                self._kept = None
+        self._waiting.clear()
+        self._digests.clear()
+
+
+def _in_order(numbers: Int32s) -> Int32s:
+    """The numbers; NEW in the place of those that are not in a longest strictly ascending sequence of them."""
+    places = np.flatnonzero(numbers >= 0)
+    if (np.diff(numbers[places]) > 0).all():
+        return numbers
+    lasts: list[int] = []  # the smallest number that a sequence of 1, 2, ... ends with, and where that stands
+    at: list[int] = []
+    before: list[int] = []
+    for place, number in enumerate(numbers[places].tolist()):
+        length = bisect_left(lasts, number)
+        lasts[length : length + 1] = [number]
+        at[length : length + 1] = [place]
+        before.append(at[length - 1] if length else NEW)
+    found = np.full_like(numbers, NEW)
+    place = at[-1]
+    while place != NEW:
+        found[places[place]] = numbers[places[place]]
+        place = before[place]
+    return found
+
+
+class Carried:
+    """The documents that a new version takes over from the one in a folder, which has so many of them, `older`.
+
+    `numbers` has for each document of the new version the number that it had there, or NEW.
+    """
+
+    def __init__(self, folder: Path, older: int, numbers: Int32s, kept: list[Document] | None = None) -> None:
+        self.folder = folder
+        self.numbers = numbers
+        self._older = older
+        self._kept = kept
+
+    @property
+    def version(self) -> str:
+        """The name of the older version's folder."""
+        return self.folder.name
+
+    @property
+    def documents(self) -> int:
+        """How many documents are carried over."""
+        return int(np.count_nonzero(self.numbers >= 0))
+
+    @cached_property
+    def renumbered(self) -> Int32s:
+        """For each document of the older version its number in the new one, or NEW if that has it not."""
+        found = np.full(self._older, NEW, np.int32)
+        (places,) = np.nonzero(self.numbers >= 0)
+        found[self.numbers[places]] = places
+        return found
+
+    @cached_property
+    def added(self) -> Int32s:
+        """The numbers in the new version of the documents that are not carried over."""
+        return np.flatnonzero(self.numbers < 0).astype(np.int32)
+
+    def new(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Those of all documents that are not carried over; they are not drawn if the new ones were kept."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        is_new = self.numbers < 0
+        for number, document in enumerate(documents):
+            if number >= len(is_new) or is_new[number]:
+                yield document
+
+
+class Older:
+    """The version that documents are carried over from, opened; its numbers are verified when they are read."""
+
+    def __init__(self, carried: Carried) -> None:
+        """Open it.
+
+        Raises:
+            DataError: it is damaged.
+            EngineRefused, SearchappError: it can't be read.
+        """
+        self.carried = carried
+        self._manifest = Manifest.read(carried.folder)
+        self._columns = Columns(carried.folder, self._manifest)
+        with reading(carried.folder, FILE), (carried.folder / FILE).open("rb") as file:
+            # It is copied past Python, which can compare no checksums then.
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != self._manifest.files[FILE].digest:
+            raise refuted(carried.folder, f"{FILE} was altered")
+
+    def column(self, name: str) -> Column:
+        """The numbers in one of its files."""
+        return self._columns.column(name)
+
+    def terms(self, name: str) -> Terms:
+        """The terms in two of its files."""
+        return Terms.of(self._columns.column, name)
+
+    def field(self, name: str) -> OlderField:
+        """One of its fields."""
+        return OlderField(self, self._manifest.fields[name].prefix)
+
+    def place(self, added: int) -> int:
+        """The number in the new version of the document that is added as this one, counted from 0."""
+        places = self.carried.added
+        return int(places[added]) if added < len(places) else len(self.carried.numbers)
+
+    def digests(self, added: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The digests of all documents of the new version, from those of the documents that are added."""
+        joined = np.empty((len(self.carried.numbers), 2), np.int64)
+        joined[self.carried.added] = added.reshape(-1, 2)
+        is_carried = self.carried.numbers >= 0
+        joined[is_carried] = self.column(DIGESTS).all().reshape(-1, 2)[self.carried.numbers[is_carried]]
+        return joined.reshape(-1)
+
+
+class OlderField:
+    """One field of an older version."""
+
+    def __init__(self, version: Older, prefix: str) -> None:
+        self.carried = version.carried
+        self._version = version
+        self._prefix = prefix
+
+    @property
+    def terms(self) -> Terms:
+        """Its terms."""
+        return self._version.terms(self._prefix)
+
+    def column(self, part: str) -> Column:
+        """The numbers in one of its files."""
+        return self._version.column(f"{self._prefix}.{part}")
+
+    def documents(self, older: Int32s, added: Int32s) -> Int32s:
+        """The numbers in the new version of some documents that are carried over, and some that are added."""
+        renumbered = self.carried.renumbered[older]
+        joined = np.concatenate([renumbered[renumbered >= 0], self.carried.added[added]])
+        joined.sort(kind="stable")
+        return joined
+
+    def numbers(self, values: NDArray[Any], of_values: Int32s) -> tuple[NDArray[Any], Int32s]:
+        """All numbers of the field in any order but that of one document, and the new numbers of their documents.
+
+        Given are those of the documents that are added.
+        """
+        renumbered = self.carried.renumbered[self.column("documents").all()]
+        left = renumbered >= 0
+        return (
+            np.concatenate([self.column("values").all()[left], values]),
+            np.concatenate([renumbered[left], self.carried.added[of_values]]),
+        )
+
+    def copy(self, part: str, values: NDArray[Any]) -> None:
+        """Put what a file has for each document that is carried over in its place among `values`."""
+        is_carried = self.carried.numbers >= 0
+        values[is_carried] = self.column(part).all()[self.carried.numbers[is_carried]]

@@ -1,0 +1,152 @@
+"""Queries that differ in their texts alone are what they would be if each were read by itself."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded.body import BodyReader
+from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.errors import EngineRefused
+from searchapp.model import Document
+from tests.engines.embedded.conftest import body, spec_of
+
+Json = dict[str, Any]
+
+DOCUMENTS = [Document(str(number), "a b c d", {"tag": "x"}) for number in range(3)]
+
+TEXTS = ["a b", "a", "", "a a b", "b c d", "of the", "c"]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedIndex]:
+    folder: Path = tmp_path_factory.mktemp("recurring")
+    with closing(EmbeddedEngine(folder, "test")) as engine:
+        engine.build("recurring", spec_of(DOCUMENTS), DOCUMENTS)
+        yield engine.open("recurring")
+
+
+def fresh(index: EmbeddedIndex) -> BodyReader:
+    """A reader that has read nothing yet."""
+    return BodyReader(index._bodies._parser)
+
+
+def match(field: str, text: Any, **more: Any) -> Json:
+    return {"match": {field: {"query": text, **more} if more else text}}
+
+
+def term(field: str, text: Any) -> Json:
+    return {"term": {field: text}}
+
+
+def template(texts: list[str]) -> list[Json]:
+    """The queries of some templates for a topic."""
+    one, two, three = texts
+    clauses = [match("text", one, boost=0.4), match("text.gaps", two, boost=0.3), match("text.alike", one)]
+    return [
+        match("text", one),
+        {"bool": {"must": [{"match_all": {"boost": 0}}], "should": clauses, "must_not": [term("id", three)]}},
+        {"bool": {"should": clauses, "filter": [term("tag", three)]}},
+        {"bool": {"should": [clauses[0], match("text", two)]}},
+        {"bool": {"should": [{"bool": {"should": clauses}}, term("tag", three)], "minimum_should_match": 1}},
+        {"bool": {"must": clauses[:2], "should": [{"match_phrase": {"text": "a b"}}]}},
+        {"dis_max": {"queries": clauses, "tie_breaker": 0.3}},
+        {"constant_score": {"filter": clauses[0]}},
+        {"boosting": {"positive": clauses[0], "negative": clauses[1], "negative_boost": 0.5}},
+        {"bool": {"should": [match("text", one, boost=0), match("text.gaps", two, minimum_should_match=2)]}},
+        {"bool": {"should": [match("absent", one), match("text", two, operator="and")]}},
+        {"function_score": {"query": clauses[0], "functions": [{"weight": 2, "filter": clauses[1]}]}},
+        {"multi_match": {"query": one, "fields": ["text", "text.gaps^2"]}},
+    ]
+
+
+@given(st.lists(st.tuples(*[st.sampled_from(TEXTS)] * 3), min_size=2, max_size=8))
+def test_a_template_gives_each_topic_what_is_read_by_itself(
+    index: EmbeddedIndex, topics: list[tuple[str, ...]]
+) -> None:
+    reader = fresh(index)
+    for queries in zip(*[template(list(topic)) for topic in topics], strict=True):
+        for query in queries:
+            found = reader.ranked(body(copy.deepcopy(query)))
+            alone = fresh(index).read(body(query))
+            assert repr((found.query, found.frame)) == repr((alone.query, alone.frame))
+
+
+def test_most_topics_of_a_recipe_are_not_read_as_a_whole(
+    index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = fresh(index)
+    for text in ["a b", "a c", "b c d"]:
+        reader.ranked(body(template([text, text, text])[1]))
+    monkeypatch.delattr(BodyReader, "read")
+    reader.ranked(body(template(["d a", "c d", "1"])[1]))
+
+
+UNLIKE = [
+    (match("text", "a", boost=1), match("text", "a", boost=True)),
+    (match("text", "a", boost=0.0), match("text", "a", boost=-0.0)),
+    (match("text", "a b"), match("text", 1)),
+    (match("text", "a b"), match("text", None)),
+    (match("text", "a b"), match("text.gaps", "a b")),
+    (match("text", "a b", operator="or"), match("text", "a b", operator="and")),
+    (match("text", "a b", operator="or"), {"match": {"text": {"operator": "or", "query": 5}}}),
+    (
+        {"bool": {"should": [match("text", "a b")]}},
+        {"bool": {"should": [match("text", "a b"), match("text.gaps", "a b")]}},
+    ),
+    ({"bool": {"must": [match("text", "a b")]}}, {"bool": {"must": match("text", "a b")}}),
+    ({"bool": {"must": [match("text", "a b")]}}, {"bool": {"should": [match("text", "a b")]}}),
+    (term("tag", "x"), term("tag", {"value": "x"})),
+    (term("tag", "x"), term("tag", ["x"])),
+    (term("tag", "x"), term("tag", "x" * 40_000)),
+]
+
+
+@pytest.mark.parametrize(("known", "other"), UNLIKE, ids=json.dumps)
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_differs_in_more_than_texts_is_read_by_itself(
+    index: EmbeddedIndex, known: Json, other: Json, turned: bool
+) -> None:
+    def outcome(reader: BodyReader, query: Json) -> str:
+        try:
+            return repr(reader.ranked(body(query)).query)
+        except EngineRefused as error:
+            return f"refused: {error}"
+
+    reader = fresh(index)
+    first, second = (other, known) if turned else (known, other)
+    outcome(reader, copy.deepcopy(first))
+    assert outcome(reader, second) == outcome(fresh(index), second)
+
+
+def test_a_query_that_stands_in_two_places_is_read_by_itself(index: EmbeddedIndex) -> None:
+    reader = fresh(index)
+    one, two = match("text", "a b"), match("text", "c d")
+    reader.ranked(body({"bool": {"should": [one, one]}}))
+    found = reader.ranked(body({"bool": {"should": [one, two]}})).query
+    assert repr(found) == repr(fresh(index).read(body({"bool": {"should": [one, two]}})).query)
+
+
+def test_too_many_clauses_are_refused_all_the_same(index: EmbeddedIndex) -> None:
+    reader = fresh(index)
+    reader.ranked(body(match("text", "a b")))
+    with pytest.raises(EngineRefused, match="8,193 clauses"):
+        reader.ranked(body(match("text", " ".join(map(str, range(8_193))))))
+
+
+def test_the_highlight_of_a_body_is_read_where_nothing_is_highlighted(index: EmbeddedIndex) -> None:
+    reader = fresh(index)
+    reader.ranked(body(match("text", "a b")))
+    with pytest.raises(EngineRefused, match="no such query|`nonsense`"):
+        reader.ranked(
+            body(match("text", "a c"), highlight={"highlight_query": {"nonsense": {}}, "fields": {}})
+        )

@@ -1,0 +1,245 @@
+"""The compiled functions: the same ids, order and bits of scores as NumPy gives, never used where they do not fit."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.engines.embedded import EmbeddedEngine, compiling, kernels, sums, topk
+from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded.kernels import SUM, Batch, Table
+from searchapp.engines.embedded.rows import Row
+from searchapp.engines.embedded.sums import Scores
+from searchapp.errors import QueryRefused
+from searchapp.model import Document
+from tests.engines.embedded.conftest import body, spec_of
+from tests.engines.embedded.test_pruning import INDEXES, QUERIES, match
+
+Json = dict[str, Any]
+
+EVERYTHING: Json = {"match_all": {"boost": 0}}
+
+SIZES = (0, 1, 3, 10, 100, 1_000)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The functions as their source is now, whether searchapp was built with a compiler or not."""
+    if "CI" not in os.environ and shutil.which(os.environ.get("CC") or "cc") is None:
+        pytest.skip("there is no C compiler")
+    path: Path = tmp_path_factory.mktemp("compiled") / compiling.LIBRARY.name
+    assert compiling.compiled(path) == ""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "LIBRARY", path)
+        kernels._loaded.cache_clear()
+        yield path
+    kernels._loaded.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def indexes(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedIndex]]:
+    found = {**INDEXES, "empty": []}
+    with closing(EmbeddedEngine(tmp_path_factory.mktemp("kernels"), "test")) as engine:
+        for name, documents in found.items():
+            engine.build(name, spec_of(documents), documents)
+        yield {name: engine.open(name) for name in found}
+
+
+def both_ways(index: EmbeddedIndex, bodies: Sequence[Json]) -> tuple[list[Any], list[Any]]:
+    """The hits by the compiled functions, and by NumPy; scores are compared as doubles, which hold all their bits."""
+    compiled = list(index.search(bodies))
+    with kernels.without():
+        return compiled, list(index.search(bodies))
+
+
+def recipe(clauses: Sequence[Json], excluded: str) -> Json:
+    """The query of a recipe: all documents match but one, whose id is not to be found."""
+    return {"bool": {"must": [EVERYTHING], "should": list(clauses), "must_not": [{"term": {"id": excluded}}]}}
+
+
+WORDS = st.lists(st.sampled_from([*"abcdefg", "absent"]), min_size=1, max_size=9)
+BOOSTS = st.sampled_from([1.0, 0.3, 1e-20, 1e20, 3e-39, 0.0])
+CLAUSES = st.lists(
+    st.builds(match, WORDS, st.sampled_from(["text", "text.gaps", "text.alike", "tag"]), BOOSTS),
+    min_size=1,
+    max_size=5,
+)
+TOPICS = st.one_of(
+    QUERIES,
+    st.builds(recipe, CLAUSES, st.sampled_from(["0", "1", "absent"])),
+    st.builds(lambda clauses: {"bool": {"should": clauses}}, CLAUSES),
+    st.builds(
+        lambda clauses, tie: {"dis_max": {"queries": clauses, "tie_breaker": tie}},
+        CLAUSES,
+        st.sampled_from([0.0, 0.1, 0.7, 1.0]),
+    ),
+)
+
+
+@given(
+    st.sampled_from([*INDEXES, "empty"]),
+    st.lists(TOPICS, min_size=1, max_size=4),
+    st.sampled_from(SIZES),
+    st.integers(0, 4),
+)
+def test_scores_and_order_are_those_of_numpy(
+    indexes: dict[str, EmbeddedIndex], name: str, topics: list[Json], size: int, first: int
+) -> None:
+    bodies = [body(topic, size, **{"from": first}) for topic in topics]
+    compiled, expected = both_ways(indexes[name], bodies)
+    assert compiled == expected
+
+
+SCORES = np.array([0.5, 1, 1, 1.5, 2.0**-30, 2.0**30, 3.4e38, 1e-45, 1 / 3], np.float32)
+COUNT = 40
+
+
+def drawn_clauses(seed: int) -> list[list[Row]]:
+    """Clauses of rows in an index of `COUNT` documents; drawn without hypothesis, which takes its time for arrays."""
+    random = np.random.default_rng(seed)
+
+    def row() -> Row:
+        size = int(random.choice([0, 1, 2, 5, 12, COUNT]))
+        documents = np.sort(random.choice(COUNT, size, replace=False)).astype(np.int32)
+        greatest = random.integers(1, len(SCORES), endpoint=True)  # most are drawn without the greatest ones
+        return Row(documents, random.choice(SCORES[:greatest], size), True, bool(random.integers(2)))
+
+    return [[row() for _ in range(random.integers(7))] for _ in range(random.integers(1, 5))]
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+    st.sampled_from([SUM, SUM, 0.0, 0.3, 1.0]),
+    st.sampled_from([1, 5, COUNT, 2 * COUNT]),
+    st.sampled_from([0, 3, 10**6]),
+)
+def test_rows_are_added_in_the_order_of_numpy(
+    library: Path, seed: int, all_match: bool, tie: float, size: int, few: int
+) -> None:
+    """Scores so unlike that each order of adding them gives other bits."""
+    functions, clauses = kernels.library(), drawn_clauses(seed)
+    assert functions is not None
+    ranks = np.arange(COUNT, dtype=np.int32)[::-1].copy()
+    batch = Batch()
+    for clause in clauses:
+        for row in clause:
+            batch.tables.append(Table.of_row(row))
+            batch.add_rows(len(batch.tables) - 1, (0,))
+        batch.end_clause(rounded=True)
+    batch.end_topic(size, all_match, float(np.float32(tie)), [2, 7])
+    (answer,) = kernels.best(functions, batch, ranks, ranks, few)
+    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore", invalid="ignore"):
+        patch.setattr(sums, "FEW", few)
+        if tie == SUM:
+            found = [sums.total_of_few(clause) or sums.total(COUNT, clause) for clause in clauses]
+            joined = [one for one in found if isinstance(one, Row)]
+            expected = sums.total(COUNT, joined, [one for one in found if isinstance(one, Scores)])
+        else:
+            expected = sums.best([sums.total(COUNT, clause) for clause in clauses], tie)
+        values, mask = expected.values, np.ones(COUNT, bool) if all_match else expected.values > 0
+    if not np.isfinite(values).all():
+        assert answer is None
+        return
+    mask[[2, 7]] = False
+    documents = topk.best(Scores(np.where(mask, values, np.float32(0)), mask), ranks, size)
+    assert answer is not None
+    assert answer[0].tolist() == documents.tolist()
+    assert answer[1].view(np.int32).tolist() == values[documents].view(np.int32).tolist()
+
+
+def test_the_least_of_many_keys_are_selected_where_nearly_all_scores_are_equal(
+    library: Path, embedded: EmbeddedEngine
+) -> None:
+    found = [Document(f"{number * 7919 % 30_011}", "a b" if number % 3 else "a") for number in range(20_000)]
+    embedded.build("equal", spec_of(found), found)
+    bodies = [body(match(words), size) for words, size in itertools.product(["a", "ab", "b"], [1, 50, 9_000])]
+    compiled, expected = both_ways(embedded.open("equal"), bodies)
+    assert compiled == expected
+
+
+def test_verbose_says_how_many_queries_they_scored(
+    indexes: dict[str, EmbeddedIndex], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "searchapp.requests")
+    index = indexes["random"]
+    both_ways(
+        index, [body(match("ab")), body({"match_phrase": {"text": "a b"}}), body({"prefix": {"tag": "x"}})]
+    )
+    compiled = f"{index.info.version}: 3 queries, 0 of them pruned, 2 scored by compiled functions"
+    assert caplog.messages == [compiled, f"{index.info.version}: 3 queries, 0 of them pruned"]
+
+
+def test_scores_beyond_float32_are_refused_with_the_place_of_the_body(
+    indexes: dict[str, EmbeddedIndex],
+) -> None:
+    huge = {"bool": {"should": [match("a", boost=3e38), match("b", "text.gaps", 3e38)]}}
+    with pytest.raises(QueryRefused, match="infinite") as refused:
+        list(indexes["random"].search([body(match("a")), body(huge)]))
+    assert refused.value.place == 1
+
+
+@pytest.mark.parametrize(
+    ("documents", "starts", "rank"),
+    [
+        ([0, COUNT], [0, 2], 0),
+        ([0, -1], [0, 2], 0),
+        ([0, 1], [0, 3], 0),
+        ([0, 1], [1, 0], 0),
+        ([0, 1], [0, 2], 1),
+        ([0, 1], [0, 2], -1),
+    ],
+)
+def test_numbers_that_point_nowhere_are_no_crash(
+    library: Path, documents: list[int], starts: list[int], rank: int
+) -> None:
+    functions = kernels.library()
+    assert functions is not None
+    ranks = np.arange(COUNT, dtype=np.int32)
+    batch = Batch([Table.of(np.array(documents), np.ones(2), np.array(starts), 5)])
+    batch.add_rows(0, (rank,))
+    batch.end_clause(rounded=False)
+    batch.end_topic(5, False, SUM, [])
+    with pytest.raises(IndexError, match="postings"):
+        kernels.best(functions, batch, ranks, ranks, 3)
+
+
+def test_what_was_compiled_from_another_source_is_not_used(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = tmp_path / "kernels.c"
+    older.write_text(compiling.SOURCE.read_text() + "/* older */\n")
+    path = tmp_path / "older.so"
+    assert compiling.compiled(path, older) == ""
+    monkeypatch.setattr(compiling, "LIBRARY", path)
+    kernels._loaded.cache_clear()
+    assert kernels.library() is None
+    assert "another version" in kernels.lacking()
+    monkeypatch.setattr(compiling, "LIBRARY", tmp_path / "nothing.so")
+    kernels._loaded.cache_clear()
+    assert kernels.library() is None
+    assert "not compiled" in kernels.lacking()
+    kernels._loaded.cache_clear()
+
+
+def test_a_compiler_that_fails_leaves_nothing_behind(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "kernels.c"
+    source.write_text("#error no\n")
+    assert "failed: " in compiling.compiled(tmp_path / "made.so", source)
+    assert "failed: " in compiling.compiled(tmp_path / "absent" / "made.so")
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert compiling.compiled(tmp_path / "made.so") == "there is no C compiler"
+    assert [path.name for path in tmp_path.iterdir()] == ["kernels.c"]
