@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 SOURCE = Path(__file__).with_name("kernels.c")
-LIBRARY = SOURCE.with_name("libkernels.so")
+LIBRARY = SOURCE.with_name("kernels.native.so")
+"""Its name has a dot more than that of a module of Python, for which others would take it."""
 
 FLAGS = ("-std=c11", "-O3", "-ffp-contract=off", "-fPIC", "-shared")
 """No product is fused with a sum, nothing is added in another order: scores are the same on every machine."""

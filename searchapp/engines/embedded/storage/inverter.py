@@ -139,12 +139,6 @@ class Inverter:
         for part, values in zip(_PARTS, parts, strict=True):
             arrays.save(self._scratch, f"{name}.{part}", values)
         self._runs.append(name)
-<<<<<<< HEAD
-        self._numbers.default_factory = (
-            None  # which refers to the terms: they would wait for the garbage collector
-        )
-=======
         # It refers to the terms, which would wait for the garbage collector.
         self._numbers.default_factory = None
->>>>>>> grow
         self._clear()

@@ -133,7 +133,7 @@ class IndexWriter:
         try:
             return [field.packed(kept) for field, kept in zip(self._fields, of_field, strict=True)]
         except _NotIndexable as error:
-            raise _refused(batch[error.place][0], str(error)) from error
+            raise _refused(batch[error.place][0], error.problem) from error
 
     def _entries(self, document_id: str, source: dict[str, Any]) -> list[Entry]:
         for name in source:
@@ -292,8 +292,9 @@ class _NotIndexable(Exception):
     """The document at a place of a batch can't be indexed."""
 
     def __init__(self, place: int, problem: str) -> None:
-        super().__init__(problem)
+        super().__init__(place, problem)
         self.place = place
+        self.problem = problem
 
 
 class _TextWriter(_FieldWriter):
