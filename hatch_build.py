@@ -1,6 +1,6 @@
 """Compiles the functions of the embedded engine into the wheel where there is a C compiler; searchapp works without.
 
-`SEARCHAPP_COMPILE=no` leaves them out, `SEARCHAPP_COMPILE=yes` makes a build fail that can't compile them.
+`COMPILE_KERNELS=no` leaves them out, `COMPILE_KERNELS=yes` makes a build fail that can't compile them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class CompilingHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile; without a result the wheel is one for every platform."""
-        wanted = os.environ.get("SEARCHAPP_COMPILE", "")
+        wanted = os.environ.get("COMPILE_KERNELS", "")
         if self.target_name != "wheel" or wanted == "no":
             return
         compiling = _module(Path(self.root) / FOLDER / "compiling.py")

@@ -34,7 +34,7 @@ def compiled(library: Path, source: Path = SOURCE) -> str:
     compiler = shutil.which(os.environ.get("CC") or "cc")
     if compiler is None or sys.platform == "win32":
         return "there is no C compiler"
-    named = f'-DSEARCHAPP_SOURCE="{digest(source)}"'
+    named = f'-DKERNELS_SOURCE="{digest(source)}"'
     try:
         with tempfile.TemporaryDirectory(dir=library.parent, prefix=".compiling-") as folder:
             made = Path(folder) / library.name

@@ -53,7 +53,7 @@ typedef struct {
 } Batch;
 
 /* What this was compiled from, which `kernels` compares with the file that it finds. */
-const char searchapp_source[] = SEARCHAPP_SOURCE;
+const char searchapp_source[] = KERNELS_SOURCE;
 
 enum { DONE = 0, MISFIT = 1, BEYOND = -1, SAMPLED = 16 };
 

@@ -30,6 +30,10 @@ SUM = -1.0
 
 _BEYOND = -1
 
+_SOURCE = compiling.digest()
+"""What the library must have been compiled from: the source beside this module as it was loaded, whatever is
+installed meanwhile."""
+
 _is_off = False
 
 
@@ -135,7 +139,7 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
     try:
         library = ctypes.CDLL(str(compiling.LIBRARY))
         made_of = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, "searchapp_source")))
-        if made_of.decode() != compiling.digest():
+        if made_of.decode() != _SOURCE:
             return None, "it was compiled from another version of searchapp: build searchapp again"
     except (OSError, ValueError, AttributeError):
         return None, "it was not compiled: build searchapp where there is a C compiler"

@@ -27,7 +27,7 @@ from searchapp.engines.embedded.storage.reader import IndexReader
 from searchapp.engines.embedded.sums import FEW
 
 MOST_DOCUMENTS = 200_000
-"""In a larger index a batch is small, and most short queries are pruned."""
+"""A larger index has small batches, and most short queries are pruned there."""
 
 Key = tuple[str, float]
 """A field and a boost."""
@@ -115,7 +115,10 @@ class _Tables:
     only_positive: bool = True
 
     def add_fields(self, clauses: Iterable[Clause]) -> None:
-        """Make tables of the fields of which many terms are wanted; rows of the other terms are computed together."""
+        """Make tables of the fields of which many terms are wanted.
+
+        Those of other fields are left to NumPy: to hand over each row by itself takes longer than is gained.
+        """
         wanted: defaultdict[Key, list[tuple[str, ...]]] = defaultdict(list)
         for clause in clauses:
             if isinstance(clause.terms, TermsDisjunction):
@@ -126,26 +129,25 @@ class _Tables:
         for (name, factor), texts in wanted.items():
             boost = np.float32(factor)
             row = self.rows.whole(name, chain.from_iterable(texts), boost)
-            if row is None:
-                self.rows.prepare(name, chain.from_iterable(texts), boost)
-            else:
+            if row is not None:
                 starts = self.reader.fields[name].starts
                 self.whole[name, factor] = self._add(row, Table.of(row.documents, row.scores, starts, common))
 
+    def have(self, clause: Clause) -> bool:
+        """Whether the rows of a clause can be added."""
+        terms = clause.terms
+        is_of_terms = isinstance(terms, TermsDisjunction | Term)
+        return not is_of_terms or (terms.field, float(clause.boost)) in self.whole
+
     def add_to(self, batch: Batch, clause: Clause) -> None:
-        """Add the rows of a clause."""
+        """Add the rows of a clause, which `have` it."""
         terms = clause.terms
         if isinstance(terms, TermsDisjunction | Term):
-            table = self.whole.get((terms.field, float(clause.boost)))
             written = terms.terms if isinstance(terms, TermsDisjunction) else (terms.term,)
-            if table is not None:
-                batch.add_rows(table, self.reader.fields[terms.field].ranks(written))
-                return
-            rows = self.rows.of_terms(terms.field, written, clause.boost)
+            table = self.whole[terms.field, float(clause.boost)]
+            batch.add_rows(table, self.reader.fields[terms.field].ranks(written))
         else:
-            rows = [self.rows.row(terms, clause.boost)]
-        for row in rows:
-            batch.add_rows(self._of_row(row), (0,))
+            batch.add_rows(self._of_row(self.rows.row(terms, clause.boost)), (0,))
 
     def _of_row(self, row: Row) -> int:
         if id(row.scores) not in self.alone:
@@ -174,6 +176,7 @@ class Together:
         flat = [_flat(request) for request in requests]
         tables = _Tables(self._reader, self._rows)
         tables.add_fields(chain.from_iterable(one.clauses for one in flat if one is not None))
+        flat = [one if one is not None and all(map(tables.have, one.clauses)) else None for one in flat]
         batch = Batch(tables.tables)
         for request, one in zip(requests, flat, strict=True):
             if one is not None:
