@@ -15,7 +15,7 @@ import searchapp
 from searchapp.analysis.errors import NotSupported
 from searchapp.engines.elasticsearch.failures import NotYet
 from searchapp.engines.elasticsearch.versions import Split
-from searchapp.engines.embedded.storage.writer import _NotIndexable
+from searchapp.engines.embedded.storage.fields import NotIndexable
 from searchapp.errors import (
     BeingBuilt,
     Damaged,
@@ -42,7 +42,7 @@ MADE: dict[type[BaseException], Callable[[], BaseException]] = {
     SearchappError: lambda: SearchappError("what is wrong:", "a first line", "a second one"),
     BrokenQuery: lambda: BrokenQuery("this is not closed", 3),
     Split: lambda: Split("http://localhost:9200", "searchapp-nlps", ["searchapp-nlps-000001"], "nlps"),
-    _NotIndexable: lambda: _NotIndexable(3, "year 1910.5 is no whole number"),
+    NotIndexable: lambda: NotIndexable(3, "year 1910.5 is no whole number"),
     _Passing: lambda: _Passing("answers 503", 2.5),
 }
 """How the classes are made that take more than a message."""

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from searchapp.digests import DocumentsDigest, digest_json
-from searchapp.engines.base import Carried, Comparison, Engine, Index, IndexInfo, IndexSpec
+from searchapp.engines.base import Engine, Index, IndexInfo, IndexSpec
+from searchapp.engines.changes import Carried, Comparison
 from searchapp.errors import BeingBuilt, Damaged, DataError, EngineBusy, EngineRefused, Replaced, UsageError
 from searchapp.formats.problems import Problems
 from searchapp.model import Document

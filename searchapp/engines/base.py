@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from searchapp.engines.changes import Carried, Comparison
 from searchapp.model import AnalysisStep, Document, Hit, Hits
 from searchapp.progress import Advance, Progress, no_progress
 
@@ -243,28 +244,6 @@ def one_by_one(asked: Iterable[tuple[Index, Body]]) -> list[Hits]:
     return [hits for index, body in asked for hits in index.search([body])]
 
 
-class Carried(Protocol):
-    """Those of some documents that a new version of an index can take over from the one that serves."""
-
-    @property
-    def version(self) -> str:
-        """What names the version within its index."""
-
-    @property
-    def documents(self) -> int:
-        """How many documents are carried over."""
-
-
-class Comparison(Protocol):
-    """Compares documents with those that the serving version of an index was built from."""
-
-    def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The same documents, each of which is compared on its way."""
-
-    def carried(self) -> Carried | None:
-        """What can be carried over, once all documents have passed; None where a whole build costs no more."""
-
-
 class Engine(Protocol):
     """A place that holds indexes."""
 
@@ -288,10 +267,9 @@ class Engine(Protocol):
         """Every version of every index of this prefix that searchapp has made, by name and version."""
 
     def compare(self, name: str, mapping: Mapping[str, Any]) -> Comparison | None:
-        """A comparison of documents with those that an index has, of which a version with a mapping may take some over.
+        """A comparison with the documents of an index, of which a new version with this mapping may take some over.
 
-        None where every version is built from all documents: there is no index yet, or it was made in another way.
-        """
+        None where it is built from all documents in any case."""
 
     def build(
         self,
@@ -303,16 +281,12 @@ class Engine(Protocol):
     ) -> IndexInfo:
         """Build a new version of an index beside the old one, and let it serve once it is complete.
 
-        What a comparison said can be `carried` over is taken from the version that serves; the new one is the same as
-        if it had been built from all documents.
+        What a comparison said can be `carried` over is taken from the version that serves, with the same result. Where
+        that is damaged by now, or another one serves, Damaged or Replaced is raised.
 
         Whatever happens on the way, including the end of this process, the old version still serves. Documents
         that can be drawn more than once are, if what was built of them is lost on the way. What a build that broke off
         has left of the same documents and mapping may be used.
-
-        Raises:
-            Replaced: another version serves than the one that documents were to be carried over from.
-            Damaged: that one is damaged.
         """
 
     def shards_for(self, documents: int) -> int:

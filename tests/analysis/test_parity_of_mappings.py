@@ -22,7 +22,7 @@ def every(mapping: str) -> int:
     """Every how many texts the analyzers of a mapping see one."""
     if FULL:
         return 1
-    return 8 if mapping == OWN_TEXTS else 24
+    return 16 if mapping == OWN_TEXTS else 48
 
 
 MAPPINGS = sorted((Path(__file__).parents[2] / "index_mappings").glob("*.json"))

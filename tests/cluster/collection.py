@@ -51,7 +51,7 @@ VOCABULARY = [
     "erred",
     *(f"word{number}" for number in range(60)),
 ]
-DOCUMENTS, TOPICS, FEW = (4000, 640, 64) if FULL else (2000, 320, 64)
+DOCUMENTS, TOPICS, FEW = 4000 if FULL else 2000, 640, 64
 
 
 @dataclass(frozen=True)

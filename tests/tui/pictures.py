@@ -8,11 +8,17 @@ from __future__ import annotations
 import gzip
 import os
 import re
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
+from tests.profile import FULL
+
+UPDATED = bool(os.environ.get("SEARCHAPP_UPDATE_SNAPSHOTS"))
+SIZES = (80, 24), (160, 45)
 FOLDER = Path(__file__).parent / "snapshots"
 PINNED = re.search(r'"textual==(.+)"', (Path(__file__).parents[2] / "pyproject.toml").read_text())
 
@@ -21,9 +27,18 @@ pinned = pytest.mark.skipif(
 )
 
 
+def in_sizes(names: Iterable[str]) -> list[ParameterSet]:
+    """Each name with each of the sizes; with one of them by turns in the short profile, unless pictures are written."""
+    return [
+        pytest.param(name, size, id=f"{name}-{size[0]}x{size[1]}")
+        for place, name in enumerate(names)
+        for size in (SIZES if FULL or UPDATED else [SIZES[place % len(SIZES)]])
+    ]
+
+
 def require_same(picture: str, name: str, size: tuple[int, int], look: str) -> None:
     """Compare a picture with the one that is kept of that name."""
     path = FOLDER / f"{name}-{size[0]}x{size[1]}-{look}.svg.gz"
-    if os.environ.get("SEARCHAPP_UPDATE_SNAPSHOTS"):
+    if UPDATED:
         path.write_bytes(gzip.compress(picture.encode(), mtime=0))
     assert gzip.decompress(path.read_bytes()).decode() == picture

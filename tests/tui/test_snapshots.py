@@ -21,7 +21,7 @@ from searchapp.tui.themes import next_theme
 from searchapp.tui.topics.screen import TopicsScreen
 from searchapp.tui.work import WorkApp, WorkScreen
 from tests.tui.conftest import Judging, Prepared, drive, settled
-from tests.tui.pictures import pinned, require_same
+from tests.tui.pictures import in_sizes, pinned, require_same
 
 SCREENS = {
     "judging": ("1", "0", "1", "s", "x", "m"),
@@ -36,23 +36,23 @@ DECIDING = {
     "deciding": ("1", "r", "0", *"too general", "enter", "n", *"see 1.2", "enter"),
     "deciding-help": ("question_mark",),
 }
-AROUND = (
-    Picture("home", HomeScreen, Bench.home),
-    Picture("home-run", HomeScreen, Bench.home, ("tab",)),
-    Picture("settings", ConfigScreen, Bench.settings, ("down",)),
-    Picture("walking", TopicsScreen, Bench.topics),
-    Picture("comparing", CompareScreen, Bench.compare),
-    Picture("comparing-judged", CompareScreen, Bench.compare, ("v", "j", "1", "w")),
-    Picture("walking-gold", TopicsScreen, Bench.topics, ("right_square_bracket", "g", "j", "1", "w")),
-)
+AROUND = {
+    one.name: one
+    for one in (
+        Picture("home", HomeScreen, Bench.home),
+        Picture("home-run", HomeScreen, Bench.home, ("tab",)),
+        Picture("settings", ConfigScreen, Bench.settings, ("down",)),
+        Picture("walking", TopicsScreen, Bench.topics),
+        Picture("comparing", CompareScreen, Bench.compare),
+        Picture("comparing-judged", CompareScreen, Bench.compare, ("v", "j", "1", "w")),
+        Picture("walking-gold", TopicsScreen, Bench.topics, ("right_square_bracket", "g", "j", "1", "w")),
+    )
+}
 """Screens on which nobody judges, or not yet."""
-
-sizes = pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["80x24", "160x45"])
 
 
 @pinned
-@sizes
-@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize(("name", "size"), in_sizes(SCREENS))
 def test_screens_look_as_they_did(
     judging: Judging, name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,8 +67,7 @@ def test_screens_look_as_they_did(
 
 
 @pinned
-@sizes
-@pytest.mark.parametrize("name", DECIDING)
+@pytest.mark.parametrize(("name", "size"), in_sizes(DECIDING))
 def test_the_adjudicating_screen_looks_as_it_did(
     judging: Judging, name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,11 +76,11 @@ def test_the_adjudicating_screen_looks_as_it_did(
 
 
 @pinned
-@sizes
-@pytest.mark.parametrize("picture", AROUND, ids=lambda one: one.name)
+@pytest.mark.parametrize(("name", "size"), in_sizes(AROUND))
 def test_screens_around_judging_look_as_they_did(
-    picture: Picture, size: tuple[int, int], prepared: Prepared, tmp_path: Path
+    name: str, size: tuple[int, int], prepared: Prepared, tmp_path: Path
 ) -> None:
+    picture = AROUND[name]
     runs = {task: prepared.run(task) for task in SPLITS}
     with closing(Bench(prepared.home, runs, tmp_path)) as bench:
         pictures = drawn(replace(picture, size=size), bench, ("dark", "light"))

@@ -34,7 +34,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from searchapp.engines.base import (
-    Carried,
     EngineInfo,
     IndexInfo,
     IndexSpec,
@@ -43,6 +42,7 @@ from searchapp.engines.base import (
     StoredVersion,
     Survey,
 )
+from searchapp.engines.changes import Carried
 from searchapp.engines.elasticsearch.connection import Connection
 from searchapp.engines.elasticsearch.copies import flaw, require_sound
 from searchapp.engines.elasticsearch.indexing import build

@@ -6,7 +6,7 @@ the scores takes: impacts are bytes, which need not be computed, and a greatest 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -22,17 +22,25 @@ ROUNDING = 2.0**-23
 """Twice what one rounded operation makes a float32 less, of the number."""
 
 
-def add(sums: Float32s, clauses: Iterable[tuple[BoundedClause, Impacts | None]]) -> None:
+def add(sums: Float32s, clauses: Iterable[tuple[BoundedClause, Impacts | None]], valid: int) -> None:
     """Add what bounds the scores of clauses to the bounds of all documents, float32 of shape (documents,).
 
-    The impacts of a clause in all documents are given beside it, if they are laid out.
+    The impacts of a clause in all documents are given beside it, if they are laid out. As `clauses` are gone through,
+    those of the last `valid` of them hold; the memory of others may be in use again.
     """
     laid_out: list[tuple[np.float32, Impacts]] = []
     for clause, impacts in clauses:
         if impacts is None:
             np.add.at(sums, clause.documents, clause.upper.astype(np.float32).take(clause.impacts))
-        else:
-            laid_out.append((clause.factor, impacts))
+            continue
+        laid_out.append((clause.factor, impacts))
+        if len(laid_out) == valid:
+            _add_laid_out(sums, laid_out)
+            laid_out.clear()
+    _add_laid_out(sums, laid_out)
+
+
+def _add_laid_out(sums: Float32s, laid_out: Sequence[tuple[np.float32, Impacts]]) -> None:
     if not laid_out:
         return
     given = np.empty(min(BLOCK, len(sums)), np.float32)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from searchapp import __version__
 from searchapp.digests import digest_json
-from searchapp.engines import base
+from searchapp.engines import changes
 from searchapp.engines.base import (
     EngineInfo,
     IndexInfo,
@@ -143,7 +143,7 @@ class EmbeddedEngine:
         spec: IndexSpec,
         documents: Iterable[Document],
         advance: Advance = no_progress,
-        carried: base.Carried | None = None,
+        carried: changes.Carried | None = None,
     ) -> IndexInfo:
         versions = self._versions(name)
         before = versions.serving_name()

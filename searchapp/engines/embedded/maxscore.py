@@ -61,6 +61,10 @@ class Lookup(Protocol):
     def impacts(self, clause: BoundedClause, documents: Numbers) -> tuple[Impacts, int]:
         """The impacts of a clause in some documents, 0 where it does not occur; and how many looks that took."""
 
+    @property
+    def most_in_all(self) -> int:
+        """The impacts of how many clauses in all documents hold at the same time, those asked for last."""
+
     def in_all(self, clause: BoundedClause) -> Impacts | None:
         """The impacts of a clause in all documents, if they are laid out."""
 
@@ -178,7 +182,8 @@ class Search:
             while end < len(self._clauses):
                 begin, end = end, self._next_end(end)
                 of_group = self._clauses[begin:end]
-                accumulated.add(sums, ((clause, self._lookup.in_all(clause)) for clause in of_group))
+                given = ((clause, self._lookup.in_all(clause)) for clause in of_group)
+                accumulated.add(sums, given, self._lookup.most_in_all)
                 reaching = self._reaching(sums, place, end)
                 is_last = end == len(self._clauses)
                 if not self._threshold or (is_last and reaching > MANY * (self._size + SEEDS)):

@@ -230,6 +230,11 @@ class Pruner:
         found: Impacts = clause.impacts.take(at) * (clause.documents.take(at) == documents)
         return found, len(documents) * SEARCH
 
+    @property
+    def most_in_all(self) -> int:
+        """The impacts of how many clauses in all documents hold at the same time, those asked for last."""
+        return self._laid_out.most
+
     def in_all(self, clause: BoundedClause) -> Impacts | None:
         """The impacts of a clause in all documents, if they are laid out."""
         if len(clause.documents) * ADDED < self._reader.count * SCATTERED:

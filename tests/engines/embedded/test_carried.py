@@ -27,6 +27,7 @@ from searchapp.engines.embedded import EmbeddedEngine, engine
 from searchapp.engines.embedded.storage import carried, code_digest, inverter, joined, merger, writer
 from searchapp.engines.embedded.storage.arrays import ArrayFile
 from searchapp.engines.embedded.storage.carried import Carried
+from searchapp.engines.embedded.storage.fields import Packed
 from searchapp.engines.embedded.storage.layout import MANIFEST, Manifest
 from searchapp.engines.embedded.storage.verified import STAMP
 from searchapp.errors import Damaged, EngineRefused, Replaced, SearchappError
@@ -173,7 +174,7 @@ def test_only_what_is_new_is_analyzed(
     analyzed: list[str] = []
     packed = writer.IndexWriter._packed
 
-    def noted(self: writer.IndexWriter, batch: list[writer.Indexed]) -> list[writer.Packed]:
+    def noted(self: writer.IndexWriter, batch: list[writer.Indexed]) -> list[Packed]:
         analyzed.extend(document_id for document_id, _source in batch)
         return packed(self, batch)
 

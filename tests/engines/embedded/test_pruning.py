@@ -178,7 +178,7 @@ QUERIES = st.one_of(
     looked_up=st.sampled_from([1, 16, 10**6]),
     followed=st.sampled_from([0, 3, 16]),
     scored_share=st.sampled_from([0, 8]),
-    phrases_sought=st.sampled_from([0, 30, 4096]),
+    phrases_sought=st.sampled_from([1, 30, 4096]),
     sampled=st.sampled_from([1, 16]),
     has_impacts=st.booleans(),
 )
@@ -253,7 +253,7 @@ def test_sums_and_maxima_of_terms_are_pruned(
     indexes: dict[str, EmbeddedIndex], name: str, query: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maxscore, "SCORED_SHARE", 0)
-    for followed, sought in ((16, 4096), (16, 0), (0, 0)):
+    for followed, sought in ((16, 4096), (16, 1), (0, 1)):
         monkeypatch.setattr(maxscore, "FOLLOWED", followed)
         monkeypatch.setattr(pruning, "SOUGHT", sought)
         found, expected = answers(indexes[name], query, 5, pruner_of(indexes[name]))

@@ -13,6 +13,7 @@ joined      postings of an older version and of new documents, in one
 code_digest which code made a version: what another one made is not taken over
 impacts     how much each posting can give to a score, in one byte
 documents   ids and sources in SQLite
+fields      the values of a field in, its files out
 writer      documents in, a complete version out
 reader      a version opened for searching
 """

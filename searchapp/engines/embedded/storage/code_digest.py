@@ -20,7 +20,8 @@ from searchapp.digests import digest_json
 CODE = ("analysis", "engines/embedded", "engines/index_settings.py", "model.py")
 """What the postings of a document depend on, besides mapping and document."""
 
-_COMPILED = {".pyc", ".pyo"}
+_COMPILED = {".so", ".pyd", ".dylib", ".c"}
+"""What only scores, and may be compiled later."""
 
 
 @cache
@@ -50,7 +51,11 @@ def _files(folder: Path) -> list[Path]:
     for name in CODE:
         place = folder / name
         inner = sorted(place.rglob("*")) if place.is_dir() else [place]
-        files = [file for file in inner if file.suffix not in _COMPILED and not file.is_dir()]
+        files = [
+            file
+            for file in inner
+            if file.suffix not in _COMPILED and "__pycache__" not in file.parts and not file.is_dir()
+        ]
         if not files:
             raise FileNotFoundError(place)
         found += files
