@@ -248,6 +248,13 @@ def test_what_was_compiled_from_another_source_is_not_used(
     kernels._loaded.cache_clear()
 
 
+def test_the_compiler_may_be_named_with_options(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", f"{os.environ.get('CC') or 'cc'} -include no-such-header.h")
+    assert "no-such-header.h" in compiling.compiled(tmp_path / "made.so")
+
+
 def test_a_compiler_that_fails_leaves_nothing_behind(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
