@@ -31,7 +31,8 @@ def compiled(library: Path, source: Path = SOURCE) -> str:
     """Compile `source` to the file `library`, which is whole or not there; returns why that failed, or nothing."""
     import subprocess  # which only a build needs
 
-    compiler = shutil.which(os.environ.get("CC") or "cc")
+    name, *options = os.environ.get("CC", "").split() or ["cc"]
+    compiler = shutil.which(name)
     if compiler is None or sys.platform == "win32":
         return "there is no C compiler"
     named = f'-DKERNELS_SOURCE="{digest(source)}"'
@@ -39,7 +40,7 @@ def compiled(library: Path, source: Path = SOURCE) -> str:
         with tempfile.TemporaryDirectory(dir=library.parent, prefix=".compiling-") as folder:
             made = Path(folder) / library.name
             done = subprocess.run(
-                [compiler, *FLAGS, named, "-o", str(made), str(source)],
+                [compiler, *options, *FLAGS, named, "-o", str(made), str(source)],
                 capture_output=True,
                 text=True,
                 timeout=TIMEOUT,

@@ -129,7 +129,7 @@ class EmbeddedEngine:
     def compare(self, name: str, mapping: Mapping[str, Any]) -> Comparison | None:
         with suppress(SearchappError, OSError, ValueError, KeyError):
             folder = self._versions(name).serving()
-            if folder is not None and self._code():
+            if folder is not None:
                 return Comparison.of(folder, mapping, self._code())
         return None  # what is wrong with it is told by those who open it
 

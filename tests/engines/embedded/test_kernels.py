@@ -215,6 +215,21 @@ def test_numbers_that_point_nowhere_are_no_crash(
         kernels.best(functions, batch, ranks, ranks, 3)
 
 
+@pytest.mark.parametrize("number", [-1, COUNT, 2**31 - 1])
+@pytest.mark.parametrize("altered", ["ranks", "by_rank"])
+def test_ranks_that_point_nowhere_are_no_crash(library: Path, altered: str, number: int) -> None:
+    functions = kernels.library()
+    assert functions is not None
+    arrays = {name: np.arange(COUNT, dtype=np.int32) for name in ("ranks", "by_rank")}
+    arrays[altered][7] = number
+    batch = Batch([Table.of(np.array([3, 7]), np.ones(2), np.array([0, 2]), 5)])
+    batch.add_rows(0, (0,))
+    batch.end_clause(rounded=False)
+    batch.end_topic(5, False, SUM, [])
+    with pytest.raises(IndexError, match="postings"):
+        kernels.best(functions, batch, arrays["ranks"], arrays["by_rank"], 3)
+
+
 def test_what_was_compiled_from_another_source_is_not_used(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +246,13 @@ def test_what_was_compiled_from_another_source_is_not_used(
     assert kernels.library() is None
     assert "not compiled" in kernels.lacking()
     kernels._loaded.cache_clear()
+
+
+def test_the_compiler_may_be_named_with_options(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", f"{os.environ.get('CC') or 'cc'} -include no-such-header.h")
+    assert "no-such-header.h" in compiling.compiled(tmp_path / "made.so")
 
 
 def test_a_compiler_that_fails_leaves_nothing_behind(
