@@ -22,6 +22,7 @@ from searchapp.engines.embedded.memory import Answer
 from searchapp.engines.embedded.rows import Row
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.reader import Numbers
+from searchapp.files import reason
 
 Longs = NDArray[np.int64]
 
@@ -150,8 +151,10 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
             return None, "they were compiled from another version of searchapp: build searchapp again"
     except FileNotFoundError:
         return None, "they were not compiled: build searchapp where there is a C compiler"
-    except (OSError, ValueError, AttributeError) as error:
-        return None, f"{path} can't be loaded, {error}: build searchapp again"
+    except OSError as error:
+        return None, f"{path} can't be loaded ({reason(error)}): build searchapp again"
+    except (ValueError, AttributeError):
+        return None, f"{path} is no library of searchapp's: build searchapp again"
     library.searchapp_best.argtypes = [ctypes.POINTER(_Batch)]
     library.searchapp_best.restype = ctypes.c_int
     return library, ""
