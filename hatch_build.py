@@ -26,9 +26,13 @@ class CompilingHook(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile; without a result the wheel is one for every platform."""
         wanted = os.environ.get("COMPILE_KERNELS", "")
-        if self.target_name != "wheel" or wanted == "no":
+        if self.target_name != "wheel":
             return
         compiling = _module(Path(self.root) / FOLDER / "compiling.py")
+        if wanted == "no":
+            if version == "editable":
+                compiling.remove(compiling.LIBRARY)
+            return
         if version == "editable":
             library = compiling.LIBRARY
         else:
@@ -42,7 +46,8 @@ class CompilingHook(BuildHookInterface):  # type: ignore[type-arg]
         if problem:
             self.app.display_warning(f"searchapp works without compiled functions: {problem}")
         elif version != "editable":
-            build_data["force_include"][str(library)] = f"{FOLDER}/{library.name}"
+            for file in (library, compiling.checksum_of(library)):
+                build_data["force_include"][str(file)] = f"{FOLDER}/{file.name}"
             build_data["pure_python"] = False
             platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data["tag"] = f"py3-none-{platform}"

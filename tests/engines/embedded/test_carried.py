@@ -382,6 +382,35 @@ def test_documents_of_a_version_that_was_replaced_are_not_taken_over(embedded: E
     assert embedded.open("rings").info.documents == 50
 
 
+def test_a_version_of_the_same_name_in_an_index_that_was_made_again_is_another_one(
+    embedded: EmbeddedEngine, tmp_path: Path
+) -> None:
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    found, folder = compared(embedded, EDITED), folder_of(tmp_path, "rings")
+    embedded.remove("rings")
+    other = DOCUMENTS[::-1]
+    embedded.build("rings", spec_of(other), other)
+    assert folder_of(tmp_path, "rings") == folder
+    before = files_of(tmp_path, "rings")
+    with pytest.raises(Replaced):
+        embedded.build("rings", spec_of(EDITED), EDITED, carried=found)
+    assert files_of(tmp_path, "rings") == before
+
+
+@pytest.mark.parametrize("name", [MANIFEST, f"{carried.DIGESTS}.npy"])
+def test_verbose_says_that_a_damaged_version_can_not_be_compared(
+    embedded: EmbeddedEngine, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    file = folder_of(tmp_path, "rings") / name
+    file.write_bytes(file.read_bytes()[:-9] + b"x" * 9)
+    caplog.set_level(logging.INFO, "searchapp.requests")
+    assert compared(embedded, EDITED) is None
+    (said,) = caplog.messages
+    assert said.startswith("rings: no document can be taken over, what serves can't be read: ")
+    assert name in said
+
+
 def test_what_can_not_be_taken_over_after_all_is_built_whole(
     embedded: EmbeddedEngine, tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from searchapp.digests import digest_json
 CODE = ("analysis", "engines/embedded", "engines/index_settings.py", "model.py")
 """What the postings of a document depend on, besides mapping and document."""
 
-_COMPILED = {".so", ".pyd", ".dylib", ".c"}
+_COMPILED = {".so", ".sha256", ".pyd", ".dylib", ".c"}
 """What only scores, and may be compiled later."""
 
 
