@@ -223,7 +223,7 @@ def test_shards_that_are_gone_are_waited_for_and_never_left_out(
         list(index.search(bodies))
     with pytest.raises(EngineUnreachable, match=sentence):
         index.find(bodies[0])
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 60  # not the minutes of a batch
 
     said: list[str] = []
     told = threading.Event()
