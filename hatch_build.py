@@ -39,6 +39,8 @@ class CompilingHook(BuildHookInterface):  # type: ignore[type-arg]
             self._made = tempfile.mkdtemp()
             library = Path(self._made) / compiling.LIBRARY.name
         problem = compiling.compiled(library)
+        if problem:
+            self._remove_made()
         if problem and wanted == "yes":
             raise RuntimeError(f"the functions of the embedded engine were not compiled: {problem}")
         if problem:
@@ -52,8 +54,12 @@ class CompilingHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
         """Remove what was compiled for the wheel."""
+        self._remove_made()
+
+    def _remove_made(self) -> None:
         if self._made is not None:
             shutil.rmtree(self._made)
+            self._made = None
 
 
 def _module(path: Path) -> Any:

@@ -87,12 +87,17 @@ def main() -> None:
     sys.path[0] = str(
         Path(__file__).parents[1]
     )  # the folder of this file has a module `profile`, as Python does
+    import typer.main
+
     import searchapp
+    import searchapp.cli
     import tests.engines.conftest  # noqa: F401  # what texts use besides
 
     for module in pkgutil.walk_packages(searchapp.__path__, "searchapp."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    # What typer imports when it reads the first command line takes as long as many commands.
+    typer.main.get_command(searchapp.cli.app).make_context("searchapp", ["tasks"])
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the tests, which then close the line

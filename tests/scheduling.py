@@ -102,7 +102,13 @@ class FilesAndParts(LoadFileScheduling):  # type: ignore[misc]  # xdist has no t
         return min(own, default=path)
 
     def _assign_work_unit(self, node: object) -> None:
-        """Give a process the next unit of work."""
+        """Give a process the next unit of work, once it has collected the tests.
+
+        One that replaces a dead one has not when another process dies; it is asked again when it has. Xdist 3.8 looks
+        for its tests then, and ends with a KeyError instead of a summary.
+        """
+        if node not in self.registered_collections:
+            return
         for unit in reversed(self._first):
             if unit in self.workqueue:
                 self.workqueue.move_to_end(unit, last=False)

@@ -63,6 +63,50 @@ def test_what_takes_long_begins_first(tmp_path: Path) -> None:
     assert passed[0].startswith(first)
 
 
+DYING = """
+import os
+import signal
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+
+if WORKER == "gw2":  # the first that replaces another
+    (HERE / "replaced").touch()
+    while not (HERE / "dead-b").exists():
+        time.sleep(0.01)
+    time.sleep(0.5)  # until that is known
+
+def test_one():
+    name = Path(__file__).stem[-1]
+    while name == "b" and not (HERE / "replaced").exists():
+        time.sleep(0.01)
+    if not (HERE / f"dead-{name}").exists():
+        (HERE / f"dead-{name}").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def test_two():
+    pass
+"""
+
+
+def test_processes_that_die_are_replaced_also_while_another_is(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = elasticsearch\n", encoding="utf-8")
+    for letter in "ab":
+        (tmp_path / f"test_{letter}.py").write_text(DYING, encoding="utf-8")
+    for letter in "cd":
+        (tmp_path / f"test_{letter}.py").write_text("def test_one(): pass\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest"]
+    command += ["-n", "2", "--dist", "loadfile", "--basetemp", str(tmp_path / "base"), "."]
+    environment = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 1 and "INTERNALERROR" not in done.stdout, done.stdout + done.stderr
+    assert "2 failed, 6 passed" in done.stdout, "a process's death fails its test, which another then passes"
+
+
 def test_what_takes_long_is_there() -> None:
     assert [
         unit for unit in LONGEST if unit not in (SECURED, CLUSTER, OLDER) and not (ROOT / unit).is_file()

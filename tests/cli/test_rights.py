@@ -23,6 +23,7 @@ from searchapp.engines.elasticsearch.rights import ROLES, bodies, lacks
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from tests.cli.conftest import SAMPLE, Cli, Result
+from tests.profile import FULL
 from tests.server.node import Node
 
 Json = dict[str, Any]
@@ -32,15 +33,30 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "elasticsearch.md"
 class Lab:
     """A prefix on the secured server with an index and a team's judgments, and people with keys for it."""
 
-    def __init__(self, node: Node, cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, node: Node, folder: Path) -> None:
         self.node = node
-        self.cli = cli
         self.folder = folder
         self.prefix = f"lab-{secrets.token_hex(4)}"
+
+    def enter(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Begin a test as the owner, with all there that a test may have removed."""
+        self.cli = cli
         self._environment = monkeypatch
-        monkeypatch.setenv("SEARCHAPP_URL", node.url)
-        monkeypatch.setenv("SEARCHAPP_CA_CERTS", str(node.ca_certs))
+        monkeypatch.setenv("SEARCHAPP_HOME", str(self.folder / "home"))
+        monkeypatch.setenv("SEARCHAPP_URL", self.node.url)
+        monkeypatch.setenv("SEARCHAPP_CA_CERTS", str(self.node.ca_certs))
         monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", self.prefix)
+        self.be_owner()
+        assert self.is_whole()
+        there = self.names()
+        if not any(name.startswith(f"{self.prefix}-nlps-") for name in there):
+            assert cli("index", "nlps", "--data", SAMPLE).code == 0
+        if not (self.folder / "run").exists():
+            ranked = cli("rank", "nlps", "--split", "dev", "--recipe", "bm25", "--out", self.folder / "run")
+            assert ranked.code == 0
+        if not any(name.startswith(f"{self.prefix}-judgments-") for name in there):
+            self.judge_at_home()
+            assert cli("judgments", "sync").code == 0
 
     def be_owner(self) -> None:
         self._environment.delenv("SEARCHAPP_API_KEY", raising=False)
@@ -57,9 +73,14 @@ class Lab:
         self._environment.delenv("SEARCHAPP_PASSWORD", raising=False)
         self._environment.setenv("SEARCHAPP_API_KEY", answer["encoded"])
 
+    def names(self) -> Json:
+        """The aliases of each index that is there."""
+        found: Json = self.node.server.request("GET", f"/{self.prefix}-*/_alias").json()
+        return found
+
     def is_whole(self) -> bool:
         """Whether every index serves, and none is half-built."""
-        found = self.node.server.request("GET", f"/{self.prefix}-*/_alias").json()
+        found = self.names()
         return all(
             list(described["aliases"]) in ([name[:-7]], []) and "-building" not in str(described)
             for name, described in found.items()
@@ -72,16 +93,18 @@ class Lab:
             log.append([event])
 
 
-@pytest.fixture
-def lab(secured_node: Node, offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
-    lab = Lab(secured_node, offline, tmp_path, monkeypatch)
-    lab.be_owner()
-    assert offline("index", "nlps", "--data", SAMPLE).code == 0
-    assert offline("rank", "nlps", "--split", "dev", "--recipe", "bm25", "--out", tmp_path / "run").code == 0
-    lab.judge_at_home()
-    assert offline("judgments", "sync").code == 0
+@pytest.fixture(scope="function" if FULL else "module")
+def same_lab(secured_node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A lab of each test's own, or in the short profile one that tests leave to each other."""
+    lab = Lab(secured_node, tmp_path_factory.mktemp("lab"))
     yield lab
     secured_node.server.delete_indices(lab.prefix)
+
+
+@pytest.fixture
+def lab(same_lab: Lab, offline: Cli, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    same_lab.enter(offline, monkeypatch)
+    return same_lab
 
 
 def reading(lab: Lab) -> Iterator[Result]:

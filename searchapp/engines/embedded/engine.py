@@ -128,7 +128,7 @@ class EmbeddedEngine:
     def compare(self, name: str, mapping: Mapping[str, Any]) -> Comparison | None:
         try:
             folder = self._versions(name).serving()
-            if folder is not None and self._code():
+            if folder is not None:
                 return Comparison.of(folder, mapping, self._code())
         except (SearchappError, OSError, ValueError, KeyError) as error:
             # That it must not rank is told by those who open it.

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -266,7 +267,10 @@ def test_another_analyzer_takes_over_nothing_but_another_similarity_all(
     assert require_as_rebuilt(embedded, tmp_path, DOCUMENTS, SCORED) == 100
 
 
-def test_another_code_takes_over_nothing(embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_code_takes_over_nothing(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "searchapp.requests")
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     assert embedded.compare("rings", MAPPING) is not None
     monkeypatch.setattr(engine, "code_digest", lambda: "later")
@@ -274,6 +278,9 @@ def test_another_code_takes_over_nothing(embedded: EmbeddedEngine, monkeypatch: 
     monkeypatch.setattr(engine, "code_digest", lambda: "")
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     assert embedded.compare("rings", MAPPING) is None
+    later, unknown = caplog.messages
+    assert "another version of searchapp" in later
+    assert "its files have changed" in unknown
 
 
 def test_analyzers_that_are_not_searchapps_own_take_over_nothing(tmp_path: Path) -> None:
@@ -290,6 +297,8 @@ def test_the_code_that_counts_is_every_file_of_it(tmp_path: Path, monkeypatch: p
     shutil.copy(package / "model.py", tmp_path)
     monkeypatch.setattr(searchapp, "__file__", str(tmp_path / "__init__.py"))
     digest = code_digest.code_digest.__wrapped__
+    assert digest() == ""  # it was written after this process was started, which runs other code
+    monkeypatch.setattr(code_digest, "_LOADED", time.time() + 3600)
     before = digest()
     assert before
     (tmp_path / "analysis" / "__pycache__").mkdir(exist_ok=True)

@@ -215,6 +215,21 @@ def test_numbers_that_point_nowhere_are_no_crash(
         kernels.best(functions, batch, ranks, ranks, 3)
 
 
+@pytest.mark.parametrize("number", [-1, COUNT, 2**31 - 1])
+@pytest.mark.parametrize("altered", ["ranks", "by_rank"])
+def test_ranks_that_point_nowhere_are_no_crash(library: Path, altered: str, number: int) -> None:
+    functions = kernels.library()
+    assert functions is not None
+    arrays = {name: np.arange(COUNT, dtype=np.int32) for name in ("ranks", "by_rank")}
+    arrays[altered][7] = number
+    batch = Batch([Table.of(np.array([3, 7]), np.ones(2), np.array([0, 2]), 5)])
+    batch.add_rows(0, (0,))
+    batch.end_clause(rounded=False)
+    batch.end_topic(5, False, SUM, [])
+    with pytest.raises(IndexError, match="postings"):
+        kernels.best(functions, batch, arrays["ranks"], arrays["by_rank"], 3)
+
+
 def test_what_was_compiled_from_another_source_is_not_used(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,7 +80,7 @@ class Comparison:
     def of(cls, folder: Path, mapping: Mapping[str, Any], code: str) -> Comparison | None:
         """A comparison with the version in a folder; None where nothing of it can be carried over.
 
-        A new version shall have this mapping, and be made by the code of this digest.
+        A new version shall have this mapping, and be made by the code of this digest, empty if nobody knows it.
 
         Raises:
             DataError, EngineRefused, SearchappError: the version can't be read.
@@ -89,7 +89,9 @@ class Comparison:
         columns = Columns(folder, manifest)
         # Which similarity scores a field is no matter of its postings: impacts are computed anew.
         wanted, found = (digest_json(without_similarities(one)) for one in (mapping, manifest.mapping))
-        if manifest.analysis != code or not columns.has(DIGESTS):
+        if not code:
+            why = "nobody knows which code analyzes, or its files have changed since searchapp was started"
+        elif manifest.analysis != code or not columns.has(DIGESTS):
             why = "it was made by another version of searchapp, Python or regex"
         elif wanted != found:
             why = "it has another mapping"
