@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchapp.app.explain import Explained, Explainer, TopicRequest
+from searchapp.app.index import require_documents
 from searchapp.app.ranked_now import Ranks
 from searchapp.engines.base import Engine
 from searchapp.errors import UsageError
@@ -51,13 +52,15 @@ def explain(
 
     Raises:
         UsageError: no split, or not the one that is named, has the topic.
-        DataError: the files of the task are missing or damaged, or the recipe has not what it needs.
+        DataError: the files of the task are missing or damaged, the index holds other documents, or the recipe has not
+            what it needs.
         EngineError: there is no index, or the engine failed.
     """
     split, topic = _topic(request)
     info = request.task.info
     depth = request.depth or info.default_depth
     ranks = Ranks.open(request.task, engine, request.collection, split, request.recipe, progress, home)
+    require_documents(request.task, ranks.index, request.collection)
 
     def indexed(documents: Sequence[str]) -> set[str]:
         with ranks.lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,17 @@ def test_what_can_be_no_id_is_not_indexed(indexed: Cli, document: str) -> None:
     told = indexed("explain", "nlps", document, "--topic", TOPIC, "--data", SAMPLE)
     assert "is not indexed: no document of nlps has this id" in told.stdout
     assert "is not indexed" in indexed("search", "nlps", "ring", "--why", document).stdout
+
+
+@pytest.mark.own_indexes
+def test_an_index_of_other_documents_is_refused_as_rank_does(offline: Cli, tmp_path: Path) -> None:
+    task = Path(shutil.copytree(SAMPLES / "own", tmp_path / "own")) / "cooking.toml"
+    assert offline("index", task).code == 0
+    asked = ("explain", task, "r01", "--topic", "q1")
+    assert offline(*asked).code == 0
+    recipes = task.with_name("recipes.jsonl")
+    recipes.write_text(recipes.read_text().replace("Simmer", "Boil"))
+    refused = offline(*asked)
+    assert refused.code == 4 and "build it again with `searchapp index" in refused.stderr
+    assert offline("index", task).code == 0
+    assert offline(*asked).code == 0
