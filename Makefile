@@ -85,5 +85,5 @@ lock: ## Write the requirements files after a version in pyproject.toml has chan
 	printf 'editables==0.5\n' | $(LOCK) --extra dev -o requirements-dev.txt
 
 clean: ## Remove .venv and all that the tools leave
-	rm -rf $(VENV) $(EMBEDDED)/kernels.native.so .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(EMBEDDED)/kernels.native.so* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find searchapp tests -name __pycache__ -prune -exec rm -rf {} +

@@ -26,29 +26,40 @@ class CompilingHook(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile; without a result the wheel is one for every platform."""
         wanted = os.environ.get("COMPILE_KERNELS", "")
-        if self.target_name != "wheel" or wanted == "no":
+        if self.target_name != "wheel":
             return
         compiling = _module(Path(self.root) / FOLDER / "compiling.py")
+        if wanted == "no":
+            if version == "editable":
+                compiling.remove(compiling.LIBRARY)
+            return
         if version == "editable":
             library = compiling.LIBRARY
         else:
             self._made = tempfile.mkdtemp()
             library = Path(self._made) / compiling.LIBRARY.name
         problem = compiling.compiled(library)
+        if problem:
+            self._remove_made()
         if problem and wanted == "yes":
             raise RuntimeError(f"the functions of the embedded engine were not compiled: {problem}")
         if problem:
             self.app.display_warning(f"searchapp works without compiled functions: {problem}")
         elif version != "editable":
-            build_data["force_include"][str(library)] = f"{FOLDER}/{library.name}"
+            for file in (library, compiling.checksum_of(library)):
+                build_data["force_include"][str(file)] = f"{FOLDER}/{file.name}"
             build_data["pure_python"] = False
             platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data["tag"] = f"py3-none-{platform}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
         """Remove what was compiled for the wheel."""
+        self._remove_made()
+
+    def _remove_made(self) -> None:
         if self._made is not None:
             shutil.rmtree(self._made)
+            self._made = None
 
 
 def _module(path: Path) -> Any:

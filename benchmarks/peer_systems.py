@@ -66,7 +66,8 @@ class Embedded(System):
 
     @property
     def sources(self) -> Iterable[Path]:
-        return sorted((Path(__file__).parents[1] / "searchapp").rglob("*.py"))
+        searchapp = Path(__file__).parents[1] / "searchapp"
+        return sorted(file for file in searchapp.rglob("*") if file.suffix in (".py", ".c"))
 
     def _engine(self) -> Any:
         from searchapp.engines.embedded import EmbeddedEngine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -58,6 +59,13 @@ def test_mappings_templates_recipes_samples_and_pages_are_in_the_wheel(wheel: Pa
         for path in shipped:
             name = path.relative_to(ROOT).as_posix()
             assert name.removeprefix("searchapp/") in {entry.removeprefix("searchapp/") for entry in held}
+
+
+def test_an_installed_wheel_uses_its_compiled_functions(installed: Path) -> None:
+    if "CI" not in os.environ and shutil.which(os.environ.get("CC") or "cc") is None:
+        pytest.skip("there is no C compiler")
+    code = "from searchapp.engines import lacks_compiled; print(lacks_compiled())"
+    assert run(installed, "-c", code).strip() == ""
 
 
 def test_an_installed_wheel_knows_its_tasks(installed: Path) -> None:

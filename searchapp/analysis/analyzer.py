@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from searchapp.analysis.bulk import BulkAnalysis
 from searchapp.analysis.char_filters import CharFilter
 from searchapp.analysis.offsets import Corrections, joined_units, utf16_length, utf16_places, whole
 from searchapp.analysis.shared import Shared, fused
@@ -53,6 +52,10 @@ class Analyzer:
         shared: Shared | None = None,
     ) -> None:
         """`shared` lets analyzers that begin with the same pieces share what those make of a text."""
+        from searchapp.analysis.bulk import (
+            BulkAnalysis,  # NumPy, which completing a command line does without
+        )
+
         self.name = name
         self.position_increment_gap = position_increment_gap
         self._built_in = built_in

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from searchapp.analysis.bulk import BulkWork
 from searchapp.analysis.char_filters import CharFilter
 from searchapp.analysis.term_filters import TermChain
 from searchapp.analysis.tokenizers import Tokenizer
@@ -39,6 +38,8 @@ class Shared:
     """
 
     def __init__(self) -> None:
+        from searchapp.analysis.bulk import BulkWork  # NumPy, see `Analyzer`
+
         self.bulk = BulkWork()
         self._followers: dict[Path, set[object]] = defaultdict(set)
         """What stands behind each beginning: further pieces, and the ends of analyzers."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from searchapp.engines.base import BEST_FIRST, Body, Explanation, Found, Index
+from searchapp.formats.ids import encodable
 from searchapp.model import Hit
 from searchapp.ranking.marking import Chosen, Marker, Wanted
 from searchapp.ranking.marks import Span, unmarked
@@ -108,8 +109,9 @@ def _marked_with(
 
 def sources(index: Index, documents: Sequence[str]) -> dict[str, Mapping[str, Any]]:
     """The documents of these ids as they were indexed; ids that the index does not have are missing."""
-    query = {"ids": {"values": list(documents)}}
-    return _sources(index, {"query": query, "size": len(documents)})
+    # Engines refuse what no document could have for its id.
+    some = [document for document in documents if document and encodable(document)]
+    return _sources(index, {"query": {"ids": {"values": some}}, "size": len(some)}) if some else {}
 
 
 def beside(

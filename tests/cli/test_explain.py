@@ -84,3 +84,12 @@ def test_a_topic_that_there_is_not_is_refused(indexed: Cli) -> None:
     ):
         refused = indexed("explain", "nlps", "1", "--topic", "none", "--data", SAMPLE, *options)
         assert refused.code == 2 and where in refused.stderr
+
+
+@pytest.mark.parametrize("document", ["", "\udcff\udcfe", "x" * 9_000])
+def test_what_can_be_no_id_is_not_indexed(indexed: Cli, document: str) -> None:
+    told = indexed("explain", "nlps", document, "--topic", TOPIC, "--data", SAMPLE, "--json")
+    assert (told.code, told.json["standing"]) == (0, "unknown")
+    told = indexed("explain", "nlps", document, "--topic", TOPIC, "--data", SAMPLE)
+    assert "is not indexed: no document of nlps has this id" in told.stdout
+    assert "is not indexed" in indexed("search", "nlps", "ring", "--why", document).stdout

@@ -64,6 +64,22 @@ def meanwhile(action: Callable[[], None], after: float) -> Iterator[None]:
         timer.join()
 
 
+@contextmanager
+def once(told: threading.Event, action: Callable[[], None]) -> Iterator[None]:
+    """Run an action as soon as something was told, or after 30 seconds: a busy machine may take its time."""
+
+    def run() -> None:
+        told.wait(30)
+        action()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
 def ranked(engine: ElasticsearchEngine, bodies: list[Body], name: str = "words") -> list[Hits]:
     return list(engine.open(name).search(bodies))
 
@@ -212,19 +228,18 @@ def test_shards_that_are_gone_are_waited_for_and_never_left_out(
     assert time.monotonic() - begun < 30
 
     said: list[str] = []
-    recovery = threading.Thread(target=cluster.recover)
+    told = threading.Event()
 
     def notify(sentence: str) -> None:
-        if not said:
-            recovery.start()
         said.append(sentence)
+        told.set()
 
     engine._connection.notify = notify
     engine._connection.own_patience = connection.PATIENCE_SECONDS
-    assert list(index.search(bodies)) == undisturbed
-    (told,) = said
-    recovery.join()
-    assert "could not search in test-cluster-words-000001 yet: trying again for up to 120 s" in told
+    with once(told, cluster.recover):
+        assert list(index.search(bodies)) == undisturbed
+    (sentence,) = said
+    assert "could not search in test-cluster-words-000001 yet: trying again for up to 120 s" in sentence
 
 
 def test_every_copy_is_looked_at_for_deleted_documents(

@@ -7,6 +7,9 @@
     similarity   BM25 in float32
     rows, sums, may_match, functions, scoring, topk
                                            from a query to its best documents
+    together, kernels, compiling               the same for a batch of queries, by the functions compiled from kernels.c
+    pruning, prunable, bounded_clause, laid_out, maxscore, accumulated, candidates
+                                           the same in a large index, where not all documents are scored
     highlight, explain, describe, source       what a person sees of a hit
     body, index, engine                        the protocols of `engines.base`
 

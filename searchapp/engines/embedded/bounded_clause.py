@@ -69,7 +69,8 @@ def of_phrase(
 ) -> BoundedClause:
     """The clause of a phrase that is still to be looked for, in some documents.
 
-    It stands there no more often than the rarest of its terms, so that its impact is not above theirs.
+    It stands there no more often than the rarest of its terms, none of which may stand twice on one position; so its
+    impact is not above theirs.
     """
     weight = _weight(field, boost, phrase.idf(field))
     return _clause((phrase, float(boost)), documents, impacts, _upper(weight), weight, sought=phrase)

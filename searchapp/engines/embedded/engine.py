@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,7 +31,7 @@ from searchapp.engines.embedded.storage.reader import IndexReader
 from searchapp.engines.embedded.storage.versions import CURRENT, Versions
 from searchapp.engines.embedded.storage.writer import IndexWriter
 from searchapp.engines.index_settings import without_similarities
-from searchapp.errors import DataError, EngineRefused, Replaced, SearchappError
+from searchapp.errors import Damaged, DataError, EngineRefused, Replaced, SearchappError
 from searchapp.files import reason
 from searchapp.model import Document
 from searchapp.progress import Advance, Progress, no_progress
@@ -127,11 +126,15 @@ class EmbeddedEngine:
         return ""  # files that were altered are found when they are opened
 
     def compare(self, name: str, mapping: Mapping[str, Any]) -> Comparison | None:
-        with suppress(SearchappError, OSError, ValueError, KeyError):
+        try:
             folder = self._versions(name).serving()
-            if folder is not None and self._code():
+            if folder is not None:
                 return Comparison.of(folder, mapping, self._code())
-        return None  # what is wrong with it is told by those who open it
+        except (SearchappError, OSError, ValueError, KeyError) as error:
+            # That it must not rank is told by those who open it.
+            problem = error.problem if isinstance(error, Damaged) else error
+            _log.info("%s: no document can be taken over, what serves can't be read: %s", name, problem)
+        return None
 
     def _code(self) -> str:
         """The digest of the code that analyzes; empty for analyzers of which nothing is known."""

@@ -72,7 +72,7 @@ class EmbeddedIndex:
         self._bodies = BodyReader(Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader)))
         rows = Rows(reader)
         self._scorer = Scorer(reader, rows)
-        self._pruner = Pruner(reader, rows)
+        self._pruner = Pruner(reader, rows, analyzers)
         self._together = Together(reader, rows)
         self._emitted = Emitted(analyzers)
         self._found: tuple[str, Scores] | None = None

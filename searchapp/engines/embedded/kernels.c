@@ -44,7 +44,7 @@ typedef struct {
     int64_t width; /* places for each topic in what follows */
     int32_t *documents;
     float *scores;
-    int64_t *found; /* of each topic: how many documents there are; BEYOND: a score leaves float */
+    int64_t *found; /* of each topic: how many documents there are, or BEYOND */
     double *sums; /* one for each document, all 0 */
     double *clause; /* likewise */
     double *rest; /* likewise */
@@ -55,7 +55,11 @@ typedef struct {
 /* What this was compiled from, which `kernels` compares with the file that it finds. */
 const char searchapp_source[] = KERNELS_SOURCE;
 
-enum { DONE = 0, MISFIT = 1, BEYOND = -1, SAMPLED = 16 };
+enum { DONE = 0, MISFIT = 1 };
+
+enum { BEYOND = -1, NOWHERE = -2 }; /* in the place of a number of documents: a score leaves float; no document has a rank */
+
+enum { SAMPLED = 16 };
 
 typedef struct {
     const int32_t *documents;
@@ -249,10 +253,11 @@ static uint64_t *sort(uint64_t *keys, uint64_t *other, int64_t count)
     return keys;
 }
 
-/* Score and document as one number, the best first: the bits of a float that is not negative order as the float does. */
+/* Score and document as one number, the best first: the bits of a float that is not negative order as the float does.
+   Those of a negative one make a key that nobody keeps, see `gather`; signed numbers would overflow. */
 static uint64_t key_of(int32_t bits, int32_t rank)
 {
-    return (uint64_t)(INT32_MAX - bits) << 32 | (uint32_t)rank;
+    return (uint64_t)((uint32_t)INT32_MAX - (uint32_t)bits) << 32 | (uint32_t)rank;
 }
 
 static int32_t bits_of(uint64_t key)
@@ -316,8 +321,12 @@ static int64_t best_of(const Batch *batch, int64_t topic)
     float *scores = batch->scores + topic * batch->width;
     for (int64_t place = 0; place < found; place++) {
         int32_t bits = bits_of(keys[place]);
+        uint32_t rank = (uint32_t)keys[place];
+        if (rank >= batch->count) return NOWHERE;
+        int32_t document = batch->by_rank[rank];
+        if (document < 0 || document >= batch->count) return NOWHERE;
         memcpy(&scores[place], &bits, sizeof bits);
-        documents[place] = batch->by_rank[(uint32_t)keys[place]];
+        documents[place] = document;
     }
     return found;
 }
@@ -339,8 +348,9 @@ int searchapp_best(const Batch *batch)
             beyond |= !((float)batch->sums[document] <= FLT_MAX);
             batch->sums[document] = -1; /* no score is negative */
         }
-        batch->found[topic] = best_of(batch, topic);
-        if (beyond) batch->found[topic] = BEYOND;
+        int64_t found = best_of(batch, topic);
+        if (found == NOWHERE) return MISFIT;
+        batch->found[topic] = beyond ? BEYOND : found;
         first = last;
     }
     return DONE;

@@ -22,6 +22,7 @@ from searchapp.engines.embedded.memory import Answer
 from searchapp.engines.embedded.rows import Row
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.reader import Numbers
+from searchapp.files import reason
 
 Longs = NDArray[np.int64]
 
@@ -30,9 +31,12 @@ SUM = -1.0
 
 _BEYOND = -1
 
-_SOURCE = compiling.digest()
+try:
+    _SOURCE = compiling.digest()
+except OSError:
+    _SOURCE = ""
 """What the library must have been compiled from: the source beside this module as it was loaded, whatever is
-installed meanwhile."""
+installed meanwhile; empty without one, of which no library is."""
 
 _is_off = False
 
@@ -136,13 +140,21 @@ class _Batch(ctypes.Structure):
 @cache
 def _loaded() -> tuple[ctypes.CDLL | None, str]:
     """The library, or None and why there is none."""
+    path = compiling.LIBRARY
     try:
-        library = ctypes.CDLL(str(compiling.LIBRARY))
+        # The system trusts a library: one that is cut short ends the process, a turned bit changes scores.
+        if not compiling.is_sound(path):
+            return None, f"{path} is not as it was compiled: build searchapp again"
+        library = ctypes.CDLL(str(path))
         made_of = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, "searchapp_source")))
         if made_of.decode() != _SOURCE:
-            return None, "it was compiled from another version of searchapp: build searchapp again"
-    except (OSError, ValueError, AttributeError):
-        return None, "it was not compiled: build searchapp where there is a C compiler"
+            return None, "they were compiled from another version of searchapp: build searchapp again"
+    except FileNotFoundError:
+        return None, "they were not compiled: build searchapp where there is a C compiler"
+    except OSError as error:
+        return None, f"{path} can't be loaded ({reason(error)}): build searchapp again"
+    except (ValueError, AttributeError):
+        return None, f"{path} is no library of searchapp's: build searchapp again"
     library.searchapp_best.argtypes = [ctypes.POINTER(_Batch)]
     library.searchapp_best.restype = ctypes.c_int
     return library, ""

@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 import numpy as np
 
+from searchapp.engines.embedded.queries.boosts import without_boosts
 from searchapp.engines.embedded.queries.leaf import Leaf
-from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
+from searchapp.engines.embedded.queries.leaves.match_all import gives_nothing
 from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.leaves.term import Term
-from searchapp.engines.embedded.queries.nodes import Bool, Boost, Constant, DisMax, Query, TermsDisjunction
+from searchapp.engines.embedded.queries.nodes import Bool, Boost, DisMax, Query, TermsDisjunction
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
-from searchapp.engines.embedded.similarity import ONE
 
 Part: TypeAlias = tuple[str, Sequence[str], np.float32]
 """A field, terms of it, and their boost."""
@@ -46,24 +46,24 @@ class Shape:
         leaves = [leaf for leaf in excluded if isinstance(leaf, Leaf) and leaf.has_few_documents]
         if len(leaves) < len(excluded):
             return None
-        query, boost = _without_boost(scored, ONE)
+        query, boost = without_boosts(scored)
         optional: Sequence[Query] = ()
         inner = boost
         matches_all = False
         if isinstance(query, Bool) and query.must:
             if len(query.must) > 1 or query.filter or query.minimum:
                 return None
-            if matches_all := _gives_nothing(query.must[0]):
+            if matches_all := gives_nothing(query.must[0]):
                 query = replace(query, must=())
             else:
                 optional = query.should
-                query, inner = _without_boost(query.must[0], boost)
+                query, inner = without_boosts(query.must[0], boost)
         clauses = _Clauses([], [])
         is_sum = not isinstance(query, DisMax)
         if not all(clauses.add(*one, may_lift=is_sum) for one in _inside(query, inner)):
             return None
         known = {(field, term) for field, terms, _boost in clauses.parts for term in terms}
-        for one, factor in (_without_boost(one, boost) for one in optional):
+        for one, factor in (without_boosts(one, boost) for one in optional):
             if not clauses.add(one, factor):
                 return None
             needs_known = _needs(one, known)
@@ -112,11 +112,6 @@ def _without_excluded(query: Query) -> tuple[Query, Sequence[Query]]:
     return query, ()
 
 
-def _gives_nothing(query: Query) -> bool:
-    """Whether a query gives every document the score 0."""
-    return isinstance(query, Boost) and not query.boost and query.query in (MatchAll(), Constant(MatchAll()))
-
-
 def _inside(query: Query, boost: np.float32) -> Iterator[tuple[Query, np.float32]]:
     """The queries of a sum or a maximum and their boosts."""
     queries: Sequence[Query] = (query,)
@@ -124,10 +119,4 @@ def _inside(query: Query, boost: np.float32) -> Iterator[tuple[Query, np.float32
         queries = query.queries
     elif isinstance(query, Bool) and query.is_pure_disjunction:
         queries = query.should
-    return (_without_boost(one, boost) for one in queries)
-
-
-def _without_boost(query: Query, boost: np.float32) -> tuple[Query, np.float32]:
-    while isinstance(query, Boost):
-        boost, query = np.float32(query.boost) * boost, query.query
-    return query, boost
+    return (without_boosts(one, boost) for one in queries)

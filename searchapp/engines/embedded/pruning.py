@@ -40,6 +40,7 @@ from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.nodes import Query
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.rows import Rows
+from searchapp.engines.embedded.schema import Analyzers
 from searchapp.engines.embedded.scoring import Scorer
 from searchapp.engines.embedded.similarity import ONE, Float32s
 from searchapp.engines.embedded.storage.impacts import Impacts
@@ -74,10 +75,13 @@ SEARCH = 8
 class Pruner:
     """Finds the best documents of an index."""
 
-    def __init__(self, reader: IndexReader, rows: Rows, map_bytes: int = MAP_BYTES) -> None:
-        """`rows` are those of all documents, for what is no term."""
+    def __init__(
+        self, reader: IndexReader, rows: Rows, analyzers: Analyzers, map_bytes: int = MAP_BYTES
+    ) -> None:
+        """`rows` are those of all documents, for what is no term; `analyzers` those of the index."""
         self._reader = reader
         self._rows = rows
+        self._analyzers = analyzers
         self._laid_out = LaidOut(reader.count, map_bytes)
         self._clauses: dict[Hashable, BoundedClause | None] = {}
         self._computed = 0
@@ -190,6 +194,8 @@ class Pruner:
 
     def _of_phrase(self, field: FieldReader, phrase: Phrase, boost: np.float32) -> BoundedClause | None:
         """The clause of a phrase whose terms are together in many documents; None elsewhere."""
+        if self._may_repeat_terms(field):
+            return None
         names = list(dict.fromkeys(phrase.terms))
         clauses = self._of_terms(phrase.field, names, ONE)
         if len(clauses) < len(names):
@@ -206,6 +212,14 @@ class Pruner:
         if len(documents) < SOUGHT:
             return None
         return bounded_clause.of_phrase(field, phrase, boost, documents, impacts)
+
+    def _may_repeat_terms(self, field: FieldReader) -> bool:
+        """Whether a term may stand several times on one position, where a phrase that it begins begins as often.
+
+        Then the phrase may stand more often than the rarest of its terms does.
+        """
+        name = field.field.analyzer
+        return name is None or self._analyzers.analyzer(name).bulk is None
 
     def _keep(self, key: Hashable, clause: BoundedClause | None, *, is_computed: bool) -> None:
         """Keep a clause for the next query; all are forgotten when they grow too many."""

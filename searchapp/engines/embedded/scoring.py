@@ -16,8 +16,9 @@ import numpy as np
 from searchapp.engines.embedded import functions
 from searchapp.engines.embedded.candidates import CandidateRows
 from searchapp.engines.embedded.may_match import ScoreMode, may_match
+from searchapp.engines.embedded.queries.boosts import without_boosts
 from searchapp.engines.embedded.queries.leaf import Leaf, Mask
-from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
+from searchapp.engines.embedded.queries.leaves.match_all import gives_nothing
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.nodes import (
     Bool,
@@ -192,7 +193,7 @@ class Scorer:
         """What the clauses that score come to, without filters and exclusions."""
         if not query.must and not query.filter:
             return self._should(query.should, query.minimum, boost, among)
-        if query.should and query.minimum == 0 and not any(map(_counts, query.must)):
+        if query.should and query.minimum == 0 and all(map(gives_nothing, query.must)):
             return Scores(self._should(query.should, 0, boost, among).values, np.ones(self._count, bool))
         if query.minimum and query.must:
             found = [
@@ -251,8 +252,7 @@ class Scorer:
         return restricted(scores, counts >= minimum)
 
     def _row_or_scores(self, clause: Query, boost: np.float32, among: Mask | None) -> Row | Scores:
-        while isinstance(clause, Boost):
-            boost, clause = np.float32(clause.boost) * boost, clause.query
+        clause, boost = without_boosts(clause, boost)
         if isinstance(clause, ScoredLeaf):
             return self._rows.row(clause, boost)
         if not isinstance(clause, TermsDisjunction):
@@ -314,10 +314,3 @@ class Scorer:
 
     def _constant(self, mask: Mask, boost: np.float32) -> Scores:
         return Scores(mask * boost, mask)
-
-
-def _counts(query: Query) -> bool:
-    """Whether a query that must match has any effect: one that gives every document the score 0 has none."""
-    return not (
-        isinstance(query, Boost) and query.boost == 0 and query.query in (MatchAll(), Constant(MatchAll()))
-    )

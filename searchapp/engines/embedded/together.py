@@ -16,13 +16,13 @@ from searchapp.engines.embedded import kernels
 from searchapp.engines.embedded.body import Request
 from searchapp.engines.embedded.kernels import SUM, Batch, Table
 from searchapp.engines.embedded.memory import Answer
+from searchapp.engines.embedded.queries.boosts import without_boosts
 from searchapp.engines.embedded.queries.leaf import Leaf
-from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
+from searchapp.engines.embedded.queries.leaves.match_all import gives_nothing
 from searchapp.engines.embedded.queries.leaves.term import Term
-from searchapp.engines.embedded.queries.nodes import Bool, Boost, Constant, DisMax, Query, TermsDisjunction
+from searchapp.engines.embedded.queries.nodes import Bool, DisMax, Query, TermsDisjunction
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.rows import Row, Rows, most_of_a_rare_term
-from searchapp.engines.embedded.similarity import ONE
 from searchapp.engines.embedded.storage.reader import IndexReader
 from searchapp.engines.embedded.sums import FEW
 
@@ -57,7 +57,7 @@ class Flat:
     @classmethod
     def of(cls, query: Query) -> Flat | None:
         """A rewritten query as clauses, None for what can't be said so. It comes to the scores of `Scorer.scores`."""
-        query, boost = _without_boost(query, ONE)
+        query, boost = without_boosts(query)
         if isinstance(query, TermsDisjunction | ScoredLeaf):
             return cls([Clause(query, boost, rounded=False)])
         if isinstance(query, DisMax):
@@ -69,17 +69,13 @@ class Flat:
             )
         if not isinstance(query, Bool) or query.filter or query.minimum > 1:
             return None
-        if query.must and (query.must != _EVERYTHING or query.minimum or not query.should):
+        if query.must and (query.minimum or not all(map(gives_nothing, query.must))):
             return None
         if not all(isinstance(one, Leaf) and one.has_few_documents for one in query.must_not):
             return None
         clauses = list(_clauses(query.should, boost, rounded=False))
         excluded = [one for one in query.must_not if isinstance(one, Leaf)]
         return _unless_other(cls(clauses, excluded, all_match=bool(query.must)), query.should)
-
-
-_EVERYTHING = (Boost(Constant(MatchAll()), 0.0),)
-"""What must match where all documents do and none has a score for it."""
 
 
 def _unless_other(flat: Flat, queries: Sequence[Query]) -> Flat | None:
@@ -90,17 +86,11 @@ def _unless_other(flat: Flat, queries: Sequence[Query]) -> Flat | None:
 def _clauses(queries: Iterable[Query], boost: np.float32, rounded: bool) -> Iterator[Clause]:
     """Those that are clauses. The terms of a disjunction without a boost are clauses of a sum, see `disjunctions`."""
     for query in queries:
-        inner, factor = _without_boost(query, boost)
+        inner, factor = without_boosts(query, boost)
         if isinstance(inner, TermsDisjunction):
             yield Clause(inner, factor, rounded or inner is not query)
         elif isinstance(inner, ScoredLeaf):
             yield Clause(inner, factor, rounded)
-
-
-def _without_boost(query: Query, boost: np.float32) -> tuple[Query, np.float32]:
-    while isinstance(query, Boost):
-        boost, query = np.float32(query.boost) * boost, query.query
-    return query, boost
 
 
 @dataclass(slots=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import errno
 import json
+import logging
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -265,7 +267,10 @@ def test_another_analyzer_takes_over_nothing_but_another_similarity_all(
     assert require_as_rebuilt(embedded, tmp_path, DOCUMENTS, SCORED) == 100
 
 
-def test_another_code_takes_over_nothing(embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_code_takes_over_nothing(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "searchapp.requests")
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     assert embedded.compare("rings", MAPPING) is not None
     monkeypatch.setattr(engine, "code_digest", lambda: "later")
@@ -273,6 +278,9 @@ def test_another_code_takes_over_nothing(embedded: EmbeddedEngine, monkeypatch: 
     monkeypatch.setattr(engine, "code_digest", lambda: "")
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     assert embedded.compare("rings", MAPPING) is None
+    later, unknown = caplog.messages
+    assert "another version of searchapp" in later
+    assert "its files have changed" in unknown
 
 
 def test_analyzers_that_are_not_searchapps_own_take_over_nothing(tmp_path: Path) -> None:
@@ -289,6 +297,8 @@ def test_the_code_that_counts_is_every_file_of_it(tmp_path: Path, monkeypatch: p
     shutil.copy(package / "model.py", tmp_path)
     monkeypatch.setattr(searchapp, "__file__", str(tmp_path / "__init__.py"))
     digest = code_digest.code_digest.__wrapped__
+    assert digest() == ""  # it was written after this process was started, which runs other code
+    monkeypatch.setattr(code_digest, "_LOADED", time.time() + 3600)
     before = digest()
     assert before
     (tmp_path / "analysis" / "__pycache__").mkdir(exist_ok=True)
@@ -370,6 +380,35 @@ def test_documents_of_a_version_that_was_replaced_are_not_taken_over(embedded: E
     with pytest.raises(Replaced):
         embedded.build("rings", spec_of(EDITED), EDITED, carried=found)
     assert embedded.open("rings").info.documents == 50
+
+
+def test_a_version_of_the_same_name_in_an_index_that_was_made_again_is_another_one(
+    embedded: EmbeddedEngine, tmp_path: Path
+) -> None:
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    found, folder = compared(embedded, EDITED), folder_of(tmp_path, "rings")
+    embedded.remove("rings")
+    other = DOCUMENTS[::-1]
+    embedded.build("rings", spec_of(other), other)
+    assert folder_of(tmp_path, "rings") == folder
+    before = files_of(tmp_path, "rings")
+    with pytest.raises(Replaced):
+        embedded.build("rings", spec_of(EDITED), EDITED, carried=found)
+    assert files_of(tmp_path, "rings") == before
+
+
+@pytest.mark.parametrize("name", [MANIFEST, f"{carried.DIGESTS}.npy"])
+def test_verbose_says_that_a_damaged_version_can_not_be_compared(
+    embedded: EmbeddedEngine, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    file = folder_of(tmp_path, "rings") / name
+    file.write_bytes(file.read_bytes()[:-9] + b"x" * 9)
+    caplog.set_level(logging.INFO, "searchapp.requests")
+    assert compared(embedded, EDITED) is None
+    (said,) = caplog.messages
+    assert said.startswith("rings: no document can be taken over, what serves can't be read: ")
+    assert name in said
 
 
 def test_what_can_not_be_taken_over_after_all_is_built_whole(

@@ -6,7 +6,7 @@ import itertools
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -215,6 +215,21 @@ def test_numbers_that_point_nowhere_are_no_crash(
         kernels.best(functions, batch, ranks, ranks, 3)
 
 
+@pytest.mark.parametrize("number", [-1, COUNT, 2**31 - 1])
+@pytest.mark.parametrize("altered", ["ranks", "by_rank"])
+def test_ranks_that_point_nowhere_are_no_crash(library: Path, altered: str, number: int) -> None:
+    functions = kernels.library()
+    assert functions is not None
+    arrays = {name: np.arange(COUNT, dtype=np.int32) for name in ("ranks", "by_rank")}
+    arrays[altered][7] = number
+    batch = Batch([Table.of(np.array([3, 7]), np.ones(2), np.array([0, 2]), 5)])
+    batch.add_rows(0, (0,))
+    batch.end_clause(rounded=False)
+    batch.end_topic(5, False, SUM, [])
+    with pytest.raises(IndexError, match="postings"):
+        kernels.best(functions, batch, arrays["ranks"], arrays["by_rank"], 3)
+
+
 def test_what_was_compiled_from_another_source_is_not_used(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +246,49 @@ def test_what_was_compiled_from_another_source_is_not_used(
     assert kernels.library() is None
     assert "not compiled" in kernels.lacking()
     kernels._loaded.cache_clear()
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:4096])  # the system kills who runs into the end
+
+
+def turn_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+
+
+def lose_the_checksum(path: Path) -> None:
+    compiling.checksum_of(path).unlink()
+
+
+@pytest.mark.parametrize("harm", [cut_short, turn_a_bit, lose_the_checksum])
+def test_what_was_altered_since_it_was_compiled_is_not_loaded(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], None]
+) -> None:
+    path = tmp_path / library.name
+    shutil.copy(library, path)
+    shutil.copy(compiling.checksum_of(library), compiling.checksum_of(path))
+    monkeypatch.setattr(compiling, "LIBRARY", path)
+    kernels._loaded.cache_clear()
+    assert kernels.library() is not None
+    harm(path)
+    kernels._loaded.cache_clear()
+    assert kernels.library() is None
+    assert kernels.lacking() == f"{path} is not as it was compiled: build searchapp again"
+    kernels._loaded.cache_clear()
+
+
+def test_a_compiler_may_come_with_options(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", f"{os.environ.get('CC') or 'cc'} -g0")
+    assert compiling.compiled(tmp_path / "made.so") == ""
+    assert compiling.is_sound(tmp_path / "made.so")
+    compiling.remove(tmp_path / "made.so")
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setenv("CC", "'cc")
+    assert compiling.compiled(tmp_path / "made.so") == "CC is no command: 'cc"
 
 
 def test_a_compiler_that_fails_leaves_nothing_behind(

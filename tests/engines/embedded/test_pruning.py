@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -30,7 +31,7 @@ from searchapp.engines.embedded.storage import impacts
 from searchapp.engines.embedded.storage.columns import Columns
 from searchapp.errors import QueryRefused
 from searchapp.model import Document, Hit
-from tests.engines.embedded.conftest import Both, body, spec_of
+from tests.engines.embedded.conftest import MAPPING, Both, body, spec_of
 from tests.search.drawing import Draw
 
 WORDS = [*"aaaaaaaabbbbcccdd", "e", "f", "g"]
@@ -98,7 +99,7 @@ def always() -> Iterator[None]:
 
 
 def pruner_of(index: EmbeddedIndex, maps: int = laid_out.MAP_BYTES) -> Pruner:
-    return Pruner(index._reader, Rows(index._reader), maps)
+    return Pruner(index._reader, Rows(index._reader), index._analyzers, maps)
 
 
 def answers(index: EmbeddedIndex, query: Json, size: int, pruner: Pruner) -> tuple[Any, Any]:
@@ -258,6 +259,30 @@ def test_sums_and_maxima_of_terms_are_pruned(
         monkeypatch.setattr(pruning, "SOUGHT", sought)
         found, expected = answers(indexes[name], query, 5, pruner_of(indexes[name]))
         assert found == expected
+
+
+def test_a_phrase_whose_first_term_is_repeated_on_its_position_is_found(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins there as often, and so stands more often than its other terms."""
+    mapping = copy.deepcopy(MAPPING)
+    analysis = mapping["settings"]["analysis"]
+    analysis["filter"]["first"] = {"type": "truncate", "length": 1}
+    repeating = {"tokenizer": "whitespace", "filter": ["beginnings", "first"]}
+    analysis["analyzer"]["repeating"] = repeating  # of "abc" it makes three times "a"
+    field = {"type": "text", "analyzer": "repeating", "search_analyzer": "words"}
+    mapping["mappings"]["properties"]["text"]["fields"]["repeating"] = field
+    documents = [Document(str(number), "a b" + " c" * (number % 5)) for number in range(100)]
+    documents.append(Document("repeated", "abc b c c c"))
+    embedded.build("repeating", spec_of(documents, mapping), documents)
+    index = embedded.open("repeating")
+    monkeypatch.setattr(maxscore, "SCORED_SHARE", 0)
+    monkeypatch.setattr(maxscore, "SEEDS", 8)
+    monkeypatch.setattr(maxscore, "AT_ONCE", 0)
+    monkeypatch.setattr(pruning, "SOUGHT", 1)
+    found, expected = answers(index, {"match_phrase": {"text.repeating": "a b"}}, 2, pruner_of(index))
+    assert found == expected
+    assert expected[0][0] == 100
 
 
 @pytest.mark.parametrize(

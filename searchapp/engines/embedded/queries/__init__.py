@@ -12,4 +12,5 @@ number_value, boosts, minimum_should_match   parameters of their own kind
 clauses                 how many clauses a query may have
 settle                  what Lucene learns from the index before it searches
 rewrite                 the simplifications that Lucene makes before it scores
+recurring               queries that differ in their texts alone, read and rewritten once
 """

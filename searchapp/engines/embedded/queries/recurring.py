@@ -128,10 +128,11 @@ def _same(node: Any, noted: Mapping[int, Noted], placed: list[Noted]) -> Same | 
 
 
 def _same_written(node: Any) -> Same:
-    written = repr(node)  # 1 and true are equal, and so are 0.0 and -0.0
+    # 1 and true are equal, and so are 0.0 and -0.0; and the same object may have been changed since.
+    written = repr(node)
 
     def same(other: Any, texts: list[str]) -> bool:  # noqa: ARG001
-        return other is node or repr(other) == written
+        return repr(other) == written
 
     return same
 

@@ -15,5 +15,8 @@ impacts     how much each posting can give to a score, in one byte
 documents   ids and sources in SQLite
 fields      the values of a field in, its files out
 writer      documents in, a complete version out
+columns     the numbers of a version, verified block by block
+verified    which versions were verified whole
 reader      a version opened for searching
+known_ids, term_positions   ids of documents and positions of terms, as they are read
 """

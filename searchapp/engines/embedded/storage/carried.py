@@ -29,6 +29,7 @@ from searchapp.engines.embedded.storage.layout import Manifest, reading
 from searchapp.engines.embedded.storage.terms import Terms
 from searchapp.engines.embedded.storage.verified import refuted
 from searchapp.engines.index_settings import without_similarities
+from searchapp.errors import Replaced
 from searchapp.model import Document
 
 _log = logging.getLogger("searchapp.requests")
@@ -63,8 +64,9 @@ def digest_of(text: str) -> bytes:
 class Comparison:
     """Compares the documents of a collection with those of a version, while they are read."""
 
-    def __init__(self, folder: Path, columns: Columns) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, columns: Columns) -> None:
         self._folder = folder
+        self._manifest = manifest.digest
         digests = columns.column(DIGESTS).all()
         self._order = np.argsort(digests[0::2], kind="stable").astype(np.int32)
         self._first, self._second = digests[0::2][self._order], digests[1::2][self._order]
@@ -78,7 +80,7 @@ class Comparison:
     def of(cls, folder: Path, mapping: Mapping[str, Any], code: str) -> Comparison | None:
         """A comparison with the version in a folder; None where nothing of it can be carried over.
 
-        A new version shall have this mapping, and be made by the code of this digest.
+        A new version shall have this mapping, and be made by the code of this digest, empty if nobody knows it.
 
         Raises:
             DataError, EngineRefused, SearchappError: the version can't be read.
@@ -87,14 +89,16 @@ class Comparison:
         columns = Columns(folder, manifest)
         # Which similarity scores a field is no matter of its postings: impacts are computed anew.
         wanted, found = (digest_json(without_similarities(one)) for one in (mapping, manifest.mapping))
-        if manifest.analysis != code or not columns.has(DIGESTS):
+        if not code:
+            why = "nobody knows which code analyzes, or its files have changed since searchapp was started"
+        elif manifest.analysis != code or not columns.has(DIGESTS):
             why = "it was made by another version of searchapp, Python or regex"
         elif wanted != found:
             why = "it has another mapping"
         elif not manifest.info.documents:
             why = "it has no documents"
         else:
-            return cls(folder, columns)
+            return cls(folder, manifest, columns)
         _log.info("%s: no document can be taken over, %s", manifest.info.version, why)
         return None
 
@@ -114,7 +118,7 @@ class Comparison:
         numbers = np.concatenate([np.empty(0, np.int32), *self._numbers])
         ordered = _in_order(numbers)
         kept = self._kept if ordered is numbers else None
-        found = Carried(self._folder, len(self._order), ordered, kept)
+        found = Carried(self._folder, self._manifest, ordered, len(self._order), kept)
         if found.documents * WORTH_IT >= len(self._order):
             return found
         _log.info(
@@ -165,11 +169,15 @@ def _in_order(numbers: Int32s) -> Int32s:
 class Carried:
     """The documents that a new version takes over from the one in a folder, which has so many of them, `older`.
 
+    `manifest` is the digest of its manifest: an index that is removed and made again has versions of the same names.
     `numbers` has for each document of the new version the number that it had there, or NEW.
     """
 
-    def __init__(self, folder: Path, older: int, numbers: Int32s, kept: list[Document] | None = None) -> None:
+    def __init__(
+        self, folder: Path, manifest: str, numbers: Int32s, older: int, kept: list[Document] | None = None
+    ) -> None:
         self.folder = folder
+        self.manifest = manifest
         self.numbers = numbers
         self._older = older
         self._kept = kept
@@ -216,10 +224,12 @@ class Older:
 
         Raises:
             DataError: it is damaged.
-            EngineRefused, SearchappError: it can't be read.
+            EngineRefused, SearchappError: it can't be read, or another version has its name now.
         """
         self.carried = carried
         self._manifest = Manifest.read(carried.folder)
+        if self._manifest.digest != carried.manifest:
+            raise Replaced(self._manifest.info.version)
         self._columns = Columns(carried.folder, self._manifest)
         with reading(carried.folder, FILE), (carried.folder / FILE).open("rb") as file:
             # It is copied past Python, which can compare no checksums then.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import time
 import unicodedata
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -20,18 +21,25 @@ from searchapp.digests import digest_json
 CODE = ("analysis", "engines/embedded", "engines/index_settings.py", "model.py")
 """What the postings of a document depend on, besides mapping and document."""
 
-_COMPILED = {".so", ".pyd", ".dylib", ".c"}
+_COMPILED = {".so", ".sha256", ".pyd", ".dylib", ".c"}
 """What only scores, and may be compiled later."""
+
+
+_LOADED = time.time()
+"""When this process had begun to load the code: files that have changed since are not what it runs."""
 
 
 @cache
 def code_digest() -> str:
-    """What identifies the code; empty where its files can't be read."""
+    """What identifies the code that this process runs; empty where its files can't be read, or are others by now."""
     folder = Path(searchapp.__file__).parent
     try:
+        files = _files(folder)
+        if any(_changed(file) > _LOADED for file in files):
+            return ""
         return digest_json(
             {
-                "files": {file.relative_to(folder).as_posix(): _digest(file) for file in _files(folder)},
+                "files": {file.relative_to(folder).as_posix(): _digest(file) for file in files},
                 "python": platform.python_version(),
                 "unicode": unicodedata.unidata_version,
                 "regex": version("regex"),
@@ -60,6 +68,12 @@ def _files(folder: Path) -> list[Path]:
             raise FileNotFoundError(place)
         found += files
     return found
+
+
+def _changed(file: Path) -> float:
+    """When a file was last written, or put into the place of another one."""
+    status = file.stat()
+    return max(status.st_mtime, status.st_ctime)
 
 
 def _digest(file: Path) -> str:

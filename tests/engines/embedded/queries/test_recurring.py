@@ -136,6 +136,16 @@ def test_a_query_that_stands_in_two_places_is_read_by_itself(index: EmbeddedInde
     assert repr(found) == repr(fresh(index).read(body({"bool": {"should": [one, two]}})).query)
 
 
+def test_a_body_that_was_changed_since_it_was_read_is_read_again(index: EmbeddedIndex) -> None:
+    reader = fresh(index)
+    everything = {"boost": 0}
+    query = {"bool": {"must": [{"match_all": everything}], "should": [match("text", "a b")]}}
+    before = repr(reader.ranked(body(query)).query)
+    everything["boost"] = 2
+    found = repr(reader.ranked(body(query)).query)
+    assert found == repr(fresh(index).read(body(query)).query) != before
+
+
 def test_too_many_clauses_are_refused_all_the_same(index: EmbeddedIndex) -> None:
     reader = fresh(index)
     reader.ranked(body(match("text", "a b")))

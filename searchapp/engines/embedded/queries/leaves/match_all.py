@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from searchapp.engines.embedded.queries.boosts import boosted
 from searchapp.engines.embedded.queries.leaf import Leaf, Mask
-from searchapp.engines.embedded.queries.nodes import Query
+from searchapp.engines.embedded.queries.nodes import Boost, Constant, Query
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.schema import Schema
 from searchapp.engines.embedded.storage.reader import IndexReader
@@ -39,3 +39,8 @@ class MatchAll(Leaf):
 def read(parser: Parser, content: Any) -> Query:
     """Every document."""
     return boosted(MatchAll(), parser.options(content, "match_all", ()), "match_all")
+
+
+def gives_nothing(query: Query) -> bool:
+    """Whether a query matches every document and gives it the score 0, so that it has no effect where it must match."""
+    return isinstance(query, Boost) and not query.boost and query.query in (MatchAll(), Constant(MatchAll()))
