@@ -32,6 +32,19 @@ KILLS = int(os.environ.get("SEARCHAPP_TEST_KILLS", "20" if FULL else "1"))
 """How often each loss of a node is repeated."""
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have those tests come last here that leave a node dead: it needn't start again for the next one."""
+    here = [place for place, item in enumerate(items) if item.path.is_relative_to(Path(__file__).parent)]
+    for place, item in zip(here, sorted((items[place] for place in here), key=leaves_dead), strict=True):
+        items[place] = item
+
+
+def leaves_dead(item: pytest.Item) -> bool:
+    """Whether a test is marked as one that kills a node and does not start it again."""
+    return item.get_closest_marker("leaves_dead") is not None
+
+
 @pytest.fixture(scope="package", params=[CLUSTER])  # the parameter puts the word into the name of each test
 def _nodes() -> Iterator[Cluster]:
     """The cluster, which belongs to one process: see `tests.scheduling`."""

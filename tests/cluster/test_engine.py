@@ -124,9 +124,11 @@ def other_than_first(cluster: Cluster, index: str) -> Node:
 FAULTS: dict[str, Callable[[Node], None]] = {"killed": Node.kill, "frozen": Node.pause}
 WHILE_RANKED = list(FAULTS) if FULL else ["killed"]
 WHILE_BUILT = WHILE_GONE = list(FAULTS) if FULL else ["frozen"]
-"""The short profile kills a node as seldom as it can: it has to start again, where a frozen one only goes on."""
+"""The short profile kills a node as seldom as it can: it has to start again, where a frozen one only goes on; and at
+the end, where none has to."""
 
 
+@pytest.mark.leaves_dead
 @pytest.mark.parametrize("fault", WHILE_RANKED)
 @pytest.mark.parametrize("_time", range(TIMES))
 def test_a_node_lost_while_topics_are_ranked_changes_nothing(
