@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import signal
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, CookieJar
 
 from searchapp.cli.serve import _environment, _flags
+from searchapp.cli.terminal import IN_BROWSER
 from searchapp.config.sources import resolution
 from searchapp.serving.listening import listen
 from tests.cli.conftest import SAMPLE, Cli
@@ -190,6 +192,26 @@ def test_no_program_outlives_a_server_that_is_killed(serve: Serve) -> None:
         assert not psutil.wait_procs(programs, 15)[1]
 
     in_windows(served, use)
+
+
+def test_a_program_whose_window_is_gone_when_it_begins_ends(tmp_path: Path, offline: Cli) -> None:
+    """Where SIGHUP is ignored until the screen is there, as after `nohup`."""
+    home = tmp_path / "home"
+    assert offline("index", "nlps", "--data", SAMPLE, "--home", home).code == 0
+    code = (
+        "import runpy, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); "
+        f"sys.argv = ['searchapp', '--home', {str(home)!r}, 'search', '--', 'nlps']; "
+        "runpy.run_module('searchapp', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "TEXTUAL_DRIVER": IN_BROWSER},
+        input=b"",
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode in (-signal.SIGHUP, 128 + signal.SIGHUP), done.stderr
 
 
 def in_windows(served: Served, use: Callable[[Window], Awaitable[None]]) -> None:
