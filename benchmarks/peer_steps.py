@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from peer_base import Unavailable
+from usage import peak_of, work_of
 
 LUCENE = Path(__file__).parent / "lucene"
 MIB = 2**20
@@ -61,8 +62,7 @@ class Steps:
                 (complaint or [f"{step} said nothing"])[-1].removeprefix("peer_base.Unavailable: ")
             )
         report: dict[str, Any] = json.loads(said[-1])
-        kib = 1 / 1024 if sys.platform != "darwin" else 1 / MIB
-        return {"MiB": usage.ru_maxrss * kib, "cpu s": usage.ru_utime + usage.ru_stime, **report}
+        return {"MiB": peak_of(usage), "cpu s": work_of(usage), **report}
 
     def _command(self, step: str) -> list[str]:
         command = [sys.executable, str(Path(__file__).with_name("peers.py")), "--step", step]
