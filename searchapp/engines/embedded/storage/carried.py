@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.digests import digest_json
+from searchapp.engines.embedded.storage.arrays import located
 from searchapp.engines.embedded.storage.columns import Column, Columns
 from searchapp.engines.embedded.storage.documents import FILE, stored_text
 from searchapp.engines.embedded.storage.layout import Manifest
@@ -133,8 +134,8 @@ class Comparison:
         if not self._waiting:
             return
         digests = np.frombuffer(bytes(self._digests), np.int64).reshape(-1, 2)
-        places = np.minimum(np.searchsorted(self._first, digests[:, 0]), len(self._first) - 1)
-        known = (self._first[places] == digests[:, 0]) & (self._second[places] == digests[:, 1])
+        places, there = located(self._first, digests[:, 0])
+        known = there & (self._second[places] == digests[:, 1])
         self._numbers.append(np.where(known, self._order[places], np.int32(NEW)))
         if self._kept is not None:
             new = [self._waiting[place] for place in np.flatnonzero(~known)]
