@@ -6,6 +6,7 @@ What this process has ever used would count for those that it starts, see getrus
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import subprocess
@@ -126,12 +127,14 @@ def _compiled(folder: Path) -> Sequence[Path]:
     home = find_java()
     if home is None or not (home / "bin" / "javac").exists():
         raise Unavailable("there is no Java 21 or newer with a compiler, which Lucene 10 needs")
+    pom = LUCENE / "pom.xml"
+    folder /= hashlib.sha256(pom.read_bytes()).hexdigest()[:12]  # artifacts of another version are left alone
     jars, classes = folder / "jars", folder / "classes"
     if not any(jars.glob("*.jar")):
         goal = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
-        command = ["mvn", "-B", "-q", "-f", str(LUCENE / "pom.xml"), goal, f"-DoutputDirectory={jars}"]
+        command = ["mvn", "-B", "-q", "-f", str(pom), goal, f"-DoutputDirectory={jars}"]
         _run(command, "Maven could not fetch Lucene")
-    classes.mkdir(exist_ok=True)
+    classes.mkdir(parents=True, exist_ok=True)
     _run(
         [f"{home}/bin/javac", "-cp", f"{jars}/*", "-d", str(classes), str(LUCENE / "Peers.java")],
         "Peers.java does not compile",
