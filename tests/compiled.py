@@ -23,6 +23,8 @@ def compile_tests(config: pytest.Config) -> None:
     missing = [path for path in rewritten_modules() if not written(path).exists()]
     if sys.platform != "linux" or sys.dont_write_bytecode or not missing:
         return
+    if rewrite.assertstate_key not in config.stash:  # --assert=plain
+        return
     number = os.cpu_count() or 1
     shares = [missing[first::number] for first in range(number)]
     context = multiprocessing.get_context("fork")  # a configuration can't be sent to another process
