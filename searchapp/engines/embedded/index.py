@@ -143,7 +143,11 @@ class EmbeddedIndex:
                 self._prepare(first)
             worth_it = FIRST_OF_LARGE // BATCH_OF_LARGE
         batches = iter(lambda: list(islice(waiting, self._batch_size)), [])
-        for sent, pruned, together in processes.spread(self._answers, batches, worth_it=worth_it):
+        found = processes.spread(self._answers, batches, worth_it=worth_it)
+        if self._reader.count < LARGE:
+            # What the first batch makes of the index and the analyzers, processes that are forked later have.
+            found = chain(map(self._answers, islice(batches, 1)), found)
+        for sent, pruned, together in found:
             answers = unpacked(sent)
             self._tell(len(answers), pruned, together)
             yield answers
