@@ -75,12 +75,14 @@ class Batch:
     """Topics as numbers: a topic has clauses, a clause has rows, and a row is a term of a table.
 
     `*_ends` say where the clauses of the next topic, its excluded documents, or the rows of the next clause begin. The
-    sum of a clause is `rounded` before it is added to those of others. The other lists have a value for each topic: how
-    many documents are asked for, whether documents with the score 0 match too, and the tie breaker.
+    sum of a clause is `rounded` before it is added to those of others. `row_tables` has the table of so many rows as
+    `rows_of_table` says. The other lists have a value for each topic: how many documents are asked for, whether documents
+    with the score 0 match too, and the tie breaker.
     """
 
     tables: list[Table] = field(default_factory=list)
     row_tables: list[int] = field(default_factory=list)
+    rows_of_table: list[int] = field(default_factory=list)
     row_ranks: list[int] = field(default_factory=list)
     row_ends: list[int] = field(default_factory=list)
     rounded: list[bool] = field(default_factory=list)
@@ -94,7 +96,8 @@ class Batch:
     def add_rows(self, table: int, ranks: Sequence[int]) -> None:
         """Add terms of a table to the clause at work."""
         self.row_ranks += ranks
-        self.row_tables += [table] * len(ranks)
+        self.row_tables.append(table)
+        self.rows_of_table.append(len(ranks))
 
     def end_clause(self, rounded: bool) -> None:
         """Let another clause begin."""
@@ -206,7 +209,7 @@ def best(
         "sizes": np.array(batch.sizes, np.int64),
         "row_ends": np.array(batch.row_ends, np.int64),
         "rounded": np.array(batch.rounded, np.uint8),
-        "row_tables": np.array(batch.row_tables, np.int32),
+        "row_tables": np.repeat(np.array(batch.row_tables, np.int32), batch.rows_of_table),
         "row_ranks": np.array(batch.row_ranks, np.int32),
         "documents": np.empty((topics, width), np.int32),
         "scores": np.empty((topics, width), np.float32),
