@@ -12,6 +12,7 @@ from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.rows import NO_ROW, Row, Rows, is_common
+from searchapp.engines.embedded.storage import arrays
 from searchapp.engines.embedded.storage.impacts import Impacts
 from searchapp.engines.embedded.storage.reader import BoundedPostings, FieldReader, IndexReader, Numbers
 
@@ -127,6 +128,5 @@ class CandidateRows:
 
     def _found(self, documents: Numbers) -> tuple[Places, Places]:
         """Where each candidate would stand among some documents, and which of the candidates do."""
-        at = documents.searchsorted(self._candidates)
-        np.minimum(at, len(documents) - 1, out=at)
-        return at, np.flatnonzero(documents.take(at) == self._candidates)
+        at, there = arrays.located(documents, self._candidates)
+        return at, np.flatnonzero(there)

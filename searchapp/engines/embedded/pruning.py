@@ -43,6 +43,7 @@ from searchapp.engines.embedded.rows import Rows
 from searchapp.engines.embedded.schema import Analyzers
 from searchapp.engines.embedded.scoring import Scorer
 from searchapp.engines.embedded.similarity import ONE, Float32s
+from searchapp.engines.embedded.storage import arrays
 from searchapp.engines.embedded.storage.impacts import Impacts
 from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Numbers
 from searchapp.engines.embedded.sums import Scores
@@ -239,9 +240,8 @@ class Pruner:
         laid_out = self._laid_out.of(clause, len(documents))
         if laid_out is not None:
             return laid_out.take(documents), len(documents)
-        at = clause.documents.searchsorted(documents)
-        np.minimum(at, len(clause.documents) - 1, out=at)
-        found: Impacts = clause.impacts.take(at) * (clause.documents.take(at) == documents)
+        at, there = arrays.located(clause.documents, documents)
+        found: Impacts = clause.impacts.take(at) * there
         return found, len(documents) * SEARCH
 
     @property

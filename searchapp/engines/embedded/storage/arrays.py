@@ -103,6 +103,22 @@ def narrowest(largest: int) -> np.dtype[Any]:
     return np.min_scalar_type(largest)
 
 
+def located(ascending: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Where each wanted number stands among ascending ones, and whether it does; elsewhere the place is any of them.
+
+    Where there are none, the places are 0, of which nothing can be taken.
+
+    >>> places, there = located(np.array([2, 4, 8]), np.array([4, 5, 9]))
+    >>> places.tolist(), there.tolist()
+    ([1, 2, 2], [True, False, False])
+    """
+    places = ascending.searchsorted(wanted)
+    if not len(ascending):
+        return places, np.zeros(len(wanted), bool)
+    np.minimum(places, len(ascending) - 1, out=places)
+    return places, ascending.take(places) == wanted
+
+
 def synchronize(path: Path) -> None:
     """Have the system write a file or a folder to disk now."""
     descriptor = os.open(path, os.O_RDONLY)

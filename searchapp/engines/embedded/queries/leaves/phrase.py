@@ -16,6 +16,7 @@ from searchapp.engines.embedded.queries.leaf import Leaf, Places
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf, idf_of
 from searchapp.engines.embedded.schema import Schema
+from searchapp.engines.embedded.storage import arrays
 from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Numbers, Postings
 from searchapp.engines.embedded.storage.term_positions import FEW_AMONG, TermPositions
 from searchapp.model import Token
@@ -166,8 +167,7 @@ def _in_all(lists: Sequence[Numbers], count: int, among: Numbers | None) -> Numb
     documents = ordered[0] if among is None else among
     for others in ordered if among is not None else ordered[1:]:
         if len(documents) * FEW_AMONG < len(others):
-            at = np.minimum(others.searchsorted(documents), len(others) - 1)
-            documents = documents[others.take(at) == documents]
+            documents = documents[arrays.located(others, documents)[1]]
         else:
             marked = np.zeros(count, bool)
             marked[others] = True
@@ -194,5 +194,4 @@ def _among(places: NDArray[np.int64], others: NDArray[np.int64], count: int) -> 
         marked = np.zeros(count + 2, bool)  # what lies outside is looked for at either end
         marked[others + 1] = True
         return marked.take(places + 1, mode="clip")
-    nearest = np.minimum(others.searchsorted(places), len(others) - 1)
-    return np.asarray(others[nearest] == places)
+    return arrays.located(others, places)[1]
