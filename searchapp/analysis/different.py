@@ -8,6 +8,8 @@ for filters that look at one term at a time, and behind them at most a shingle f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import cast
 
 from searchapp.analysis.char_filters import CharFilter
 from searchapp.analysis.offsets import has_halves
@@ -50,7 +52,7 @@ def different_terms(
     def terms(text: str) -> tuple[str, ...]:
         found = dict.fromkeys(map(becomes, dict.fromkeys(cut(text))))
         found.pop(None, None)
-        return tuple(found)  # type: ignore[arg-type]  # there is no None
+        return cast("tuple[str, ...]", tuple(found))
 
     if not isinstance(pairs, ShingleFilter):
         return terms
@@ -58,8 +60,11 @@ def different_terms(
 
     def pairs_of_terms(text: str) -> tuple[str, ...] | None:
         found = list(map(becomes, cut(text)))
-        if None in found or has_halves(found):  # type: ignore[arg-type]  # there is no None
-            return None  # the filter has its filler where a term was removed, and halves of a character may meet
-        return tuple(dict.fromkeys(map(join, zip(found, found[1:]))))  # type: ignore[arg-type]  # noqa: B905
+        if None in found:  # the filter puts its filler where a term was removed
+            return None
+        kept = cast("list[str]", found)
+        if has_halves(kept):  # which may meet
+            return None
+        return tuple(dict.fromkeys(map(join, pairwise(kept))))
 
     return pairs_of_terms

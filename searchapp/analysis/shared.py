@@ -99,9 +99,7 @@ class Shared:
 
         return self._step(char_filters, text)
 
-    def terms(
-        self, char_filters: tuple[CharFilter, ...], tokenizer: Tokenizer
-    ) -> Callable[[str], list[str]]:
+    def terms(self, char_filters: tuple[CharFilter, ...], tokenizer: Tokenizer) -> Callable[[str], list[str]]:
         """The tokens before any token filter."""
         path = (*char_filters, tokenizer)
         if path in self._steps:

@@ -75,9 +75,9 @@ class Batch:
     """Topics as numbers: a topic has clauses, a clause has rows, and a row is a term of a table.
 
     `*_ends` say where the clauses of the next topic, its excluded documents, or the rows of the next clause begin. The
-    sum of a clause is `rounded` before it is added to those of others. `row_tables` has the table of so many rows as
-    `rows_of_table` says. The other lists have a value for each topic: how many documents are asked for, whether documents
-    with the score 0 match too, and the tie breaker.
+    sum of a clause is `rounded` before it is added to those of others. `row_tables` has the table of as many
+    rows as `rows_of_table` says. The other lists have a value for each topic: how many documents are asked for, whether
+    documents with the score 0 match too, and the tie breaker.
     """
 
     tables: list[Table] = field(default_factory=list)

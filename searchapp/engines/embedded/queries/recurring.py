@@ -47,7 +47,7 @@ class _Shape:
 
     def texts(self, body: Any) -> list[str] | None:
         """The texts of a query that is this one but for them, None for any other."""
-        if not self.pattern == body:  # the texts of the pattern say what they are equal to
+        if self.pattern != body:  # the texts of the pattern say what they are equal to
             return None
         texts: list[str] = []
         for path in self.paths:
@@ -140,7 +140,7 @@ class _Written:
 
 
 def _pattern(node: Any, noted: Mapping[int, Noted], placed: list[tuple[Noted, Path]], path: Path) -> Any:
-    """What is equal to another part of a query that is this one but for its texts; `placed` gets those that it meets."""
+    """What is equal to another part of a query that is this one but for its texts; `placed` gets these."""
     if isinstance(node, Mapping):
         one = noted.get(id(node))
         key = None
