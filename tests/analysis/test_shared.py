@@ -14,6 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from searchapp.analysis import AnalysisRegistry, Analyzer, java_regex, shared
+from searchapp.analysis.first_characters import with_first_characters
 from searchapp.analysis.tokens import Tokens
 from searchapp.analysis.word_trees import with_word_trees
 
@@ -85,6 +86,7 @@ def _alone(mapping: Path) -> dict[str, Analyzer]:
     """Each analyzer in a registry of its own, its patterns as they are written."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(java_regex, "with_word_trees", lambda source, _ignores_case: source)
+        patch.setattr(java_regex, "with_first_characters", lambda source: source)
         analyzers = _settings(mapping)["analyzer"]
         registries = {
             name: AnalysisRegistry({**_settings(mapping), "analyzer": {name: described}})
@@ -255,6 +257,42 @@ def test_a_tree_of_words_finds_what_the_words_find(pattern: tuple[str, bool], te
     flags = re.ASCII | (re.IGNORECASE if ignores_case else 0)
     plain, tree = re.compile(source, flags), re.compile(with_word_trees(source, ignores_case), flags)
     assert list(_found(tree, text)) == list(_found(plain, text))
+
+
+@hypothesis.given(patterns(), patterns(), st.text("abAB1 é|K", max_size=20))
+def test_behind_a_look_at_its_first_character_a_pattern_finds_the_same(
+    first: tuple[str, bool], second: tuple[str, bool], text: str
+) -> None:
+    source = f"{first[0]}|{second[0].replace('(?P<name>', '(?P<other>')}"
+    flags = re.ASCII | (re.IGNORECASE if first[1] else 0)
+    plain, looking = re.compile(source, flags), re.compile(with_first_characters(source), flags)
+    assert list(_found(looking, text)) == list(_found(plain, text))
+
+
+@pytest.mark.parametrize(
+    ("source", "first"),
+    [
+        ("[ab]|c", "[abc]"),
+        ("(?:[a-c]|d+)x|\\x5c[ab]|(?P<name>e{2})", "[a-cd\\x5ce]"),
+        ("(?i:ab|(?-i:c)|d)|[0-9]+(?:x|y)", "[AacDd0-9]"),
+        ("(?>[a-c])|1", "[a-c1]"),
+        ("a|b", ""),
+        ("[ab]", ""),
+        ("[ab]|", ""),
+        ("[ab]|c?", ""),
+        ("[ab]|c{0,2}d", ""),
+        ("[ab]*c|d", ""),
+        ("(?:[ab]|)c|d", ""),
+        ("[ab]|[^c]", ""),
+        ("(?i:[ab])|c", ""),
+        ("[ab]|(?=c)d", ""),
+        ("[ab]|(?<!c)d", ""),
+        ("[ab]|(?:\\A)d", ""),
+        ("[ab]|\ue000c", ""),
+    ],
+)
+def test_the_first_characters_of_patterns(source: str, first: str) -> None:
+    assert with_first_characters(source) == (f"(?={first})(?:{source})" if first else source)
 
 
 def _found(pattern: re.Pattern[str], text: str) -> Iterator[tuple[Any, ...]]:
