@@ -18,6 +18,7 @@ from searchapp.engines.embedded import (
     EmbeddedEngine,
     accumulated,
     bounded_clause,
+    kernels,
     laid_out,
     maxscore,
     pruning,
@@ -90,12 +91,13 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Embe
 
 @pytest.fixture(scope="module", autouse=True)
 def always() -> Iterator[None]:
-    """Let indexes of all sizes be pruned, at any depth."""
+    """Let indexes of all sizes be pruned, at any depth, by NumPy."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pruning, "FEWEST_DOCUMENTS", 0)
         patch.setattr(pruning, "MOST_SHARE", 0)
         patch.setattr(pruning, "EXCLUDED_SHARE", 0)
-        yield
+        with kernels.without():
+            yield
 
 
 def pruner_of(index: EmbeddedIndex, maps: int = laid_out.MAP_BYTES) -> Pruner:
@@ -426,7 +428,7 @@ def test_memory_for_what_is_laid_out_is_bounded(indexes: dict[str, EmbeddedIndex
         for word in "abcd":
             found, expected = answers(index, match([word, "a"]), 5, pruner)
             assert found == expected
-        pruner.prepare([index._bodies.read(body(match("abcd"))).query] * pruning.REPEATED)
+        pruner.prepare([index._bodies.read(body(match("abcd"))).query] * laid_out.REPEATED)
     assert len(pruner._laid_out.known) == 2
     assert len({impacts.ctypes.data for impacts in pruner._laid_out.known.values()}) == 2
 
