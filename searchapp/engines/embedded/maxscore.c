@@ -82,6 +82,7 @@ typedef struct {
     double *given; /* of each clause: what it gives to the document at work, a float */
     float *upper; /* of each clause: the greatest score of each impact */
     double threshold;
+    int64_t worked; /* what following documents has taken so far */
 } Search;
 
 /* Twice what one rounded operation makes a float less, of the number. */
@@ -103,8 +104,9 @@ enum {
     SEEDS = 24, /* documents at least that are scored first, for a threshold */
 };
 
-/* What takes how long: to add a bound, to look at one that was added up, to look up an impact, and to search for one. */
-enum { ADDED = 4, PASSED = 2, LOOKED_UP = 10, SEARCHED = 60 };
+/* What takes how long, as was tried: to add a bound and what follows from it, to look at one that was added up, to look
+   at marks, and to search. */
+enum { ADDED = 32, PASSED = 6, LOOKED_UP = 12, SEARCHED = 200 };
 
 /* The first place, from one on, that has no document before the wanted one. */
 static int64_t seek(const Clause *clause, int64_t place, int32_t wanted)
@@ -348,6 +350,7 @@ static int64_t follow(Search *search, int64_t number, int32_t *documents, double
         const float *upper = search->upper + number * IMPACTS;
         double least = search->threshold - search->rest[number + 1];
         int64_t found = locate(search, number, documents, count, there, at), kept = 0;
+        search->worked += count * cost_of_look(search, number);
         for (int64_t place = 0; place < found; place++) bounds[there[place]] += upper[impacts[at[place]]];
         for (int64_t place = 0; place < count; place++) {
             documents[kept] = documents[place];
@@ -397,8 +400,9 @@ static int64_t count_reaching(const Clause *clause, int least)
     return seen ? found * clause->size / seen : 0;
 }
 
-/* Take the documents of a clause, as far as they may be among the best. */
-static int take_clause(Search *search, int64_t number)
+/* Take the documents of a clause, as far as they may be among the best, unless that takes longer than a limit: `stopped`
+   is the document before which all were taken. */
+static int take_clause(Search *search, int64_t number, int64_t limit, int64_t *stopped)
 {
     const Clause *clause = &search->clauses[number];
     const float *upper = search->upper + number * IMPACTS;
@@ -408,7 +412,11 @@ static int take_clause(Search *search, int64_t number)
     start_over(search, search->scoring);
     for (int64_t first = 0; first < clause->size;) {
         int least = least_impact(search, number);
-        if (least == IMPACTS) return DONE;
+        if (least == IMPACTS) break;
+        if (search->worked > limit) {
+            *stopped = clause->documents[first];
+            return (uint32_t)*stopped < search->query->count ? DONE : MISFIT;
+        }
         int64_t count = 0;
         for (; first < clause->size && count < BLOCK; first += STRIDE) {
             int64_t end = first + STRIDE;
@@ -425,6 +433,7 @@ static int take_clause(Search *search, int64_t number)
         count = follow(search, number + 1, documents, bounds, count);
         take_all(search, documents, bounds, count, number);
     }
+    *stopped = search->query->count;
     return DONE;
 }
 
@@ -461,11 +470,11 @@ static int64_t gather(const float *sums, int32_t base, int64_t size, float least
     return count;
 }
 
-/* Take the documents that the clauses from a place on may lift to the threshold.
+/* Take those of some documents that the clauses from a place on may lift to the threshold.
 
    In each window bounds are added up clause by clause, until following the documents that may still reach the threshold
    takes less time than adding those of the next one. */
-static void accumulate(Search *search, int64_t first)
+static void accumulate(Search *search, int64_t first, int64_t begin, int64_t stop)
 {
     float sums[WINDOW];
     double bounds[WINDOW];
@@ -474,8 +483,9 @@ static void accumulate(Search *search, int64_t first)
     start_over(search, search->scoring);
     start_over(search, search->adding);
     double less = 1 - (double)(search->query->clause_count + 2) * ROUNDING;
-    for (int64_t base = 0; base < search->query->count; base += WINDOW) {
-        int64_t size = search->query->count - base < WINDOW ? search->query->count - base : WINDOW;
+    for (int64_t base = begin; base < stop; base += WINDOW) {
+        if (first == search->query->clause_count || search->rest[first] < search->threshold) return;
+        int64_t size = stop - base < WINDOW ? stop - base : WINDOW;
         int64_t end = first, count = 0;
         memset(sums, 0, sizeof sums);
         do {
@@ -492,15 +502,27 @@ static void accumulate(Search *search, int64_t first)
     }
 }
 
-/* Whether adding up the bounds of the clauses from a place on takes less time than following documents of this one. */
-static int is_better_added(const Search *search, int64_t number)
+/* About what adding up the bounds of the clauses from a place on costs: of those that can't be left out, and the next. */
+static int64_t cost_of_adding(const Search *search, int64_t number)
 {
-    int64_t looks = 0, all = search->query->count * PASSED;
-    for (int64_t after = number + 1; after < search->query->clause_count && after < number + 3; after++)
+    int64_t cost = search->query->count * PASSED;
+    for (; number < search->query->clause_count; number++) {
+        cost += search->clauses[number].size * ADDED;
+        if (search->rest[number] < search->threshold) break;
+    }
+    return cost;
+}
+
+/* About what following the documents of a clause costs: most have none of the clauses after it. */
+static int64_t cost_of_following(const Search *search, int64_t number)
+{
+    double bound = search->rest[number] - search->rest[number + 1];
+    int64_t looks = 0;
+    for (int64_t after = number + 1; after < search->query->clause_count; after++) {
+        if (bound + search->rest[after] < search->threshold) break;
         looks += cost_of_look(search, after);
-    for (int64_t after = number; after < search->query->clause_count; after++) all += search->clauses[after].size * ADDED;
-    const Clause *clause = &search->clauses[number];
-    return clause->size * looks > all && count_reaching(clause, least_impact(search, number)) * looks > all;
+    }
+    return looks ? count_reaching(&search->clauses[number], least_impact(search, number)) * looks : 0;
 }
 
 /* Find a threshold among the documents of the greatest impacts: they are scored, and forgotten. */
@@ -669,13 +691,16 @@ int searchapp_search(Query *query)
     prepare(search);
     arrange(search);
     if (seed(search)) return MISFIT;
-    for (int64_t number = 0; number < search->query->clause_count; number++) {
+    for (int64_t number = 0; number < query->clause_count; number++) {
         if (search->rest[number] < search->threshold) break;
-        if (is_better_added(search, number)) {
-            accumulate(search, number);
-            break;
-        }
-        if (take_clause(search, number)) return MISFIT;
+        int64_t limit = cost_of_adding(search, number), stopped = 0;
+        if (search->worked + cost_of_following(search, number) <= limit &&
+            take_clause(search, number, limit, &stopped))
+            return MISFIT;
+        if (stopped == query->count) continue;
+        accumulate(search, number + 1, 0, stopped); /* its documents there were taken */
+        accumulate(search, number, stopped, query->count);
+        break;
     }
     sort(search);
     query->found = search->found;
