@@ -76,7 +76,7 @@ MAPPING: dict[str, Any] = {
 def compiler() -> str:
     """The C compiler, without which the test at work is skipped."""
     command = os.environ.get("CC") or "cc"
-    if "CI" not in os.environ and shutil.which(command) is None:
+    if "CI" not in os.environ and shutil.which(command.split()[0]) is None:
         pytest.skip("there is no C compiler")
     return command
 

@@ -263,6 +263,21 @@ def test_sums_and_maxima_of_terms_are_pruned(
         assert found == expected
 
 
+def test_very_frequent_terms_of_very_long_documents_are_not_overrated(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From `impacts.COUNTED` on all have the greatest impact, though in a long document the score may be less."""
+    several = [Document(f"short{number}", "a a") for number in range(300)]
+    several += [Document(f"long{number}", "a " * 256 + "z " * 20_000) for number in range(20)]
+    several += [Document(f"best{number}", "a " * 60) for number in range(20)]
+    embedded.build("overrated", spec_of(several), several)
+    index = embedded.open("overrated")
+    monkeypatch.setattr(maxscore, "SEEDS", 8)
+    found, expected = answers(index, match("a"), 5, pruner_of(index))
+    assert found == expected
+    assert all(320 <= document < 340 for document in expected[0])
+
+
 def test_a_phrase_whose_first_term_is_repeated_on_its_position_is_found(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
