@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from growth import MAPPING, Generator
+from usage import peak, work
 
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.embedded import EmbeddedEngine
@@ -53,10 +53,10 @@ class Documents:
     def __init__(self, data: Path, size: int, share: float) -> None:
         self._generator, self._size, self._share = Generator(data), size, share
         self.count = self.draws = 0
-        work = _work()
+        begin = work()
         for _ in self:
             self.count += 1
-        self.work = _work() - work
+        self.work = work() - begin
         self.draws = 0
 
     def __iter__(self) -> Iterator[Document]:
@@ -68,7 +68,7 @@ def build(home: Path, data: Path, size: int, share: float, name: str) -> dict[st
     """Build an index, with what can be carried over from the version that serves if there is one."""
     documents = Documents(data, size, share)
     engine = EmbeddedEngine.at(Settings(home=home))
-    work = _work()
+    begin = work()
     comparison = engine.compare(name, MAPPING)
     for _ in comparison.watch(documents) if comparison else ():
         pass
@@ -78,15 +78,9 @@ def build(home: Path, data: Path, size: int, share: float, name: str) -> dict[st
     return {
         "documents": documents.count,
         "carried": carried.documents if carried else 0,
-        "work": _work() - work - documents.draws * documents.work,
-        "MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        / (2**20 if sys.platform == "darwin" else 1024),
+        "work": work() - begin - documents.draws * documents.work,
+        "MiB": peak(),
     }
-
-
-def _work() -> float:
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def _version(home: Path, name: str) -> Path:

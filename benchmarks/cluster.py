@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from growth import QUERIES, Generator  # noqa: E402
+from usage import peak_of  # noqa: E402
 
 from tests.server.cluster import Cluster  # noqa: E402
 from tests.server.node import Node  # noqa: E402
@@ -82,11 +82,7 @@ def measured(home: Path, url: str, *arguments: object) -> dict[str, float]:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise SystemExit(process.returncode)
-    return {"seconds": time.perf_counter() - begin, "MiB": _mib(usage)}
-
-
-def _mib(usage: resource.struct_rusage) -> float:
-    return usage.ru_maxrss / (1024 * 1024 if sys.platform == "darwin" else 1024)
+    return {"seconds": time.perf_counter() - begin, "MiB": peak_of(usage)}
 
 
 def main() -> None:

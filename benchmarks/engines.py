@@ -18,7 +18,6 @@ import contextlib
 import dataclasses
 import json
 import re
-import resource
 import shutil
 import statistics
 import tempfile
@@ -28,6 +27,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+
+from usage import work as work_so_far
 
 from searchapp import resources
 from searchapp.digests import digest_json
@@ -251,8 +252,7 @@ class Took:
 
 
 def _worked(server: int | None) -> float:
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    here = sum(one.ru_utime + one.ru_stime for one in used)
+    here = work_so_far()
     if server is None:
         return here
     import psutil

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from usage import peak, peak_of, work
 
 from searchapp.engines.base import IndexSpec
 from searchapp.model import Document
@@ -145,15 +146,15 @@ def index(home: Path, data: Path, size: int) -> dict[str, float]:
 
     generator = Generator(data)
     drawn = min(size, DRAWN)
-    begin, work = time.perf_counter(), _work()
+    begin, worked = time.perf_counter(), work()
     for _ in generator.documents(drawn):
         pass
     drawing = (time.perf_counter() - begin) * size / drawn
-    drawing_work = (_work() - work) * size / drawn
+    drawing_work = (work() - worked) * size / drawn
     engine = EmbeddedEngine.at(Settings(home=home, index_prefix=PREFIX))
-    begin, work = time.perf_counter(), _work()
+    begin, worked = time.perf_counter(), work()
     engine.build(NAME, IndexSpec(MAPPING, size, f"{SEED}-{size}"), generator.documents(size))
-    return {"seconds": time.perf_counter() - begin - drawing, "work s": _work() - work - drawing_work}
+    return {"seconds": time.perf_counter() - begin - drawing, "work s": work() - worked - drawing_work}
 
 
 def search(home: Path, data: Path, size: int) -> dict[str, float]:  # noqa: ARG001  # as `index`
@@ -188,15 +189,7 @@ def search(home: Path, data: Path, size: int) -> dict[str, float]:  # noqa: ARG0
 
 def _peak_mib(processes: int = 0) -> float:
     """The peak of this process, plus `processes` times that of its largest child: no less than what was in use."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    peak += processes * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
-
-
-def _work() -> float:
-    """Seconds that this process and those that it has forked and that have ended were at work."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return peak() + processes * peak_of(resource.getrusage(resource.RUSAGE_CHILDREN))
 
 
 def _family(process: int) -> Iterator[int]:

@@ -6,6 +6,7 @@ What this process has ever used would count for those that it starts, see getrus
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from peer_base import Unavailable
+from usage import peak_of, work_of
 
 LUCENE = Path(__file__).parent / "lucene"
 MIB = 2**20
@@ -61,8 +63,7 @@ class Steps:
                 (complaint or [f"{step} said nothing"])[-1].removeprefix("peer_base.Unavailable: ")
             )
         report: dict[str, Any] = json.loads(said[-1])
-        kib = 1 / 1024 if sys.platform != "darwin" else 1 / MIB
-        return {"MiB": usage.ru_maxrss * kib, "cpu s": usage.ru_utime + usage.ru_stime, **report}
+        return {"MiB": peak_of(usage), "cpu s": work_of(usage), **report}
 
     def _command(self, step: str) -> list[str]:
         command = [sys.executable, str(Path(__file__).with_name("peers.py")), "--step", step]
@@ -126,12 +127,14 @@ def _compiled(folder: Path) -> Sequence[Path]:
     home = find_java()
     if home is None or not (home / "bin" / "javac").exists():
         raise Unavailable("there is no Java 21 or newer with a compiler, which Lucene 10 needs")
+    pom = LUCENE / "pom.xml"
+    folder /= hashlib.sha256(pom.read_bytes()).hexdigest()[:12]  # artifacts of another version are left alone
     jars, classes = folder / "jars", folder / "classes"
     if not any(jars.glob("*.jar")):
         goal = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
-        command = ["mvn", "-B", "-q", "-f", str(LUCENE / "pom.xml"), goal, f"-DoutputDirectory={jars}"]
+        command = ["mvn", "-B", "-q", "-f", str(pom), goal, f"-DoutputDirectory={jars}"]
         _run(command, "Maven could not fetch Lucene")
-    classes.mkdir(exist_ok=True)
+    classes.mkdir(parents=True, exist_ok=True)
     _run(
         [f"{home}/bin/javac", "-cp", f"{jars}/*", "-d", str(classes), str(LUCENE / "Peers.java")],
         "Peers.java does not compile",

@@ -122,13 +122,7 @@ class Elasticsearch(System):
                 return True
             self._open_kept(client)
             client.indices.delete(index=self.index, ignore_unavailable=True)
-            client.snapshot.restore(
-                repository=self.index,
-                snapshot=self.index,
-                indices=self.index,
-                wait_for_completion=True,
-                include_global_state=False,
-            )
+            client.snapshot.restore(**self._snapshot())
             client.cluster.health(index=self.index, wait_for_status="yellow", timeout="600s")
             return self._has(client, collection)
         return False
@@ -142,13 +136,12 @@ class Elasticsearch(System):
         with contextlib.suppress(ApiError):  # a server of somebody else's keeps the index itself
             self._open_kept(client)
             client.options(ignore_status=404).snapshot.delete(repository=self.index, snapshot=self.index)
-            client.snapshot.create(
-                repository=self.index,
-                snapshot=self.index,
-                indices=self.index,
-                wait_for_completion=True,
-                include_global_state=False,
-            )
+            client.snapshot.create(**self._snapshot())
+
+    def _snapshot(self) -> dict[str, Any]:
+        """What is said of the snapshot of the index when it is taken, and when it is restored."""
+        names = dict.fromkeys(("repository", "snapshot", "indices"), self.index)
+        return {**names, "wait_for_completion": True, "include_global_state": False}
 
     def _has(self, client: Any, collection: Collection) -> bool:
         if not client.indices.exists(index=self.index):

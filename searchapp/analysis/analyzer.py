@@ -52,9 +52,8 @@ class Analyzer:
         shared: Shared | None = None,
     ) -> None:
         """`shared` lets analyzers that begin with the same pieces share what those make of a text."""
-        from searchapp.analysis.bulk import (
-            BulkAnalysis,  # NumPy, which completing a command line does without
-        )
+        # It needs NumPy, which completing a command line does without.
+        from searchapp.analysis.bulk import BulkAnalysis
 
         self.name = name
         self.position_increment_gap = position_increment_gap

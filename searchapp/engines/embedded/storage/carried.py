@@ -23,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.digests import digest_json
+from searchapp.engines.embedded.storage.arrays import located
 from searchapp.engines.embedded.storage.columns import Column, Columns
 from searchapp.engines.embedded.storage.documents import FILE, stored_text
-from searchapp.engines.embedded.storage.layout import Manifest, reading
+from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.terms import Terms
-from searchapp.engines.embedded.storage.verified import refuted
+from searchapp.engines.embedded.storage.verified import refuting
 from searchapp.engines.index_settings import without_similarities
 from searchapp.errors import Replaced
 from searchapp.model import Document
@@ -35,6 +36,7 @@ from searchapp.model import Document
 _log = logging.getLogger("searchapp.requests")
 
 Int32s = NDArray[np.int32]
+Mask = NDArray[np.bool_]
 
 DIGESTS = "digests"
 """The file with two numbers for each document: the digest of its source."""
@@ -132,8 +134,8 @@ class Comparison:
         if not self._waiting:
             return
         digests = np.frombuffer(bytes(self._digests), np.int64).reshape(-1, 2)
-        places = np.minimum(np.searchsorted(self._first, digests[:, 0]), len(self._first) - 1)
-        known = (self._first[places] == digests[:, 0]) & (self._second[places] == digests[:, 1])
+        places, there = located(self._first, digests[:, 0])
+        known = there & (self._second[places] == digests[:, 1])
         self._numbers.append(np.where(known, self._order[places], np.int32(NEW)))
         if self._kept is not None:
             new = [self._waiting[place] for place in np.flatnonzero(~known)]
@@ -187,32 +189,40 @@ class Carried:
         """The name of the older version's folder."""
         return self.folder.name
 
+    @cached_property
+    def is_carried(self) -> Mask:
+        """For each document of the new version whether it is carried over."""
+        return self.numbers >= 0
+
     @property
     def documents(self) -> int:
         """How many documents are carried over."""
-        return int(np.count_nonzero(self.numbers >= 0))
+        return int(np.count_nonzero(self.is_carried))
 
     @cached_property
     def renumbered(self) -> Int32s:
         """For each document of the older version its number in the new one, or NEW if that has it not."""
         found = np.full(self._older, NEW, np.int32)
-        (places,) = np.nonzero(self.numbers >= 0)
+        places = np.flatnonzero(self.is_carried)
         found[self.numbers[places]] = places
         return found
 
     @cached_property
     def added(self) -> Int32s:
         """The numbers in the new version of the documents that are not carried over."""
-        return np.flatnonzero(self.numbers < 0).astype(np.int32)
+        return np.flatnonzero(~self.is_carried).astype(np.int32)
+
+    def copy(self, older: NDArray[Any], new: NDArray[Any]) -> None:
+        """Put what an array has for each document that is carried over in its place in a new array."""
+        new[self.is_carried] = older[self.numbers[self.is_carried]]
 
     def new(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Those of all documents that are not carried over; they are not drawn if the new ones were kept."""
         if self._kept is not None:
             yield from self._kept
             return
-        is_new = self.numbers < 0
         for number, document in enumerate(documents):
-            if number >= len(is_new) or is_new[number]:
+            if number >= len(self.is_carried) or not self.is_carried[number]:
                 yield document
 
 
@@ -231,11 +241,9 @@ class Older:
         if self._manifest.digest != carried.manifest:
             raise Replaced(self._manifest.info.version)
         self._columns = Columns(carried.folder, self._manifest)
-        with reading(carried.folder, FILE), (carried.folder / FILE).open("rb") as file:
+        with refuting(carried.folder):
             # It is copied past Python, which can compare no checksums then.
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != self._manifest.files[FILE].digest:
-            raise refuted(carried.folder, f"{FILE} was altered")
+            self._manifest.verify_file(carried.folder, FILE)
 
     def column(self, name: str) -> Column:
         """The numbers in one of its files."""
@@ -258,8 +266,7 @@ class Older:
         """The digests of all documents of the new version, from those of the documents that are added."""
         joined = np.empty((len(self.carried.numbers), 2), np.int64)
         joined[self.carried.added] = added.reshape(-1, 2)
-        is_carried = self.carried.numbers >= 0
-        joined[is_carried] = self.column(DIGESTS).all().reshape(-1, 2)[self.carried.numbers[is_carried]]
+        self.carried.copy(self.column(DIGESTS).all().reshape(-1, 2), joined)
         return joined.reshape(-1)
 
 
@@ -301,5 +308,4 @@ class OlderField:
 
     def copy(self, part: str, values: NDArray[Any]) -> None:
         """Put what a file has for each document that is carried over in its place among `values`."""
-        is_carried = self.carried.numbers >= 0
-        values[is_carried] = self.column(part).all()[self.carried.numbers[is_carried]]
+        self.carried.copy(self.column(part).all(), values)

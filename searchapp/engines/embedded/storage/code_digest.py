@@ -7,7 +7,6 @@ they build on that knows characters.
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import time
 import unicodedata
@@ -16,7 +15,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import searchapp
-from searchapp.digests import digest_json
+from searchapp.digests import digest_file, digest_json
+from searchapp.errors import DataError
 
 CODE = ("analysis", "engines/embedded", "engines/index_settings.py", "model.py")
 """What the postings of a document depend on, besides mapping and document."""
@@ -39,13 +39,13 @@ def code_digest() -> str:
             return ""
         return digest_json(
             {
-                "files": {file.relative_to(folder).as_posix(): _digest(file) for file in files},
+                "files": {file.relative_to(folder).as_posix(): digest_file(file) for file in files},
                 "python": platform.python_version(),
                 "unicode": unicodedata.unidata_version,
                 "regex": version("regex"),
             }
         )
-    except (OSError, PackageNotFoundError):
+    except (OSError, DataError, PackageNotFoundError):
         return ""
 
 
@@ -74,7 +74,3 @@ def _changed(file: Path) -> float:
     """When a file was last written, or put into the place of another one."""
     status = file.stat()
     return max(status.st_mtime, status.st_ctime)
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from searchapp.engines.embedded.storage import arrays
 from searchapp.engines.embedded.storage.arrays import ArrayOnDisk
 from searchapp.engines.embedded.storage.packed import Int32s, PackedTokens
-from searchapp.engines.embedded.storage.terms import TermsWriter
+from searchapp.engines.embedded.storage.terms import TermsWriter, cut
 
 RUN_TOKENS = 4_000_000
 RUN_TERMS = 500_000
@@ -56,8 +55,7 @@ class Run:
     def terms(self, first: int, end: int) -> list[bytes]:
         """The terms of the ranks from `first` to `end`."""
         starts = self.term_starts[first : end + 1]
-        characters = self.characters[starts[0] : starts[-1]].tobytes()
-        return [characters[begin:stop] for begin, stop in pairwise((starts - starts[0]).tolist())]
+        return cut(self.characters[starts[0] : starts[-1]].tobytes(), starts.tolist())
 
 
 class Inverter:

@@ -25,8 +25,7 @@ class KnownIds(Protocol):
     """The ids of an index."""
 
     def of(self, documents: NDArray[Any]) -> list[str]:
-        """The ids of documents, which are numbers of any shape `(n,)`."""
-        ...
+        """The ids of documents, which are given as numbers of shape `(n,)`."""
 
 
 def known_ids(ids: Terms, ranks: Column, by_rank: Column) -> KnownIds:

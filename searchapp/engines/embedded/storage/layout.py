@@ -159,11 +159,20 @@ class Manifest:
         """
         self.check_sizes(folder)
         for name, file in self.files.items():
-            with reading(folder, name), (folder / name).open("rb") as opened:
-                found = hashlib.file_digest(opened, "sha256").hexdigest()
-            if found != file.digest:
-                raise damaged(folder, f"{name} was altered")
+            self.verify_file(folder, name)
             advance(file.size)
+
+    def verify_file(self, folder: Path, name: str) -> None:
+        """Read one file and compare its digest.
+
+        Raises:
+            DataError: the file is missing or altered.
+            SearchappError: it can't be read.
+        """
+        with reading(folder, name), (folder / name).open("rb") as opened:
+            found = hashlib.file_digest(opened, "sha256").hexdigest()
+        if found != self.files[name].digest:
+            raise damaged(folder, f"{name} was altered")
 
     @property
     def bytes(self) -> int:

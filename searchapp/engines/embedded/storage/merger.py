@@ -8,7 +8,7 @@ that it takes does not grow with the number of runs, nor with that of their post
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -57,10 +57,10 @@ def merge(runs: Sequence[Run], folder: Path, name: str, *, positional: bool) -> 
             of_positions["positions"] = file("positions", np.dtype(np.int32), tokens)
         for batch in _batches(runs):
             terms.add_all(batch.terms)
-            starts.add(batch.sizes([part.starts for part in batch.parts]))
-            if positional:
-                position_starts.add(batch.sizes([part.position_starts for part in batch.parts]))
-            batch.write(of_postings, of_positions)
+            tokens_of_terms = batch.sizes("position_starts")
+            starts.add(batch.sizes("starts"))
+            position_starts.add(tokens_of_terms)
+            batch.write(of_postings, of_positions, tokens_of_terms)
     terms.write(folder, name)
     arrays.save(folder, f"{name}.starts", starts.all())
     if positional:
@@ -102,16 +102,17 @@ class _Batch:
     terms: list[bytes]
     parts: list[_Part]
 
-    def sizes(self, starts: Sequence[Int64s]) -> Int64s:
-        """How many postings, or positions, each term has in all runs, from where they begin in each part."""
-        sizes = np.zeros(len(self.terms), np.int64)
-        for part, of_part in zip(self.parts, starts, strict=True):
-            sizes[part.numbers] += np.diff(of_part)
-        return sizes
+    def sizes(self, name: str) -> Int64s:
+        """How many postings each term has in all runs by the `starts`, or positions by the `position_starts`."""
+        return _sizes(len(self.terms), ((part.numbers, getattr(part, name)) for part in self.parts))
 
-    def write(self, of_postings: dict[str, ArrayFile], of_positions: dict[str, ArrayFile]) -> None:
-        """Append the postings of the terms, by the names of a run's arrays, and their positions."""
-        tokens = self.sizes([part.position_starts for part in self.parts])
+    def write(
+        self, of_postings: dict[str, ArrayFile], of_positions: dict[str, ArrayFile], tokens: Int64s
+    ) -> None:
+        """Append the postings of the terms, by the names of a run's arrays, and their positions.
+
+        `tokens` says how many positions each term has in all runs.
+        """
         ends = np.cumsum(tokens)
         first = 0
         while first < len(self.terms):
@@ -152,9 +153,7 @@ def _append(files: dict[str, ArrayFile], first: int, end: int, pieces: Sequence[
                 for begin in range(int(piece.starts[0]), stop, MERGED_TOKENS):
                     file.append(piece.source(name)[begin : min(begin + MERGED_TOKENS, stop)])
         return
-    sizes = np.zeros(end - first, np.int64)
-    for piece in pieces:
-        sizes[piece.numbers - first] += np.diff(piece.starts)
+    sizes = _sizes(end - first, ((piece.numbers - first, piece.starts) for piece in pieces))
     free = np.cumsum(sizes) - sizes  # where the next run's values of each term go
     total = int(sizes.sum())
     merged = {name: np.empty(total, file.dtype) for name, file in files.items()}
@@ -167,6 +166,14 @@ def _append(files: dict[str, ArrayFile], first: int, end: int, pieces: Sequence[
         free[terms] += counts
     for name, file in files.items():
         file.append(merged[name])
+
+
+def _sizes(count: int, parts: Iterable[tuple[NDArray[np.int32], Int64s]]) -> Int64s:
+    """How much each of so many terms has in all parts: each gives its terms, and where what they have begins."""
+    sizes = np.zeros(count, np.int64)
+    for numbers, starts in parts:
+        sizes[numbers] += np.diff(starts)
+    return sizes
 
 
 class _Cursor:

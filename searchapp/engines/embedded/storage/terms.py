@@ -7,7 +7,7 @@ code points); a second array says where each begins. A look-up is a binary searc
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
 
@@ -26,9 +26,8 @@ class Terms:
     def __init__(self, characters: Column, starts: Column) -> None:
         self._columns = characters, starts
         self._characters = memoryview(characters.unverified().data)
-        self._starts = memoryview(
-            starts.unverified().data
-        )  # its numbers come as Python's: look-ups are full of them
+        # Its numbers come as Python's: look-ups are full of them.
+        self._starts = memoryview(starts.unverified().data)
         self._sound = False
 
     @classmethod
@@ -65,9 +64,7 @@ class Terms:
         """The terms of the ranks from `first` to `end`."""
         self._verify(first, end)
         starts = self._starts[first : end + 1].tolist()
-        base = starts[0]
-        characters = bytes(self._characters[base : starts[-1]])
-        return [characters[start - base : end - base] for start, end in pairwise(starts)]
+        return cut(bytes(self._characters[starts[0] : starts[-1]]), starts)
 
     def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """The bytes of all terms, and where each begins and the last one ends."""
@@ -100,6 +97,12 @@ class Terms:
         first = bisect_left(self, sought)
         size = len(sought)
         return range(first, bisect_left(self, True, lo=first, key=lambda term: term[:size] > sought))
+
+
+def cut(characters: bytes, starts: Sequence[int]) -> list[bytes]:
+    """The strings that lie one after the other, from where each begins, and the last one ends, in a longer whole."""
+    base = starts[0]
+    return [characters[start - base : end - base] for start, end in pairwise(starts)]
 
 
 class TermsWriter:

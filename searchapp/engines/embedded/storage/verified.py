@@ -7,7 +7,8 @@ anew. A stamp that is not what it should be, for whatever reason, only costs tha
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from searchapp.digests import digest_json
@@ -39,11 +40,9 @@ def verify(folder: Path, manifest: Manifest, advance: Advance = no_progress) -> 
         DataError: a file was altered.
         SearchappError: a file can't be read.
     """
-    try:
+    with refuting(folder):
         before = _state(folder, manifest)  # what changes from here on is not vouched for
         manifest.verify(folder, advance)
-    except Damaged as error:
-        raise refuted(folder, error.problem) from error
     _remember(folder, before)
 
 
@@ -57,6 +56,19 @@ def refuted(folder: Path, problem: str) -> Damaged:
     with suppress(OSError):
         (folder / STAMP).unlink()
     return damaged(folder, problem)
+
+
+@contextmanager
+def refuting(folder: Path) -> Iterator[None]:
+    """Have a version refuted that is found to be altered meanwhile.
+
+    Raises:
+        DataError: it was.
+    """
+    try:
+        yield
+    except Damaged as error:
+        raise refuted(folder, error.problem) from error
 
 
 def _remember(folder: Path, state: str) -> None:
