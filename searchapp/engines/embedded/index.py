@@ -30,7 +30,7 @@ from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Emitted, Highlighter
 from searchapp.engines.embedded.memory import Answer, Memory, Packed, packed, unpacked
-from searchapp.engines.embedded.pruning import Pruner
+from searchapp.engines.embedded.pruning import Pruned, Pruner
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.readers import READERS
 from searchapp.engines.embedded.queries.settle import settled
@@ -52,6 +52,9 @@ _log = logging.getLogger("searchapp.requests")
 
 BATCH_BODIES = 64
 """Topics whose terms are gathered together."""
+
+TOGETHER = 8
+"""Of fewer topics each is scored by itself."""
 
 LARGE, BATCH_OF_LARGE = 200_000, 8
 """From so many documents on a batch has so many: a topic takes so long that gathering terms gains nothing."""
@@ -178,8 +181,11 @@ class EmbeddedIndex:
             for place, body in enumerate(bodies):
                 with _named_by(place):
                     requests.append(self._bodies.ranked(body))
-            found = [self._pruned(request) for request in requests]
-            pruned = len(found) - found.count(None)
+            alone = len(requests) < TOGETHER
+            some = [self._pruned(request, alone=alone) for request in requests]
+            found: list[Answer | None] = [None if one is None else one[:2] for one in some]
+            pruned = sum(one is not None for one in some)
+            compiled = sum(one is not None and one.is_compiled for one in some)
             self._answer_together(requests, found)
             left = found.count(None)
             # The body that is refused is refused again when it is answered, by its place.
@@ -191,23 +197,27 @@ class EmbeddedIndex:
             for place, (request, one) in enumerate(zip(requests, found, strict=True)):
                 with _named_by(place):
                     answers.append(self._best(request) if one is None else one)
-            return packed(answers), pruned, len(answers) - pruned - left
+            return packed(answers), pruned, compiled + len(answers) - pruned - left
 
     def _answer_together(self, requests: Sequence[Request], found: list[Answer | None]) -> None:
         """Put the answers into `found` that can be had together, of the requests that have none."""
         places = [place for place, one in enumerate(found) if one is None]
+        if not places:
+            return
         with suppress(EngineRefused), finite_scores():
             answers = self._together.best([requests[place] for place in places])
             for place, answer in zip(places, answers, strict=True):
                 found[place] = answer
 
-    def _pruned(self, request: Request) -> Answer | None:
+    def _pruned(self, request: Request, *, alone: bool = True) -> Pruned | None:
         """The best documents of a query where they can be found without scoring all documents, None elsewhere."""
         frame = request.frame
         if frame.after is not None:
             return None
-        found = self._pruner.best(request.query, frame.first + frame.size)
-        return None if found is None else (found[0][frame.first :], found[1][frame.first :])
+        found = self._pruner.best(request.query, frame.first + frame.size, alone=alone)
+        if found is None or not frame.first:
+            return found
+        return Pruned(found.documents[frame.first :], found.scores[frame.first :], found.is_compiled)
 
     def _tell(self, answers: int, pruned: int, together: int = 0) -> None:
         """Say how a batch was searched, to those who want to know."""
@@ -308,9 +318,9 @@ class EmbeddedIndex:
         """The best documents of a query in these words; if all are scored, the scores are kept for its next hits."""
         if self._found is None or self._found[0] != words:
             pruned = self._pruned(request)
-            self._tell(1, pruned is not None)
+            self._tell(1, pruned is not None, int(pruned is not None and pruned.is_compiled))
             if pruned is not None:
-                return pruned
+                return pruned[:2]
             self._found = words, self._scored(request)
         return self._best_of(self._found[1], request.frame)
 

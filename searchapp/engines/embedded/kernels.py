@@ -160,6 +160,12 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
         return None, f"{path} is no library of searchapp's: build searchapp again"
     library.searchapp_best.argtypes = [ctypes.POINTER(_Batch)]
     library.searchapp_best.restype = ctypes.c_int
+    library.searchapp_search.argtypes = [ctypes.c_void_p]
+    library.searchapp_search.restype = ctypes.c_int
+    library.searchapp_mark.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+    library.searchapp_mark.restype = ctypes.c_int
+    library.searchapp_room.argtypes = [ctypes.c_int64] * 3
+    library.searchapp_room.restype = ctypes.c_int64
     return library, ""
 
 

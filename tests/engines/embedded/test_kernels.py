@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchapp.engines.embedded import EmbeddedEngine, compiling, kernels, sums, topk
+from searchapp.engines.embedded import index as embedded_index
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.kernels import SUM, Batch, Table
 from searchapp.engines.embedded.rows import Row
@@ -33,18 +34,12 @@ EVERYTHING: Json = {"match_all": {"boost": 0}}
 SIZES = (0, 1, 3, 10, 100, 1_000)
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The functions as their source is now, whether searchapp was built with a compiler or not."""
-    if "CI" not in os.environ and shutil.which(os.environ.get("CC") or "cc") is None:
-        pytest.skip("there is no C compiler")
-    path: Path = tmp_path_factory.mktemp("compiled") / compiling.LIBRARY.name
-    assert compiling.compiled(path) == ""
+@pytest.fixture(scope="module", autouse=True)
+def together() -> Iterator[None]:
+    """Let few topics be scored together too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "LIBRARY", path)
-        kernels._loaded.cache_clear()
-        yield path
-    kernels._loaded.cache_clear()
+        patch.setattr(embedded_index, "TOGETHER", 0)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -233,10 +228,11 @@ def test_ranks_that_point_nowhere_are_no_crash(library: Path, altered: str, numb
 def test_what_was_compiled_from_another_source_is_not_used(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    first, *others = compiling.SOURCES
     older = tmp_path / "kernels.c"
-    older.write_text(compiling.SOURCE.read_text() + "/* older */\n")
+    older.write_text(first.read_text() + "/* older */\n")
     path = tmp_path / "older.so"
-    assert compiling.compiled(path, older) == ""
+    assert compiling.compiled(path, [older, *others]) == ""
     monkeypatch.setattr(compiling, "LIBRARY", path)
     kernels._loaded.cache_clear()
     assert kernels.library() is None
@@ -296,7 +292,7 @@ def test_a_compiler_that_fails_leaves_nothing_behind(
 ) -> None:
     source = tmp_path / "kernels.c"
     source.write_text("#error no\n")
-    assert "failed: " in compiling.compiled(tmp_path / "made.so", source)
+    assert "failed: " in compiling.compiled(tmp_path / "made.so", [source])
     assert "failed: " in compiling.compiled(tmp_path / "absent" / "made.so")
     monkeypatch.setenv("CC", "no-such-compiler")
     assert compiling.compiled(tmp_path / "made.so") == "there is no C compiler"

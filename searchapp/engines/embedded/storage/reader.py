@@ -224,9 +224,14 @@ class FieldReader:
             return np.full(len(documents), self.norm_inverses[WITHOUT_NORM], np.float32)
         return np.asarray(self.norm_inverses[self._norms.all()[documents]])
 
+    @property
+    def norms(self) -> NDArray[np.uint8]:
+        """The codes of a text field's length in all documents."""
+        return self._norms.all()
+
     def length_codes(self, documents: Numbers) -> NDArray[np.uint8]:
         """The codes of a text field's length in some documents."""
-        return np.asarray(self._norms.all().take(documents))
+        return np.asarray(self.norms.take(documents))
 
     def length_code(self, document: int) -> int:
         """The code of the field's length in a document, see `similarity.LENGTHS`."""
