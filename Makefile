@@ -19,8 +19,8 @@ venv: $(STAMP) ## Create .venv with searchapp and the development tools
 # What it takes to run searchapp: the development tools are half as large again, and slower to install.
 # The files that are installed are those whose hashes are known here; searchapp itself is built with what is installed.
 # They are compiled by all processors at once, which pip doesn't do: without that each start of the program would compile
-# them again where PYTHONDONTWRITEBYTECODE is set, as containers often do.
-COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+# them again where PYTHONDONTWRITEBYTECODE is set, as containers often do. So would each process of the tests.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib searchapp || true
 
 EMBEDDED := searchapp/engines/embedded
 $(RUNS): pyproject.toml requirements.txt hatch_build.py $(EMBEDDED)/kernels.c $(EMBEDDED)/compiling.py

@@ -17,6 +17,7 @@ import pytest
 import typer.main
 import typer.testing
 
+from tests.compiled import compile_tests
 from tests.memory import in_memory, own_folder
 from tests.profile import FULL, PROFILE
 from tests.real import RealRuns, real_data
@@ -71,6 +72,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if MEMORY and not config.option.basetemp and not hasattr(config, "workerinput"):
         config.stash[IN_MEMORY] = own_folder(MEMORY)
         config.option.basetemp = str(config.stash[IN_MEMORY])
+    if not hasattr(config, "workerinput") and config.option.numprocesses:
+        compile_tests(config)
+    gc.disable()  # what is collected stays: to look through it again and again takes a tenth of collecting
     be_interruptible()
 
 
@@ -135,6 +139,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 10, 10)
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scipy import stats
+import scipy
 
 from searchapp import processes
 from searchapp.app import scored_runs
@@ -53,7 +53,9 @@ def test_tests_and_moved_documents_are_those_of_the_values_and_rankings(ranked: 
     per_topic = found["measures"][0]["per_topic"]
     differences = [per_topic["B"][topic] - per_topic["A"][topic] for topic in per_topic["A"]]
     (pair,) = found["measures"][0]["pairs"]
-    assert pair["tests"]["t_test"]["p"] == pytest.approx(stats.ttest_1samp(differences, 0).pvalue, abs=1e-12)
+    assert pair["tests"]["t_test"]["p"] == pytest.approx(
+        scipy.stats.ttest_1samp(differences, 0).pvalue, abs=1e-12
+    )
     assert pair["tests"]["mean"] == pytest.approx(math.fsum(differences) / len(differences), abs=1e-12)
     assert pair["tests"]["randomisation"]["exact"]
     assert (found["permutations"], found["seed"]) == (PERMUTATIONS, SEED)

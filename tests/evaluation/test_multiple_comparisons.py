@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from searchapp.evaluation.multiple_comparisons import (
     benjamini_hochberg,
@@ -79,17 +79,17 @@ def test_tukey_is_that_of_a_two_way_analysis_of_variance(topics: int, runs: int)
     means = values.mean(axis=0)
     for (one, other), p in found.p.items():
         q = abs(means[one] - means[other]) / math.sqrt(found.error / topics)
-        assert p == exact(float(stats.studentized_range.sf(q, runs, found.degrees)))
+        assert p == exact(float(scipy.stats.studentized_range.sf(q, runs, found.degrees)))
     # What the means must differ by is where the p-value is what is left of the level.
     assert float(
-        stats.studentized_range.sf(found.margin / math.sqrt(found.error / topics), runs, found.degrees)
+        scipy.stats.studentized_range.sf(found.margin / math.sqrt(found.error / topics), runs, found.degrees)
     ) == (pytest.approx(0.05, rel=1e-6))
 
 
 def test_tukey_of_two_runs_is_the_paired_t_test() -> None:
     values = drawn(40, 2)
     found = tukey(values).p[0, 1]
-    assert found == pytest.approx(float(stats.ttest_rel(values[:, 0], values[:, 1]).pvalue), rel=1e-6)
+    assert found == pytest.approx(float(scipy.stats.ttest_rel(values[:, 0], values[:, 1]).pvalue), rel=1e-6)
 
 
 def test_randomised_tukey_of_few_topics_comes_near_to_all_permutations() -> None:

@@ -3,9 +3,9 @@ from __future__ import annotations
 import math
 
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from searchapp.evaluation.overlap import TAU_DEPTH, jaccard, kendall_tau, overlap, rbo
 
@@ -94,7 +94,7 @@ def test_tau_is_that_of_the_documents_in_both(first: list[str], second: list[str
     alike = sum(second.index(a) < second.index(b) for a, b in pairs)
     assert found == pytest.approx((2 * alike - len(pairs)) / len(pairs), abs=1e-12)
     assert found == pytest.approx(
-        stats.kendalltau(range(len(shared)), [second.index(one) for one in shared]).statistic, abs=1e-12
+        scipy.stats.kendalltau(range(len(shared)), [second.index(one) for one in shared]).statistic, abs=1e-12
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy import stats
 
 from searchapp.evaluation.significance import (
     DECIMALS,
@@ -62,7 +62,7 @@ def test_the_t_test_is_that_of_scipy_and_of_statsmodels(both: tuple[Values, Valu
     first, second = both
     differences = second - first
     assume(np.ptp(differences) > 1e-6)
-    found, expected = t_test(differences), stats.ttest_rel(second, first)
+    found, expected = t_test(differences), scipy.stats.ttest_rel(second, first)
     assert (found.statistic, found.p) == exact((expected.statistic, expected.pvalue))
     assert found.degrees == expected.df
     statistic, p, degrees = DescrStatsW(differences).ttest_mean(0)
@@ -75,7 +75,7 @@ def test_the_wilcoxon_test_is_that_of_scipy_without_the_topics_that_tie(both: tu
     assume(differences.any())
     found = wilcoxon(both[1] - both[0])
     method = "exact" if found.exact else "asymptotic"
-    expected = stats.wilcoxon(differences[differences != 0], zero_method="wilcox", method=method)
+    expected = scipy.stats.wilcoxon(differences[differences != 0], zero_method="wilcox", method=method)
     assert (found.statistic, found.p) == exact((expected.statistic, expected.pvalue))
     assert found.counted == np.count_nonzero(differences)
 
@@ -106,7 +106,7 @@ def test_the_exact_randomisation_test_is_that_of_scipy() -> None:
     differences = second - first
     found = randomisation_test(differences)
     moving = differences[differences != 0]
-    expected = stats.permutation_test(
+    expected = scipy.stats.permutation_test(
         (moving,),
         lambda one, axis: one.mean(axis),
         permutation_type="samples",
@@ -131,7 +131,7 @@ def test_drawn_permutations_come_near_to_all_of_them(count: int) -> None:
 def test_drawn_permutations_come_near_to_those_of_scipy() -> None:
     differences = np.subtract(*reversed(drawn(300)))
     found = randomisation_test(differences)
-    expected = stats.permutation_test(
+    expected = scipy.stats.permutation_test(
         (differences,),
         np.mean,
         permutation_type="samples",
@@ -151,7 +151,7 @@ def test_the_interval_is_that_of_scipy() -> None:
     for seed in range(3):
         first, second = drawn(120, seed)
         differences = np.sort(second - first)
-        expected = stats.bootstrap(
+        expected = scipy.stats.bootstrap(
             (differences,), np.mean, n_resamples=2_000, method="BCa", rng=np.random.default_rng(11), batch=100
         ).confidence_interval
         if differences.mean() < 0:
