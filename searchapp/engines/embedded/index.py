@@ -177,9 +177,9 @@ class EmbeddedIndex:
         """
         require_wanted()
         with self._damage_reported():
-            requests = []
-            for place, body in enumerate(bodies):
-                with _named_by(place):
+            requests: list[Request] = []
+            with _next_is_named(requests):
+                for body in bodies:
                     requests.append(self._bodies.ranked(body))
             alone = len(requests) < TOGETHER
             some = [self._pruned(request, alone=alone) for request in requests]
@@ -193,9 +193,9 @@ class EmbeddedIndex:
                 self._scorer.prepare(
                     request.query for request, one in zip(requests, found, strict=True) if one is None
                 )
-            answers = []
-            for place, (request, one) in enumerate(zip(requests, found, strict=True)):
-                with _named_by(place):
+            answers: list[Answer] = []
+            with _next_is_named(answers):
+                for request, one in zip(requests, found, strict=True):
                     answers.append(self._best(request) if one is None else one)
             return packed(answers), pruned, compiled + len(answers) - pruned - left
 
@@ -347,10 +347,10 @@ class EmbeddedIndex:
 
 
 @contextmanager
-def _named_by(place: int) -> Iterator[None]:
-    """Name the body of a batch that is refused."""
+def _next_is_named(done: Sequence[object]) -> Iterator[None]:
+    """Name the body of a batch that is refused: it is the next after those that are done."""
     try:
         with finite_scores():
             yield
     except EngineRefused as error:
-        raise QueryRefused(str(error), place) from error
+        raise QueryRefused(str(error), len(done)) from error

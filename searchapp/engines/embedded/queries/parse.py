@@ -107,11 +107,14 @@ class Parser:
     def different_terms(self, analyzer: str, text: str) -> tuple[str, ...] | None:
         """The terms of a text if each is alone on its position and none is repeated, which most texts come to."""
         key = analyzer, text
-        if key not in self._different:
-            if len(self._different) >= REMEMBERED_TEXTS:
-                self._different.clear()
-            self._different[key] = self._found_different(analyzer, text)
-        return self._different[key]
+        known = self._different
+        if key in known:
+            return known[key]
+        found = self._found_different(analyzer, text)
+        if len(known) >= REMEMBERED_TEXTS:
+            known = self._different = {}
+        known[key] = found
+        return found
 
     def _found_different(self, analyzer: str, text: str) -> tuple[str, ...] | None:
         different = self.analyzers.analyzer(analyzer).different
