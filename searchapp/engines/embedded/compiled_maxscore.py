@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.engines.embedded import kernels, similarity
+from searchapp.engines.embedded import native, similarity
 from searchapp.engines.embedded.bounded_clause import WEIGHTS
 from searchapp.engines.embedded.laid_out import LaidOut, Postings
 from searchapp.engines.embedded.maxscore import SLACK
@@ -95,7 +95,7 @@ class Marks(LaidOut):
         return 0 if self.of(clause, 0) is None else self._addresses[clause.key]
 
     def _lay_out(self, clause: Postings, room: Impacts) -> None:
-        library = kernels.library()
+        library = native.library()
         documents = clause.documents
         assert library is not None
         if library.searchapp_mark(documents.ctypes.data, len(documents), self._count, room.ctypes.data):

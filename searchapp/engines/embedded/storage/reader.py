@@ -215,8 +215,8 @@ class FieldReader:
         rank = self.rank(term)
         if rank is None:
             return None
-        part, start = self._part(rank), int(self._position_starts[rank : rank + 1][0])
-        return TermPositions(self._documents[part], self._frequencies[part], self._positions, start)
+        part, ends = self._part(rank), self._position_starts[rank : rank + 2].tolist()
+        return TermPositions(self._documents[part], self._frequencies[part], self._positions, *ends)
 
     def inverses(self, documents: Numbers) -> Float32s:
         """The norm inverse of BM25 for each of some documents."""
