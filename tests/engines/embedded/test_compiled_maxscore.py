@@ -210,6 +210,17 @@ def test_memory_for_terms_at_hand_is_bounded(
         assert sum(map(len, pruner._compiled._terms.values())) <= 3
 
 
+def test_what_is_at_work_is_not_waited_for(functions: None, indexes: dict[str, EmbeddedIndex]) -> None:
+    """A process may have been forked meanwhile, in which the work never ends."""
+    index = indexes["random"].twin()
+    expected = list(index.search([body(match("ab"), 5)]))
+    with index._pruner._compiled._lock:
+        index._pruner.prepare([])
+        assert index._pruner.best(index._bodies.read(body(match("ab"), 5)).query, 5) is None
+        assert list(index.search([body(match("ab"), 5)])) == expected
+    index.close()
+
+
 def lose_one(found: BoundedPostings) -> BoundedPostings:
     return replace(found, impacts=found.impacts[:-1])
 
