@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.engines.embedded import kernels, similarity
+from searchapp.engines.embedded import native, similarity
 from searchapp.engines.embedded.bounded_clause import WEIGHTS
 from searchapp.engines.embedded.laid_out import LaidOut, Postings
 from searchapp.engines.embedded.maxscore import SLACK
@@ -95,7 +95,7 @@ class Marks(LaidOut):
         return 0 if self.of(clause, 0) is None else self._addresses[clause.key]
 
     def _lay_out(self, clause: Postings, room: Impacts) -> None:
-        library = kernels.library()
+        library = native.library()
         documents = clause.documents
         assert library is not None
         if library.searchapp_mark(documents.ctypes.data, len(documents), self._count, room.ctypes.data):
@@ -113,13 +113,15 @@ class CompiledSearch:
         self._kept = 0
         self._room: NDArray[np.int64] = np.empty(0, np.int64)
         self._lock = threading.Lock()
+        """For the room, and so that nobody marks another term where the marks of one are in use."""
 
     @cached_property
     def _query(self) -> _Query:
         """What all queries have in common; made for the first one, since it reads what orders the ids."""
+        self._ranks = np.ascontiguousarray(self._reader.ranks, np.int32)
         return _Query(
             count=self._reader.count,
-            ranks=self._reader.ranks.ctypes.data,
+            ranks=self._ranks.ctypes.data,
             edges=EDGES.ctypes.data,
             slack=SLACK,
             few=FEW,
@@ -127,12 +129,16 @@ class CompiledSearch:
         )
 
     def best(self, library: ctypes.CDLL, flat: Flat, excluded: Numbers, size: int) -> Answer | None:
-        """The first `size` documents but the excluded ones, of what it may find; None where scores may leave float32.
+        """The first `size` documents but the excluded ones, of what it may find.
+
+        None where scores may leave float32, and where it is at work already.
 
         Raises:
             IndexError: a number points where nothing is: files were altered.
         """
-        with self._lock:  # for the room, and so that nobody marks another term where one is looked up
+        if not self._lock.acquire(blocking=False):
+            return None  # another thread is at it, or was when this process was forked, where nobody gives it back
+        try:
             clauses = [self._of_clause(clause) for clause in flat.clauses]
             every = [term for terms in clauses for term in terms]
             if not all(term.is_bounded for term in every):
@@ -140,6 +146,8 @@ class CompiledSearch:
             if not every:
                 return np.empty(0, np.int32), np.empty(0, np.float32)
             return self._found(library, flat, clauses, every, excluded, size)
+        finally:
+            self._lock.release()
 
     def _found(
         self,
@@ -189,9 +197,13 @@ class CompiledSearch:
 
     def prepare(self, wanted: Iterable[Flat]) -> None:
         """Mark the terms that several queries have, before processes are forked that would each do so."""
-        with self._lock:
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
             terms = (term for flat in wanted for clause in flat.clauses for term in self._of_clause(clause))
             self._marks.prepare(terms)
+        finally:
+            self._lock.release()
 
     def _of_clause(self, clause: Clause) -> list[_Term]:
         """The terms of a clause that occur."""

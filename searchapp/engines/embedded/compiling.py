@@ -1,6 +1,4 @@
-"""Compiles `kernels.c` and `maxscore.c` with the C compiler of this machine, for those who build searchapp.
-
-`kernels` loads the result.
+"""Compiles `SOURCES` with the C compiler of this machine, for those who build searchapp; `native` loads the result.
 
 It uses nothing but the standard library: the build knows no other module of searchapp.
 """
@@ -16,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.c", "maxscore.c"))
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.c", "maxscore.c", "phrases.c"))
 """What one library is made of; its digest is in the first one."""
 
 LIBRARY = Path(__file__).with_name("kernels.native.so")

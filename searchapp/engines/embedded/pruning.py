@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from searchapp.engines.embedded import bounded_clause, kernels
+from searchapp.engines.embedded import bounded_clause, native
 from searchapp.engines.embedded.bounded_clause import BoundedClause
 from searchapp.engines.embedded.candidates import CandidateRows
 from searchapp.engines.embedded.compiled_maxscore import CompiledSearch
@@ -127,7 +127,7 @@ class Pruner:
         flat: list[Flat] = []
         with np.errstate(over="ignore", invalid="ignore"):
             for query in queries:
-                one = None if kernels.library() is None else Flat.of(query)
+                one = None if native.library() is None else Flat.of(query)
                 if one is not None and self._compiled.may_find(one):
                     flat.append(one)
                     continue
@@ -137,7 +137,7 @@ class Pruner:
             self._compiled.prepare(flat)
 
     def _best_compiled(self, query: Query, size: int) -> Answer | None:
-        library = kernels.library()
+        library = native.library()
         flat = None if library is None else Flat.of(query)
         if library is None or flat is None or not self._compiled.may_find(flat):
             return None

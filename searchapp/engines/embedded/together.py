@@ -12,7 +12,7 @@ from itertools import chain
 
 import numpy as np
 
-from searchapp.engines.embedded import kernels
+from searchapp.engines.embedded import kernels, native
 from searchapp.engines.embedded.body import Request
 from searchapp.engines.embedded.kernels import SUM, Batch, Table
 from searchapp.engines.embedded.memory import Answer
@@ -170,7 +170,7 @@ class Together:
 
     def best(self, requests: Sequence[Request]) -> list[Answer | None]:
         """The answer to each request, None to those that must be scored by a `Scorer`."""
-        library = kernels.library()
+        library = native.library()
         if library is None or self._reader.count > MOST_DOCUMENTS:
             return [None] * len(requests)
         flat = [_flat(request) for request in requests]

@@ -16,7 +16,7 @@ import pytest
 from searchapp.engines.base import Found, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.servers import Server as Answering
-from searchapp.engines.embedded import EmbeddedEngine, compiling, kernels
+from searchapp.engines.embedded import EmbeddedEngine, compiling, native
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.model import Document
 from searchapp.settings import Settings
@@ -87,9 +87,9 @@ def compiled_to(path: Path) -> Iterator[None]:
     assert compiling.compiled(path) == ""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "LIBRARY", path)
-        kernels._loaded.cache_clear()
+        native._loaded.cache_clear()
         yield
-    kernels._loaded.cache_clear()
+    native._loaded.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -172,5 +172,5 @@ def either_way(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.param == "compiled":
         yield
     else:
-        with kernels.without():
+        with native.without():
             yield

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.engines.embedded import EmbeddedEngine, compiling, kernels, laid_out, pruning
+from searchapp.engines.embedded import EmbeddedEngine, compiling, laid_out, native, pruning
 from searchapp.engines.embedded import index as embedded_index
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.storage.reader import BoundedPostings, FieldReader
@@ -166,7 +166,7 @@ def test_verbose_says_what_was_compiled(
     asked = [body(match("ab"), 5, **{"from": 2}), body({"match_all": {}})]
     compiled = list(index.search(asked))
     assert [found.hit for found in index.find(asked[0])] == list(compiled[0])
-    with kernels.without():
+    with native.without():
         assert list(index.search(asked)) == compiled
     version = index.info.version
     assert caplog.messages == [
@@ -208,6 +208,17 @@ def test_memory_for_terms_at_hand_is_bounded(
         found, expected = answers(index, match("abc", boost=boost), 5, pruner)
         assert found == expected
         assert sum(map(len, pruner._compiled._terms.values())) <= 3
+
+
+def test_what_is_at_work_is_not_waited_for(functions: None, indexes: dict[str, EmbeddedIndex]) -> None:
+    """A process may have been forked meanwhile, in which the work never ends."""
+    index = indexes["random"].twin()
+    expected = list(index.search([body(match("ab"), 5)]))
+    with index._pruner._compiled._lock:
+        index._pruner.prepare([])
+        assert index._pruner.best(index._bodies.read(body(match("ab"), 5)).query, 5) is None
+        assert list(index.search([body(match("ab"), 5)])) == expected
+    index.close()
 
 
 def lose_one(found: BoundedPostings) -> BoundedPostings:
@@ -314,7 +325,7 @@ def test_elasticsearch_finds_the_same(functions: None, both: Callable[..., Both]
 
 def test_a_library_is_not_needed(indexes: dict[str, EmbeddedIndex]) -> None:
     index = indexes["random"]
-    with kernels.without():
+    with native.without():
         assert pruner_of(index).best(index._bodies.read(body(match("ab"), 5)).query, 5) is None
 
 
@@ -324,5 +335,5 @@ def test_nearly_all_of_many_scores_may_be_equal(functions: None, embedded: Embed
     index = embedded.open("equal")
     for terms, size in itertools.product(["a", "ab", "b"], [1, 50, 9_000]):
         compiled = list(index.search([body(match(terms), size)]))
-        with kernels.without():
+        with native.without():
             assert list(index.search([body(match(terms), size)])) == compiled

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.engines.embedded import EmbeddedEngine, compiling, kernels, sums, topk
+from searchapp.engines.embedded import EmbeddedEngine, compiling, kernels, native, sums, topk
 from searchapp.engines.embedded import index as embedded_index
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.kernels import SUM, Batch, Table
@@ -54,7 +54,7 @@ def indexes(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def both_ways(index: EmbeddedIndex, bodies: Sequence[Json]) -> tuple[list[Any], list[Any]]:
     """The hits by the compiled functions, and by NumPy; scores are compared as doubles, which hold all their bits."""
     compiled = list(index.search(bodies))
-    with kernels.without():
+    with native.without():
         return compiled, list(index.search(bodies))
 
 
@@ -124,7 +124,7 @@ def test_rows_are_added_in_the_order_of_numpy(
     library: Path, seed: int, all_match: bool, tie: float, size: int, few: int
 ) -> None:
     """Scores so unlike that each order of adding them gives other bits."""
-    functions, clauses = kernels.library(), drawn_clauses(seed)
+    functions, clauses = native.library(), drawn_clauses(seed)
     assert functions is not None
     ranks = np.arange(COUNT, dtype=np.int32)[::-1].copy()
     batch = Batch()
@@ -199,7 +199,7 @@ def test_scores_beyond_float32_are_refused_with_the_place_of_the_body(
 def test_numbers_that_point_nowhere_are_no_crash(
     library: Path, documents: list[int], starts: list[int], rank: int
 ) -> None:
-    functions = kernels.library()
+    functions = native.library()
     assert functions is not None
     ranks = np.arange(COUNT, dtype=np.int32)
     batch = Batch([Table.of(np.array(documents), np.ones(2), np.array(starts), 5)])
@@ -213,7 +213,7 @@ def test_numbers_that_point_nowhere_are_no_crash(
 @pytest.mark.parametrize("number", [-1, COUNT, 2**31 - 1])
 @pytest.mark.parametrize("altered", ["ranks", "by_rank"])
 def test_ranks_that_point_nowhere_are_no_crash(library: Path, altered: str, number: int) -> None:
-    functions = kernels.library()
+    functions = native.library()
     assert functions is not None
     arrays = {name: np.arange(COUNT, dtype=np.int32) for name in ("ranks", "by_rank")}
     arrays[altered][7] = number
@@ -234,14 +234,14 @@ def test_what_was_compiled_from_another_source_is_not_used(
     path = tmp_path / "older.so"
     assert compiling.compiled(path, [older, *others]) == ""
     monkeypatch.setattr(compiling, "LIBRARY", path)
-    kernels._loaded.cache_clear()
-    assert kernels.library() is None
-    assert "another version" in kernels.lacking()
+    native._loaded.cache_clear()
+    assert native.library() is None
+    assert "another version" in native.lacking()
     monkeypatch.setattr(compiling, "LIBRARY", tmp_path / "nothing.so")
-    kernels._loaded.cache_clear()
-    assert kernels.library() is None
-    assert "not compiled" in kernels.lacking()
-    kernels._loaded.cache_clear()
+    native._loaded.cache_clear()
+    assert native.library() is None
+    assert "not compiled" in native.lacking()
+    native._loaded.cache_clear()
 
 
 def cut_short(path: Path) -> None:
@@ -266,13 +266,13 @@ def test_what_was_altered_since_it_was_compiled_is_not_loaded(
     shutil.copy(library, path)
     shutil.copy(compiling.checksum_of(library), compiling.checksum_of(path))
     monkeypatch.setattr(compiling, "LIBRARY", path)
-    kernels._loaded.cache_clear()
-    assert kernels.library() is not None
+    native._loaded.cache_clear()
+    assert native.library() is not None
     harm(path)
-    kernels._loaded.cache_clear()
-    assert kernels.library() is None
-    assert kernels.lacking() == f"{path} is not as it was compiled: build searchapp again"
-    kernels._loaded.cache_clear()
+    native._loaded.cache_clear()
+    assert native.library() is None
+    assert native.lacking() == f"{path} is not as it was compiled: build searchapp again"
+    native._loaded.cache_clear()
 
 
 def test_a_compiler_may_come_with_options(

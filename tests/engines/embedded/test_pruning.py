@@ -18,9 +18,9 @@ from searchapp.engines.embedded import (
     EmbeddedEngine,
     accumulated,
     bounded_clause,
-    kernels,
     laid_out,
     maxscore,
+    native,
     pruning,
     similarity,
 )
@@ -96,7 +96,7 @@ def always() -> Iterator[None]:
         patch.setattr(pruning, "FEWEST_DOCUMENTS", 0)
         patch.setattr(pruning, "MOST_SHARE", 0)
         patch.setattr(pruning, "EXCLUDED_SHARE", 0)
-        with kernels.without():
+        with native.without():
             yield
 
 
