@@ -7,11 +7,11 @@ queries of three to eight words, in one field with the built-in analyzer `englis
 the same documents in one index of one shard without replicas, merged into one segment.
 
 The embedded engine is asked as it is, without compiled functions, and so that it scores all documents. In each round
-every query is asked of every system in turn, so that all meet the same load of the machine; a round
-before the first one warms up and is not counted. Printed are medians and 99th percentiles over all rounds, in
-milliseconds: by the clock; of this process's own work, which other work on the machine lengthens less; and of
-Elasticsearch what it says that it took. Then a batch is asked of both engines at once, by the milliseconds for each of
-its queries, beside what the same queries take one at a time. All systems must give the same hits, or the script fails.
+every query is asked of every system in turn, so that all meet the same load of the machine; a round before the first
+one warms up and is not counted. Printed are medians and 99th percentiles over all rounds, in milliseconds: by the
+clock; of this process's own work, which other work on the machine lengthens less; and of Elasticsearch what it says
+that it took. Then a batch is asked of both engines at once, by the milliseconds for each of its queries, beside what
+the same queries take one at a time. All systems must give the same hits, or the script fails.
 
 The index is kept in FOLDER, and on the server under the prefix `searchapp-single`, where one that is there is used
 again.

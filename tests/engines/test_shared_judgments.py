@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +23,7 @@ from searchapp.judging.log import JudgmentLog, NotSaved
 from searchapp.judging.shared import EventIndex, Exchanged, IndexState, Synchronizer, synchronize
 from searchapp.settings import Settings
 from tests.profile import FULL
+from tests.programs import Program
 from tests.server.faults import FaultProxy
 from tests.server.node import Node
 from tests.server.rest import Server
@@ -100,9 +99,8 @@ class Team:
         answer = self.server.request("GET", f"/{self.prefix}-judgments/_search?size=10000").json()
         return sorted(hit["_id"] for hit in answer["hits"]["hits"])
 
-    def start(self, name: str, count: int) -> subprocess.Popen[str]:
-        arguments = [str(self.folder / name), name, str(count), self.url, self.prefix]
-        return subprocess.Popen([sys.executable, "-c", WRITER, *arguments], stdout=subprocess.PIPE, text=True)
+    def start(self, name: str, count: int) -> Program:
+        return Program(WRITER, self.folder / name, name, count, self.url, self.prefix)
 
 
 @pytest.fixture
@@ -333,22 +331,32 @@ def test_documents_that_are_no_judgments_are_told_and_passed_over(team: Team) ->
     assert team.events("ben") == [one]
 
 
+def confirmed_by(writers: Sequence[Program]) -> list[str]:
+    """The ids that these say they have stored, sorted, once all of them have ended in order."""
+    confirmed: list[str] = []
+    for writer in writers:
+        with writer:
+            said, errors = writer.ended()
+        assert writer.returncode == 0, errors
+        confirmed += said.split()
+    return sorted(confirmed)
+
+
 def test_two_processes_write_at_once_and_a_third_log_misses_nothing(team: Team) -> None:
     writers = [team.start(name, 60) for name in ("ann", "ben")]
+    ends = threading.Thread(target=lambda: [writer.wait() for writer in writers])
+    ends.start()
     with closing(team.connect("eve")) as index, team.log("eve") as log:
-        while any(writer.poll() is None for writer in writers):
+        while ends.is_alive():
             synchronize(log, index)  # while they write
         synchronize(log, index)
-    confirmed = sorted(line for writer in writers for line in writer.communicate(timeout=60)[0].split())
-    assert [writer.returncode for writer in writers] == [0, 0]
+    confirmed = confirmed_by(writers)
     assert ids(team.events("eve")) == confirmed == team.stored()
     assert len(confirmed) == 120
 
 
 def test_two_processes_share_a_log_and_its_index(team: Team) -> None:
-    writers = [team.start("ann", 30) for _ in range(2)]
-    confirmed = sorted(line for writer in writers for line in writer.communicate(timeout=120)[0].split())
-    assert [writer.returncode for writer in writers] == [0, 0]
+    confirmed = confirmed_by([team.start("ann", 30) for _ in range(2)])
     assert ids(team.events("ann")) == confirmed == team.stored()
     assert team.waiting("ann") == 0
 
@@ -356,15 +364,13 @@ def test_two_processes_share_a_log_and_its_index(team: Team) -> None:
 def test_every_confirmed_event_arrives_once_after_kills_at_random_moments(team: Team) -> None:
     confirmed: set[str] = set()
     for kill in range(8 if FULL else 4):
-        writer = team.start("ann", 10_000)
-        assert writer.stdout is not None
-        confirmed.add(writer.stdout.readline().strip())  # it is at work
-        time.sleep(0.03 * kill if FULL else 0.06 * kill)
-        os.kill(writer.pid, signal.SIGKILL)
-        rest = writer.stdout.read()
+        with team.start("ann", 10_000) as writer:
+            confirmed.add(writer.heard())  # it is at work
+            time.sleep(0.03 * kill if FULL else 0.06 * kill)
+            writer.send_signal(signal.SIGKILL)
+            rest, _errors = writer.ended()
+        assert writer.returncode == -signal.SIGKILL  # and had not ended by itself
         confirmed |= {line.strip() for line in rest.splitlines(keepends=True) if line.endswith("\n")}
-        writer.stdout.close()
-        writer.wait(timeout=10)
     team.exchange("ann")
     assert confirmed <= set(team.stored())
     assert team.stored() == ids(team.events("ann"))

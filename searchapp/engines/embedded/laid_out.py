@@ -21,6 +21,9 @@ MAP_BYTES = 192 << 20
 MAP_SHARE = 32
 """Terms in more than one document in this many may have their impacts kept so."""
 
+MOST = 2048
+"""Terms that are kept so at most: in a small index all memory for them would be asked of the system in vain."""
+
 REPEATED = 4
 """In so many of the first queries of a batch a term is worth preparing."""
 
@@ -49,7 +52,7 @@ class LaidOut:
     def __init__(self, count: int, limit: int) -> None:
         self._count = count
         self._width = self._bytes_of_term(count)
-        self.most = limit // max(1, self._width)
+        self.most = min(MOST, limit // max(1, self._width))
         """Terms whose impacts may be laid out at the same time."""
 
         self._maps: OrderedDict[Key, Impacts] = OrderedDict()

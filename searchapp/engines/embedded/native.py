@@ -7,6 +7,7 @@ or where the file belongs to other sources, and NumPy does the work then.
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -28,6 +29,8 @@ _is_off = False
 def _loaded() -> tuple[ctypes.CDLL | None, str]:
     """The library, or None and why there is none."""
     path = compiling.LIBRARY
+    if sys.byteorder != "little":
+        return None, "they read the numbers of files as they are, which takes a little-endian processor"
     try:
         # The system trusts a library: one that is cut short ends the process, a turned bit changes scores.
         if not compiling.is_sound(path):

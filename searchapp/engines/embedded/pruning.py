@@ -17,6 +17,8 @@ added up instead, as long as that takes less time than following those that may 
 A phrase that adds to the scores of terms is one term more, once its documents are found.
 
 The bounds are those of sums of positive numbers. They are a little greater than any rounding could make a score.
+
+Where searchapp was built with a C compiler, `compiled_maxscore` answers queries that are sums or maxima of terms.
 """
 
 from __future__ import annotations

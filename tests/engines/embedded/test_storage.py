@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -28,6 +25,8 @@ from searchapp.engines.embedded.storage.verified import STAMP
 from searchapp.errors import DataError, EngineRefused
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
+from tests.profile import FULL
+from tests.programs import Program
 
 DOCUMENTS = [
     Document(str(number), f"ring {'group ' * (number % 5)} field{number % 7}") for number in range(100)
@@ -277,20 +276,15 @@ while True:
 """
 
 
-def building(home: Path, pause: float = 0, name: str = "forever") -> subprocess.Popen[str]:
+SECONDS = 3 if FULL else 1
+"""How long an index is read while it is built again and again."""
+
+
+def building(home: Path, pause: float = 0, name: str = "forever") -> Program:
     """Another process that builds the index, as soon as it has begun."""
-    command = [sys.executable, "-c", BUILD, str(home), str(pause), name]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3])
-    assert process.stdout is not None
-    assert process.stdout.readline() == "building\n"
+    process = Program(BUILD, home, pause, name)
+    assert process.heard() == "building"
     return process
-
-
-def ended(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.wait()
-    assert process.stdout is not None
-    process.stdout.close()
 
 
 def test_somebody_who_looks_for_a_builder_is_not_taken_for_one(
@@ -326,7 +320,7 @@ def test_a_second_build_is_refused_with_the_process_that_is_at_it(
         ):
             built(embedded)
     finally:
-        ended(process)
+        process.close()
     built(embedded)  # the lock of a killed process holds nobody up
 
 
@@ -338,14 +332,14 @@ def test_readers_go_on_while_the_index_is_built_again_and_again(
     expected = hits(index)
     process = building(tmp_path)
     try:
-        until = time.monotonic() + 3
+        until = time.monotonic() + SECONDS
         while time.monotonic() < until:
             assert hits(index) == expected
             with closing(embedded.open("rings")) as fresh:
                 assert hits(fresh) == expected
                 assert len(fresh.find(RING)) == 50
     finally:
-        ended(process)
+        process.close()
 
 
 @pytest.mark.timeout(600)
@@ -358,8 +352,8 @@ def test_the_index_serves_after_each_kill_and_the_next_build_completes(
     for _ in range(KILLS):
         process = building(tmp_path)
         time.sleep(chance.random() * 0.25)
-        os.kill(process.pid, signal.SIGKILL)
-        ended(process)
+        process.close()
+        assert process.returncode == -signal.SIGKILL
         with closing(embedded.open("rings")) as index:
             index.verify()
             assert hits(index) == expected
