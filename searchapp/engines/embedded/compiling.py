@@ -15,7 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.c", "maxscore.c", "phrases.c"))
-"""What one library is made of; its digest is in the first one."""
+"""What one library is compiled from; its digest is in the first one."""
+
+HEADERS = tuple(Path(__file__).with_name(name) for name in ("keys.h", "maxscore.h"))
+"""What these include."""
 
 LIBRARY = Path(__file__).with_name("kernels.native.so")
 """Its name has a dot more than that of a module of Python, for which others would take it."""
@@ -31,7 +34,7 @@ TIMEOUT = 120
 
 def digest(sources: Sequence[Path] = SOURCES) -> str:
     """What a library of these sources, compiled in this way, is known by."""
-    contents = [source.read_bytes() for source in sources]
+    contents = [source.read_bytes() for source in (*sources, *HEADERS)]
     return hashlib.sha256(b"".join([*contents, " ".join(FLAGS).encode()])).hexdigest()
 
 
@@ -75,7 +78,16 @@ def compiled(library: Path, sources: Sequence[Path] = SOURCES) -> str:
         with tempfile.TemporaryDirectory(dir=library.parent, prefix=".compiling-") as folder:
             made = Path(folder) / library.name
             done = subprocess.run(
-                [compiler, *options, *FLAGS, named, "-o", str(made), *map(str, sources)],
+                [
+                    compiler,
+                    *options,
+                    *FLAGS,
+                    f"-I{Path(__file__).parent}",
+                    named,
+                    "-o",
+                    str(made),
+                    *map(str, sources),
+                ],
                 capture_output=True,
                 text=True,
                 timeout=TIMEOUT,

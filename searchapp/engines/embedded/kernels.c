@@ -4,6 +4,8 @@
    added in the same order, and it is rounded once to float, so that both ways agree to the last bit. So no product may be
    fused with a sum, see `compiling`. Nothing here knows Python: `kernels` calls it by ctypes, which lets other threads go on. */
 
+#include "keys.h"
+
 #include <float.h>
 #include <stdint.h>
 #include <string.h>
@@ -284,18 +286,6 @@ static uint64_t *sort(uint64_t *keys, uint64_t *other, int64_t count)
         }
     }
     return sorted;
-}
-
-/* Score and document as one number, the best first: the bits of a float that is not negative order as the float does.
-   Those of a negative one make a key that nobody keeps, see `gather`; signed numbers would overflow. */
-static uint64_t key_of(int32_t bits, int32_t rank)
-{
-    return (uint64_t)((uint32_t)INT32_MAX - (uint32_t)bits) << 32 | (uint32_t)rank;
-}
-
-static int32_t bits_of(uint64_t key)
-{
-    return INT32_MAX - (int32_t)(key >> 32);
 }
 
 /* Round the sums, which are 0 again then; returns whether all of them are floats. */
