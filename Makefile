@@ -23,7 +23,7 @@ venv: $(STAMP) ## Create .venv with searchapp and the development tools
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib searchapp || true
 
 EMBEDDED := searchapp/engines/embedded
-$(RUNS): pyproject.toml requirements.txt hatch_build.py $(EMBEDDED)/kernels.c $(EMBEDDED)/compiling.py
+$(RUNS): pyproject.toml requirements.txt hatch_build.py $(wildcard $(EMBEDDED)/*.[ch]) $(EMBEDDED)/compiling.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "searchapp needs Python 3.11 or newer and $(PYTHON) is older: make PYTHON=python3.12" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

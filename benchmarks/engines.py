@@ -72,10 +72,10 @@ class Searchapp:
 
     def rank(self, topics: Sequence[Topic]) -> int:
         """Rank as `searchapp rank` does, opening the index first."""
-        from searchapp.engines.embedded import kernels
+        from searchapp.engines.embedded import native
 
         index = self.engine.open(self.name)
-        with kernels.without() if self.without_compiled else contextlib.nullcontext():
+        with native.without() if self.without_compiled else contextlib.nullcontext():
             return sum(len(hits) for hits in index.search(self.body(topic) for topic in topics))
 
 

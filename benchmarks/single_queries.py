@@ -1,4 +1,4 @@
-"""Single searches and a batch in a large index: the embedded engine with and without pruning, and Elasticsearch.
+"""Single searches and a batch in a large index: the embedded engine in three ways, and Elasticsearch.
 
     python -m tests.server --heap 1g -- python benchmarks/single_queries.py --data DIR [--documents 1000000]
 
@@ -6,11 +6,12 @@ Documents and queries are those of growth.py: synthetic texts with the words and
 queries of three to eight words, in one field with the built-in analyzer `english` (k1 1.2, b 0.75). Elasticsearch gets
 the same documents in one index of one shard without replicas, merged into one segment.
 
-In each round every query is asked of every system in turn, so that all meet the same load of the machine; a round
-before the first one warms up and is not counted. Printed are medians and 99th percentiles over all rounds, in
-milliseconds: by the clock; of this process's own work, which other work on the machine lengthens less; and of
-Elasticsearch what it says that it took. Then a batch is asked of both engines at once, by the milliseconds for each of
-its queries, beside what the same queries take one at a time. All systems must give the same hits, or the script fails.
+The embedded engine is asked as it is, without compiled functions, and so that it scores all documents. In each round
+every query is asked of every system in turn, so that all meet the same load of the machine; a round before the first
+one warms up and is not counted. Printed are medians and 99th percentiles over all rounds, in milliseconds: by the
+clock; of this process's own work, which other work on the machine lengthens less; and of Elasticsearch what it says
+that it took. Then a batch is asked of both engines at once, by the milliseconds for each of its queries, beside what
+the same queries take one at a time. All systems must give the same hits, or the script fails.
 
 The index is kept in FOLDER, and on the server under the prefix `searchapp-single`, where one that is there is used
 again.
@@ -33,7 +34,7 @@ from growth import MAPPING, NAME, PREFIX, SEED, Generator
 
 from searchapp.engines.base import Engine, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded import EmbeddedEngine, native
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.model import Hits, float32
 from searchapp.processes import cores
@@ -73,7 +74,7 @@ class System:
 class _Never:
     """In the place of what prunes."""
 
-    def best(self, *_query: object) -> None:
+    def best(self, *_query: object, **_how: object) -> None:
         """Nothing: all documents are to be scored."""
 
 
@@ -100,14 +101,22 @@ def built(engine: Engine, generator: Generator, count: int) -> Index:
 
 
 def embedded_systems(engine: EmbeddedEngine) -> list[System]:
-    """The embedded engine, as it is and without pruning."""
-    whole = engine.open(NAME)
+    """The embedded engine, as it is, without compiled functions, and without pruning."""
+    by_numpy, whole = engine.open(NAME), engine.open(NAME)
     whole._pruner = _Never()  # type: ignore[assignment]
 
     def asking(index: EmbeddedIndex) -> Callable[[Body], Answered]:
         return lambda body: (list(*index.search([body])), None)
 
-    return [System("embedded", asking(engine.open(NAME))), System("embedded, all scored", asking(whole))]
+    def asking_numpy(body: Body) -> Answered:
+        with native.without():
+            return list(*by_numpy.search([body])), None
+
+    return [
+        System("embedded", asking(engine.open(NAME))),
+        System("embedded, by NumPy", asking_numpy),
+        System("embedded, all scored", asking(whole)),
+    ]
 
 
 def server_systems(engine: ElasticsearchEngine) -> list[System]:

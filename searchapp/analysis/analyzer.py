@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from searchapp.analysis.char_filters import CharFilter
+from searchapp.analysis.different import different_terms
 from searchapp.analysis.offsets import Corrections, joined_units, utf16_length, utf16_places, whole
 from searchapp.analysis.shared import Shared, fused
 from searchapp.analysis.tokenizers import Tokenizer
@@ -74,6 +75,11 @@ class Analyzer:
             shared.bulk, replacing, tokenizer, pieces, leaves_halves=self._leaves_halves
         )
         """The same for many texts at once, None where they are analyzed one by one."""
+
+        self.different = (
+            None if self._leaves_halves else different_terms(shared, replacing, tokenizer, pieces)
+        )
+        """The different terms of a text, None where only all steps tell them."""
 
     @property
     def keeps_tokens_apart(self) -> bool:

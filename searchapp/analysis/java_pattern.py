@@ -75,7 +75,9 @@ class JavaRegex:
 
     def find_texts(self, text: str, group: int) -> list[str]:
         """What one group matched, each time that this was not nothing."""
-        if not self._may_be_empty and (self.groups == 0 or group == self.groups == 1):
+        if not self._may_be_empty and self.groups == 0:
+            return self._on(text).findall(text)
+        if not self._may_be_empty and group == self.groups == 1:
             return list(filter(None, self._on(text).findall(text)))
         return [found for match in self.find(text) if (found := match[group])]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from searchapp.analysis.errors import BadSettings
+from searchapp.analysis.first_characters import with_first_characters
 from searchapp.analysis.java_classes import (
     NAMED_SETS,
     ClassParser,
@@ -126,6 +127,7 @@ class _Translator:
             while self._at < len(self._pattern):
                 self._step()
         source = with_word_trees("".join(self._out), "CASE_INSENSITIVE" in self._flags)
+        source = with_first_characters(source)
         flags = re.ASCII | (re.IGNORECASE if "CASE_INSENSITIVE" in self._flags else 0)
         has_boundary = WORD_BOUNDARY in source or NOT_BOUNDARY in source
         may_be_empty = self._open_groups[0].close()

@@ -99,9 +99,7 @@ class Shared:
 
         return self._step(char_filters, text)
 
-    def _terms(
-        self, char_filters: tuple[CharFilter, ...], tokenizer: Tokenizer
-    ) -> Callable[[str], list[str]]:
+    def terms(self, char_filters: tuple[CharFilter, ...], tokenizer: Tokenizer) -> Callable[[str], list[str]]:
         """The tokens before any token filter."""
         path = (*char_filters, tokenizer)
         if path in self._steps:
@@ -131,7 +129,7 @@ class Shared:
                 return tokens
 
             return self._step(path, behind)
-        terms = self._terms(char_filters, tokenizer)
+        terms = self.terms(char_filters, tokenizer)
         stages = self._stages(filters, path in self._marks_used)
 
         def analyzed(of: str) -> Tokens:
@@ -145,9 +143,9 @@ class Shared:
 
     def _stages(self, filters: Sequence[AnyFilter], marks_used: bool) -> list[StreamFilter]:
         """The filters as stream filters; `marks_used` says whether marks of keywords are looked at behind them."""
-        return fused(filters, self._chain, marks_used)
+        return fused(filters, self.chain, marks_used)
 
-    def _chain(self, filters: tuple[TermFilter, ...], keeps_marks: bool) -> TermChain:
+    def chain(self, filters: tuple[TermFilter, ...], keeps_marks: bool) -> TermChain:
         """The chain of some filters, which remembers its terms for all that have it."""
         key = filters, keeps_marks
         if key not in self._chains:

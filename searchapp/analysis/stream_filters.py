@@ -18,26 +18,26 @@ MAX_NGRAM_DIFF = 1
 """Elasticsearch's defaults of `index.max_shingle_diff` and `index.max_ngram_diff`."""
 
 
-class UniqueFilter:
+class UniqueFilter(StreamFilter):
     """Each term once: in the whole text, or among the tokens of one position (Elasticsearch's own filter)."""
 
     def __init__(self, only_on_same_position: bool) -> None:
-        self._same_position = only_on_same_position
+        self.only_on_same_position = only_on_same_position
 
     def apply(self, tokens: Tokens) -> Tokens:
-        if not self._same_position and len(set(tokens.terms)) == len(tokens.terms):
+        if not self.only_on_same_position and len(set(tokens.terms)) == len(tokens.terms):
             return tokens
         seen: set[object] = set()
         chosen = []
         if (
-            not self._same_position
+            not self.only_on_same_position
             and tokens.spans is None
             and tokens.keywords is None
             and tokens.lengths is None
         ):
             return _firsts(tokens)
         keys: Iterable[object] = tokens.terms
-        if self._same_position:
+        if self.only_on_same_position:
             keys = zip(tokens.terms, tokens.positions, strict=True)
         for i, key in enumerate(keys):
             if key not in seen:
@@ -65,7 +65,7 @@ class _Piece:
     keyword: bool
 
 
-class ShingleFilter:
+class ShingleFilter(StreamFilter):
     """Runs of neighbouring tokens as one token (Lucene's `ShingleFilter`).
 
     Positions that are empty count as filler tokens, at most one fewer than the longest shingle in a row; a
@@ -155,7 +155,7 @@ class ShingleFilter:
             yield _Piece(self._filler, True, end, False)
 
 
-class NGramFilter:
+class NGramFilter(StreamFilter):
     """Parts of each term, in characters: all of them, or those at its beginning.
 
     Lucene's `NGramTokenFilter` and `EdgeNGramTokenFilter`; each part keeps the position and the offsets of the

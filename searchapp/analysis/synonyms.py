@@ -43,7 +43,7 @@ class _Slot:
     words: list[tuple[str, int | None, int]] = field(default_factory=list)
 
 
-class SynonymFilter:
+class SynonymFilter(StreamFilter):
     """At each place the longest phrase that has synonyms counts, and the search goes on after it.
 
     Synonyms of several words are laid over the tokens that follow, word by word, which is how this filter

@@ -18,7 +18,7 @@ from searchapp.analysis.offsets import joined_units, utf16_length, utf16_units
 from searchapp.analysis.options import JAVA_WHITESPACE, TRIMMED, Options
 from searchapp.analysis.porter2 import porter2
 from searchapp.analysis.stemming import minimal_english, porter, possessive_english
-from searchapp.analysis.tokens import TermFilter, Tokens
+from searchapp.analysis.tokens import StreamFilter, TermFilter, Tokens
 from searchapp.analysis.unicode_tables import lower
 
 REMEMBERED_TERMS = 500_000
@@ -75,7 +75,7 @@ def outcome(filters: Sequence[TermFilter], term: str, keyword: bool) -> Outcome:
     return found
 
 
-class TermChain:
+class TermChain(StreamFilter):
     """Several term filters in a row, as one stream filter.
 
     `keeps_marks` says whether somebody looks at the marks of keywords behind it; without, there are none.
@@ -86,6 +86,11 @@ class TermChain:
         self._marked = _Memory(filters, keyword=True)
         self._terms = _Terms(filters)
         self._keeps_marks = keeps_marks
+
+    @property
+    def unmarked(self) -> Callable[[str], str | None]:
+        """What becomes of a term that is no keyword, but for its mark; None where it is removed."""
+        return self._terms.__getitem__
 
     def apply(self, tokens: Tokens) -> Tokens:
         if tokens.keywords is None and not self._keeps_marks:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 Span = tuple[int, int]
 """Start and end of a token in the text, in UTF-16 code units."""
@@ -68,9 +68,9 @@ TermFilter = Callable[[str, bool], tuple[str, bool] | None]
 """Maps a term and whether it is a keyword to the same, changed; None removes the token."""
 
 
-@runtime_checkable
-class StreamFilter(Protocol):
+class StreamFilter(ABC):
     """A token filter that looks at more than one token at a time, or makes several of one."""
 
+    @abstractmethod
     def apply(self, tokens: Tokens) -> Tokens:
         """The filtered tokens; the argument must not be used afterwards."""

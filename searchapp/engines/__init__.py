@@ -61,9 +61,9 @@ def open_server(
 
 def lacks_compiled() -> str:
     """Why the engine that needs no server has no compiled functions, as a clause for people; empty if it has."""
-    from searchapp.engines.embedded import kernels
+    from searchapp.engines.embedded import native
 
-    return kernels.lacking()
+    return native.lacking()
 
 
 def server_roles(settings: Settings) -> dict[str, dict[str, Any]]:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from searchapp.analysis import AnalysisRegistry, Analyzer, java_regex, shared
+from searchapp.analysis.first_characters import with_first_characters
 from searchapp.analysis.tokens import Tokens
 from searchapp.analysis.word_trees import with_word_trees
 
@@ -85,6 +86,7 @@ def _alone(mapping: Path) -> dict[str, Analyzer]:
     """Each analyzer in a registry of its own, its patterns as they are written."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(java_regex, "with_word_trees", lambda source, _ignores_case: source)
+        patch.setattr(java_regex, "with_first_characters", lambda source: source)
         analyzers = _settings(mapping)["analyzer"]
         registries = {
             name: AnalysisRegistry({**_settings(mapping), "analyzer": {name: described}})
@@ -146,6 +148,92 @@ def test_long_texts_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
         assert registry.analyzer("fact_query").terms("fox foxes") == [("fox", 0)]
 
 
+@pytest.mark.parametrize("mapping", MAPPINGS, ids=[path.stem for path in MAPPINGS])
+@hypothesis.given(st.lists(hostile, min_size=1, max_size=3))
+def test_different_terms_are_those_of_all_steps(mapping: Path, texts: list[str]) -> None:
+    for name, alone in _alone(mapping).items():
+        different = _together(mapping).analyzer(name).different
+        if different is None:
+            continue
+        for text in texts:
+            stream = alone.stream(text)
+            assert len(set(stream.terms)) == len(stream.terms) == len(set(stream.positions))
+            assert different(text) == tuple(stream.terms)
+
+
+def test_queries_by_all_shipped_mappings_ask_for_different_terms_alone() -> None:
+    others = {
+        name
+        for mapping in MAPPINGS
+        for name, described in _settings(mapping)["analyzer"].items()
+        if "unique_terms" in described["filter"] and not _together(mapping).analyzer(name).different
+    }
+    assert others == {"beginnings", "beginnings_query", "compounds"}
+
+
+PAIRS = {"type": "shingle", "output_unigrams": False}
+
+
+@pytest.mark.parametrize(
+    ("filters", "text", "different"),
+    [
+        (["unique"], "b a b", ("b", "a")),
+        (["lowercase", "unique"], "B a b A", ("b", "a")),
+        (["stop", "unique"], "the b of c", ("b", "c")),
+        (["unique"], "", ()),
+        (["pairs", "unique"], "a b a b", ("a b", "b a")),
+        (["pairs", "unique"], "a", ()),
+        (["stop", "pairs", "unique"], "c b a", None),
+        (["blank", "pairs", "unique"], "a x b", ("a ", " b")),
+    ],
+)
+def test_different_terms_by_few_filters(
+    filters: list[str], text: str, different: tuple[str, ...] | None
+) -> None:
+    blank = {"type": "pattern_replace", "pattern": "x", "replacement": ""}
+    described = {"type": "custom", "tokenizer": "standard", "filter": filters}
+    settings = {"filter": {"pairs": PAIRS, "blank": blank}, "analyzer": {"some": described}}
+    analyzer = AnalysisRegistry(settings).analyzer("some")
+    assert analyzer.different is not None
+    assert analyzer.different(text) == different
+    if different is not None:
+        assert analyzer.stream(text).terms == list(different)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        [],
+        ["lowercase"],
+        ["unique", "lowercase"],
+        ["unique", "pairs"],
+        ["pairs", "lowercase", "unique"],
+        ["shingle", "unique"],
+        ["same_position"],
+        ["pairs", "pairs", "unique"],
+        ["halves", "unique"],
+    ],
+)
+def test_other_analyzers_tell_different_terms_by_all_steps_only(filters: list[str]) -> None:
+    pieces = {
+        "pairs": PAIRS,
+        "same_position": {"type": "unique", "only_on_same_position": True},
+        "halves": {"type": "truncate", "length": 3},
+    }
+    described = {"type": "custom", "tokenizer": "standard", "filter": filters}
+    registry = AnalysisRegistry({"filter": pieces, "analyzer": {"some": described}})
+    assert registry.analyzer("some").different is None
+
+
+def test_halves_of_characters_that_may_meet_in_a_pair_take_all_steps() -> None:
+    described = {"type": "custom", "tokenizer": "whitespace", "filter": ["pairs", "unique"]}
+    analyzer = AnalysisRegistry({"filter": {"pairs": PAIRS}, "analyzer": {"some": described}}).analyzer(
+        "some"
+    )
+    assert analyzer.different is not None
+    assert analyzer.different("a \ud83d \ude00") is None
+
+
 # Trees of words
 
 words = st.lists(st.text("abAB1", min_size=1, max_size=4), min_size=2, max_size=12)
@@ -169,6 +257,42 @@ def test_a_tree_of_words_finds_what_the_words_find(pattern: tuple[str, bool], te
     flags = re.ASCII | (re.IGNORECASE if ignores_case else 0)
     plain, tree = re.compile(source, flags), re.compile(with_word_trees(source, ignores_case), flags)
     assert list(_found(tree, text)) == list(_found(plain, text))
+
+
+@hypothesis.given(patterns(), patterns(), st.text("abAB1 é|K", max_size=20))
+def test_behind_a_look_at_its_first_character_a_pattern_finds_the_same(
+    first: tuple[str, bool], second: tuple[str, bool], text: str
+) -> None:
+    source = f"{first[0]}|{second[0].replace('(?P<name>', '(?P<other>')}"
+    flags = re.ASCII | (re.IGNORECASE if first[1] else 0)
+    plain, looking = re.compile(source, flags), re.compile(with_first_characters(source), flags)
+    assert list(_found(looking, text)) == list(_found(plain, text))
+
+
+@pytest.mark.parametrize(
+    ("source", "first"),
+    [
+        ("[ab]|c", "[abc]"),
+        ("(?:[a-c]|d+)x|\\x5c[ab]|(?P<name>e{2})", "[a-cd\\x5ce]"),
+        ("(?i:ab|(?-i:c)|d)|[0-9]+(?:x|y)", "[AacDd0-9]"),
+        ("(?>[a-c])|1", "[a-c1]"),
+        ("a|b", ""),
+        ("[ab]", ""),
+        ("[ab]|", ""),
+        ("[ab]|c?", ""),
+        ("[ab]|c{0,2}d", ""),
+        ("[ab]*c|d", ""),
+        ("(?:[ab]|)c|d", ""),
+        ("[ab]|[^c]", ""),
+        ("(?i:[ab])|c", ""),
+        ("[ab]|(?=c)d", ""),
+        ("[ab]|(?<!c)d", ""),
+        ("[ab]|(?:\\A)d", ""),
+        ("[ab]|\ue000c", ""),
+    ],
+)
+def test_the_first_characters_of_patterns(source: str, first: str) -> None:
+    assert with_first_characters(source) == (f"(?={first})(?:{source})" if first else source)
 
 
 def _found(pattern: re.Pattern[str], text: str) -> Iterator[tuple[Any, ...]]:

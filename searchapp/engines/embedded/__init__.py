@@ -7,9 +7,11 @@
     similarity   BM25 in float32
     rows, sums, may_match, functions, scoring, topk
                                            from a query to its best documents
-    together, kernels, compiling               the same for a batch of queries, by the functions compiled from kernels.c
+    together, kernels                          the same for a batch of queries, by the functions compiled from kernels.c
     pruning, prunable, bounded_clause, laid_out, maxscore, accumulated, candidates
                                            the same in a large index, where not all documents are scored
+    compiled_maxscore, compiled_phrases        the same by the functions compiled from maxscore.c and phrases.c
+    native, compiling                          the library of compiled functions
     highlight, explain, describe, source       what a person sees of a hit
     body, index, engine                        the protocols of `engines.base`
 

@@ -12,13 +12,14 @@ from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.rows import Doubles, Row
 from searchapp.engines.embedded.similarity import Float32s
-from searchapp.engines.embedded.storage.impacts import EDGES, Impacts
+from searchapp.engines.embedded.storage.impacts import COUNTED, EDGES, Impacts
 from searchapp.engines.embedded.storage.reader import BoundedPostings, FieldReader, Numbers
 
 WEIGHTS = (1e-12, 1e12)
 """Between these weights no score leaves the numbers that float32 has in full precision."""
 
 _ONES = np.ones_like(EDGES)
+_COUNTED = np.array([COUNTED], np.float32)
 _STEPS = np.arange(1, len(EDGES))
 
 
@@ -50,15 +51,19 @@ def of_term(field: FieldReader, term: str, boost: np.float32) -> BoundedClause |
     if rank is None:
         return None
     found = field.bounded(rank)
-    weight = _weight(field, boost, similarity.idf(len(found.documents), field.statistics.documents))
-    return _clause((field.field.name, term), found.documents, found.impacts, _upper(weight), weight, found)
+    weight = field.similarity.weight(boost, similarity.idf(len(found.documents), field.statistics.documents))
+    clause = _clause((field.field.name, term), found.documents, found.impacts, _upper(weight), weight, found)
+    # Of a very frequent term the greatest impact says nothing of the document's length.
+    least = similarity.scores(weight, _COUNTED, field.norm_inverses.min(keepdims=True))
+    clause.lower[-1] = min(clause.lower[-1], least[0])
+    return clause
 
 
 def of_leaf(field: FieldReader, leaf: ScoredLeaf, boost: np.float32, row: Row) -> BoundedClause | None:
     """The clause of a leaf that is no term, whose scores are known; None if it does not occur."""
     if not len(row.documents):
         return None
-    weight = _weight(field, boost, leaf.idf(field))
+    weight = field.similarity.weight(boost, leaf.idf(field))
     upper = _upper(weight)
     impacts = np.maximum(upper.searchsorted(row.scores), 1).astype(np.uint8)
     return _clause((leaf, float(boost)), row.documents, impacts, upper, weight)
@@ -72,12 +77,8 @@ def of_phrase(
     It stands there no more often than the rarest of its terms, none of which may stand twice on one position; so its
     impact is not above theirs.
     """
-    weight = _weight(field, boost, phrase.idf(field))
+    weight = field.similarity.weight(boost, phrase.idf(field))
     return _clause((phrase, float(boost)), documents, impacts, _upper(weight), weight, sought=phrase)
-
-
-def _weight(field: FieldReader, boost: np.float32, idf: np.float32) -> np.float32:
-    return field.similarity.weight(boost, idf)
 
 
 def _upper(weight: np.float32) -> Float32s:

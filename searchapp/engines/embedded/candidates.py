@@ -11,7 +11,7 @@ from searchapp.engines.embedded import similarity
 from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
-from searchapp.engines.embedded.rows import NO_ROW, Row, Rows, is_common
+from searchapp.engines.embedded.rows import NO_ROW, Row, Rows, is_common, scores_of
 from searchapp.engines.embedded.storage import arrays
 from searchapp.engines.embedded.storage.impacts import Impacts
 from searchapp.engines.embedded.storage.reader import BoundedPostings, FieldReader, IndexReader, Numbers
@@ -71,8 +71,7 @@ class CandidateRows:
     def _found_phrase(self, phrase: Phrase, boost: np.float32) -> Row:
         field = self._reader.fields[phrase.field]
         found = phrase.postings_among(field, self._candidates)
-        weight = field.similarity.weight(boost, phrase.idf(field))
-        scores = similarity.scores(weight, found.frequencies, field.inverses(found.documents))
+        scores = scores_of(phrase, boost, field, found)
         there = self._candidates.searchsorted(found.documents).astype(np.int32)
         return Row(there, scores, bool(scores.all()))
 

@@ -1,4 +1,4 @@
-"""Compiles `kernels.c` with the C compiler of this machine, for those who build searchapp; `kernels` loads the result.
+"""Compiles `SOURCES` with the C compiler of this machine, for those who build searchapp; `native` loads the result.
 
 It uses nothing but the standard library: the build knows no other module of searchapp.
 """
@@ -11,10 +11,16 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("kernels.c")
-LIBRARY = SOURCE.with_name("kernels.native.so")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.c", "maxscore.c", "phrases.c"))
+"""What one library is compiled from; its digest is in the first one."""
+
+HEADERS = tuple(Path(__file__).with_name(name) for name in ("keys.h", "maxscore.h"))
+"""What these include."""
+
+LIBRARY = Path(__file__).with_name("kernels.native.so")
 """Its name has a dot more than that of a module of Python, for which others would take it."""
 
 CHECKSUM_SUFFIX = ".sha256"
@@ -26,9 +32,10 @@ FLAGS = ("-std=c11", "-O3", "-ffp-contract=off", "-fPIC", "-shared")
 TIMEOUT = 120
 
 
-def digest(source: Path = SOURCE) -> str:
-    """What a library of this source, compiled in this way, is known by."""
-    return hashlib.sha256(source.read_bytes() + " ".join(FLAGS).encode()).hexdigest()
+def digest(sources: Sequence[Path] = SOURCES) -> str:
+    """What a library of these sources, compiled in this way, is known by."""
+    contents = [source.read_bytes() for source in (*sources, *HEADERS)]
+    return hashlib.sha256(b"".join([*contents, " ".join(FLAGS).encode()])).hexdigest()
 
 
 def checksum_of(library: Path) -> Path:
@@ -55,8 +62,8 @@ def remove(library: Path) -> None:
     checksum_of(library).unlink(missing_ok=True)
 
 
-def compiled(library: Path, source: Path = SOURCE) -> str:
-    """Compile `source` to the file `library`, beside which its checksum is put; returns why that failed, or nothing."""
+def compiled(library: Path, sources: Sequence[Path] = SOURCES) -> str:
+    """Compile to the file `library`, beside which its checksum is put; returns why that failed, or nothing."""
     import subprocess  # which only a build needs
 
     try:
@@ -66,12 +73,21 @@ def compiled(library: Path, source: Path = SOURCE) -> str:
     compiler = shutil.which(command)
     if compiler is None or sys.platform == "win32":
         return "there is no C compiler"
-    named = f'-DKERNELS_SOURCE="{digest(source)}"'
+    named = f'-DKERNELS_SOURCE="{digest(sources)}"'
     try:
         with tempfile.TemporaryDirectory(dir=library.parent, prefix=".compiling-") as folder:
             made = Path(folder) / library.name
             done = subprocess.run(
-                [compiler, *options, *FLAGS, named, "-o", str(made), str(source)],
+                [
+                    compiler,
+                    *options,
+                    *FLAGS,
+                    f"-I{Path(__file__).parent}",
+                    named,
+                    "-o",
+                    str(made),
+                    *map(str, sources),
+                ],
                 capture_output=True,
                 text=True,
                 timeout=TIMEOUT,

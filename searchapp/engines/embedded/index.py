@@ -30,7 +30,7 @@ from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Emitted, Highlighter
 from searchapp.engines.embedded.memory import Answer, Memory, Packed, packed, unpacked
-from searchapp.engines.embedded.pruning import Pruner
+from searchapp.engines.embedded.pruning import Pruned, Pruner
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.readers import READERS
 from searchapp.engines.embedded.queries.settle import settled
@@ -52,6 +52,9 @@ _log = logging.getLogger("searchapp.requests")
 
 BATCH_BODIES = 64
 """Topics whose terms are gathered together."""
+
+TOGETHER = 8
+"""Of fewer topics each is scored by itself."""
 
 LARGE, BATCH_OF_LARGE = 200_000, 8
 """From so many documents on a batch has so many: a topic takes so long that gathering terms gains nothing."""
@@ -143,7 +146,11 @@ class EmbeddedIndex:
                 self._prepare(first)
             worth_it = FIRST_OF_LARGE // BATCH_OF_LARGE
         batches = iter(lambda: list(islice(waiting, self._batch_size)), [])
-        for sent, pruned, together in processes.spread(self._answers, batches, worth_it=worth_it):
+        found = processes.spread(self._answers, batches, worth_it=worth_it)
+        if self._reader.count < LARGE:
+            # What the first batch makes of the index and the analyzers, processes that are forked later have.
+            found = chain(map(self._answers, islice(batches, 1)), found)
+        for sent, pruned, together in found:
             answers = unpacked(sent)
             self._tell(len(answers), pruned, together)
             yield answers
@@ -170,12 +177,15 @@ class EmbeddedIndex:
         """
         require_wanted()
         with self._damage_reported():
-            requests = []
-            for place, body in enumerate(bodies):
-                with _named_by(place):
+            requests: list[Request] = []
+            with _next_is_named(requests):
+                for body in bodies:
                     requests.append(self._bodies.ranked(body))
-            found = [self._pruned(request) for request in requests]
-            pruned = len(found) - found.count(None)
+            alone = len(requests) < TOGETHER
+            some = [self._pruned(request, alone=alone) for request in requests]
+            found: list[Answer | None] = [None if one is None else one[:2] for one in some]
+            pruned = sum(one is not None for one in some)
+            compiled = sum(one is not None and one.is_compiled for one in some)
             self._answer_together(requests, found)
             left = found.count(None)
             # The body that is refused is refused again when it is answered, by its place.
@@ -183,27 +193,31 @@ class EmbeddedIndex:
                 self._scorer.prepare(
                     request.query for request, one in zip(requests, found, strict=True) if one is None
                 )
-            answers = []
-            for place, (request, one) in enumerate(zip(requests, found, strict=True)):
-                with _named_by(place):
+            answers: list[Answer] = []
+            with _next_is_named(answers):
+                for request, one in zip(requests, found, strict=True):
                     answers.append(self._best(request) if one is None else one)
-            return packed(answers), pruned, len(answers) - pruned - left
+            return packed(answers), pruned, compiled + len(answers) - pruned - left
 
     def _answer_together(self, requests: Sequence[Request], found: list[Answer | None]) -> None:
         """Put the answers into `found` that can be had together, of the requests that have none."""
         places = [place for place, one in enumerate(found) if one is None]
+        if not places:
+            return
         with suppress(EngineRefused), finite_scores():
             answers = self._together.best([requests[place] for place in places])
             for place, answer in zip(places, answers, strict=True):
                 found[place] = answer
 
-    def _pruned(self, request: Request) -> Answer | None:
+    def _pruned(self, request: Request, *, alone: bool = True) -> Pruned | None:
         """The best documents of a query where they can be found without scoring all documents, None elsewhere."""
         frame = request.frame
         if frame.after is not None:
             return None
-        found = self._pruner.best(request.query, frame.first + frame.size)
-        return None if found is None else (found[0][frame.first :], found[1][frame.first :])
+        found = self._pruner.best(request.query, frame.first + frame.size, alone=alone)
+        if found is None or not frame.first:
+            return found
+        return Pruned(found.documents[frame.first :], found.scores[frame.first :], found.is_compiled)
 
     def _tell(self, answers: int, pruned: int, together: int = 0) -> None:
         """Say how a batch was searched, to those who want to know."""
@@ -304,9 +318,9 @@ class EmbeddedIndex:
         """The best documents of a query in these words; if all are scored, the scores are kept for its next hits."""
         if self._found is None or self._found[0] != words:
             pruned = self._pruned(request)
-            self._tell(1, pruned is not None)
+            self._tell(1, pruned is not None, int(pruned is not None and pruned.is_compiled))
             if pruned is not None:
-                return pruned
+                return pruned[:2]
             self._found = words, self._scored(request)
         return self._best_of(self._found[1], request.frame)
 
@@ -333,10 +347,10 @@ class EmbeddedIndex:
 
 
 @contextmanager
-def _named_by(place: int) -> Iterator[None]:
-    """Name the body of a batch that is refused."""
+def _next_is_named(done: Sequence[object]) -> Iterator[None]:
+    """Name the body of a batch that is refused: it is the next after those that are done."""
     try:
         with finite_scores():
             yield
     except EngineRefused as error:
-        raise QueryRefused(str(error), place) from error
+        raise QueryRefused(str(error), len(done)) from error

@@ -4,6 +4,8 @@
    added in the same order, and it is rounded once to float, so that both ways agree to the last bit. So no product may be
    fused with a sum, see `compiling`. Nothing here knows Python: `kernels` calls it by ctypes, which lets other threads go on. */
 
+#include "keys.h"
+
 #include <float.h>
 #include <stdint.h>
 #include <string.h>
@@ -230,22 +232,34 @@ static void select_least(uint64_t *keys, int64_t count, int64_t size)
     }
 }
 
-/* Sort keys, from the least bits to the greatest; `other` has room for as many. Returns where they are. */
-static uint64_t *sort(uint64_t *keys, uint64_t *other, int64_t count)
+/* Sort a few keys. */
+static void insert(uint64_t *keys, int64_t count)
 {
-    enum { BITS = 8, BINS = 1 << BITS };
-    for (int shift = 0; shift < 64; shift += BITS) {
-        int64_t starts[BINS];
+    for (int64_t place = 1; place < count; place++) {
+        uint64_t key = keys[place];
+        int64_t to = place;
+        for (; to && keys[to - 1] > key; to--) keys[to] = keys[to - 1];
+        keys[to] = key;
+    }
+}
+
+/* Sort keys by their bits from `low` to `high`; those with the same bits stay in their order. `other` has room for as many.
+   Returns where they are. */
+static uint64_t *sort_by(uint64_t *keys, uint64_t *other, int64_t count, int low, int high)
+{
+    enum { BITS = 9, BINS = 1 << BITS };
+    for (int shift = low; shift < high; shift += BITS) {
+        uint64_t mask = (high - shift < BITS ? 1u << (high - shift) : BINS) - 1;
+        uint32_t starts[BINS];
         memset(starts, 0, sizeof starts);
-        for (int64_t place = 0; place < count; place++) starts[(keys[place] >> shift) % BINS]++;
-        if (count && starts[(keys[0] >> shift) % BINS] == count) continue; /* all alike */
-        int64_t start = 0;
+        for (int64_t place = 0; place < count; place++) starts[(keys[place] >> shift) & mask]++;
+        uint32_t start = 0;
         for (int bin = 0; bin < BINS; bin++) {
-            int64_t size = starts[bin];
+            uint32_t size = starts[bin];
             starts[bin] = start;
             start += size;
         }
-        for (int64_t place = 0; place < count; place++) other[starts[(keys[place] >> shift) % BINS]++] = keys[place];
+        for (int64_t place = 0; place < count; place++) other[starts[(keys[place] >> shift) & mask]++] = keys[place];
         uint64_t *sorted = other;
         other = keys;
         keys = sorted;
@@ -253,16 +267,25 @@ static uint64_t *sort(uint64_t *keys, uint64_t *other, int64_t count)
     return keys;
 }
 
-/* Score and document as one number, the best first: the bits of a float that is not negative order as the float does.
-   Those of a negative one make a key that nobody keeps, see `gather`; signed numbers would overflow. */
-static uint64_t key_of(int32_t bits, int32_t rank)
+/* Sort keys; `other` has room for as many. Returns where they are. */
+static uint64_t *sort(uint64_t *keys, uint64_t *other, int64_t count)
 {
-    return (uint64_t)((uint32_t)INT32_MAX - (uint32_t)bits) << 32 | (uint32_t)rank;
-}
-
-static int32_t bits_of(uint64_t key)
-{
-    return INT32_MAX - (int32_t)(key >> 32);
+    enum { FEW_KEYS = 16, SCORE = 32 }; /* the place of a score in a key */
+    uint64_t unlike = 0;
+    for (int64_t place = 1; place < count; place++) unlike |= keys[place] ^ keys[0];
+    int high = SCORE;
+    while (high < 64 && unlike >> high) high++;
+    uint64_t *sorted = sort_by(keys, other, count, SCORE, high);
+    other = sorted == keys ? other : keys;
+    for (int64_t begin = 0, end; begin < count; begin = end) { /* those of one score, by their ids */
+        for (end = begin + 1; end < count && sorted[begin] >> SCORE == sorted[end] >> SCORE;) end++;
+        if (end - begin <= FEW_KEYS) {
+            insert(sorted + begin, end - begin);
+        } else if (sort_by(sorted + begin, other, end - begin, 0, SCORE) == other) {
+            memcpy(sorted + begin, other, (size_t)(end - begin) * sizeof *other);
+        }
+    }
+    return sorted;
 }
 
 /* Round the sums, which are 0 again then; returns whether all of them are floats. */
@@ -277,15 +300,23 @@ static int round_sums(int64_t count, double *restrict sums, float *restrict valu
     return !beyond;
 }
 
-/* The keys of every `step`-th document that has no worse score than some bits stand for. */
-static int64_t gather(const Batch *batch, int64_t step, int32_t least, uint64_t *keys)
+/* The keys of the documents that have no worse score than some bits stand for. Few have: their documents are written down
+   before anything else is asked for, without a branch that would be guessed wrong. */
+static int64_t gather(const Batch *batch, int32_t least, uint64_t *restrict keys)
 {
+    const float *restrict values = batch->values;
     int64_t found = 0;
-    for (int64_t document = 0; document < batch->count; document += step) {
+    for (int64_t document = 0; document < batch->count; document++) {
         int32_t bits;
-        memcpy(&bits, &batch->values[document], sizeof bits);
-        keys[found] = key_of(bits, batch->ranks[document]);
+        memcpy(&bits, &values[document], sizeof bits);
+        keys[found] = (uint64_t)document;
         found += bits >= least;
+    }
+    for (int64_t place = 0; place < found; place++) {
+        int64_t document = (int64_t)keys[place];
+        int32_t bits;
+        memcpy(&bits, &values[document], sizeof bits);
+        keys[place] = key_of(bits, batch->ranks[document]);
     }
     return found;
 }
@@ -293,14 +324,28 @@ static int64_t gather(const Batch *batch, int64_t step, int32_t least, uint64_t 
 /* Bits of a score that somewhat more than `size` documents reach, as a sample says; `least` if it does not. */
 static int32_t promising(const Batch *batch, int64_t size, int32_t least)
 {
-    uint64_t *keys = batch->keys;
-    int64_t found = gather(batch, SAMPLED, least, keys);
-    int64_t place = size / SAMPLED * 3 / 2 + 8;
-    if (2 * place > found) return least;
-    select_least(keys, found, place);
-    uint64_t last = 0;
-    for (int64_t one = 0; one < place; one++) last = keys[one] > last ? keys[one] : last;
-    return bits_of(last);
+    enum { BINS = 512, STEP = 16 }; /* 128 bins an octave, so four octaves */
+    int32_t greatest = 0;
+    for (int64_t document = 0; document < batch->count; document += SAMPLED) {
+        int32_t bits;
+        memcpy(&bits, &batch->values[document], sizeof bits);
+        greatest = bits > greatest ? bits : greatest;
+    }
+    uint32_t bins[BINS + 1] = {0};
+    for (int64_t document = 0; document < batch->count; document += SAMPLED) {
+        int32_t bits;
+        memcpy(&bits, &batch->values[document], sizeof bits);
+        int64_t bin = ((int64_t)greatest - bits) >> STEP;
+        bins[bin < BINS ? bin : BINS]++;
+    }
+    int64_t place = size / SAMPLED * 5 / 4 + 8, found = 0;
+    for (int32_t bin = 0; bin < BINS; bin++) {
+        found += bins[bin];
+        if (found < place) continue;
+        int32_t bound = greatest - ((bin + 1) << STEP) + 1;
+        return bound > least ? bound : least;
+    }
+    return least;
 }
 
 /* The best documents of a topic whose sums are there, which are 0 again then: `topk.best`. */
@@ -310,13 +355,14 @@ static int64_t best_of(const Batch *batch, int64_t topic)
     int64_t size = batch->sizes[topic];
     if (!round_sums(batch->count, batch->sums, batch->values)) return BEYOND;
     int32_t least = batch->all_match[topic] ? 0 : 1; /* what does not match is 0, or negative */
-    int64_t found = gather(batch, 1, promising(batch, size, least), keys);
-    if (found < size) found = gather(batch, 1, least, keys);
-    if (found > size) {
+    int64_t found = gather(batch, promising(batch, size, least), keys);
+    if (found < size) found = gather(batch, least, keys);
+    if (found / 2 > size) { /* to sort some more takes less time */
         select_least(keys, found, size);
         found = size;
     }
     keys = sort(keys, keys + batch->count, found);
+    found = found < size ? found : size;
     int32_t *documents = batch->documents + topic * batch->width;
     float *scores = batch->scores + topic * batch->width;
     for (int64_t place = 0; place < found; place++) {

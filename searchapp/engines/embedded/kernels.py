@@ -1,28 +1,22 @@
-"""The best documents of a batch of topics by the functions of `kernels.c`, where it was compiled.
+"""The best documents of a batch of topics by the functions of `kernels.c`, where it was compiled, see `native`.
 
-All that `sums` and `topk` say in NumPy is said there once more, to the same bits, in a third of the time. Who asks for
-`library` decides whether it is used: there is none where no C compiler was found when searchapp was built, or where the
-file belongs to another source, and NumPy does the work then.
+All that `sums` and `topk` say in NumPy is said there once more, to the same bits, in a third of the time.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.engines.embedded import compiling
 from searchapp.engines.embedded.memory import Answer
 from searchapp.engines.embedded.rows import Row
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.reader import Numbers
-from searchapp.files import reason
 
 Longs = NDArray[np.int64]
 
@@ -30,15 +24,6 @@ SUM = -1.0
 """The tie breaker of a topic whose clauses are added up."""
 
 _BEYOND = -1
-
-try:
-    _SOURCE = compiling.digest()
-except OSError:
-    _SOURCE = ""
-"""What the library must have been compiled from: the source beside this module as it was loaded, whatever is
-installed meanwhile; empty without one, of which no library is."""
-
-_is_off = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +60,14 @@ class Batch:
     """Topics as numbers: a topic has clauses, a clause has rows, and a row is a term of a table.
 
     `*_ends` say where the clauses of the next topic, its excluded documents, or the rows of the next clause begin. The
-    sum of a clause is `rounded` before it is added to those of others. The other lists have a value for each topic: how
-    many documents are asked for, whether documents with the score 0 match too, and the tie breaker.
+    sum of a clause is `rounded` before it is added to those of others. `row_tables` has the table of as many
+    rows as `rows_of_table` says. The other lists have a value for each topic: how many documents are asked for, whether
+    documents with the score 0 match too, and the tie breaker.
     """
 
     tables: list[Table] = field(default_factory=list)
     row_tables: list[int] = field(default_factory=list)
+    rows_of_table: list[int] = field(default_factory=list)
     row_ranks: list[int] = field(default_factory=list)
     row_ends: list[int] = field(default_factory=list)
     rounded: list[bool] = field(default_factory=list)
@@ -94,7 +81,8 @@ class Batch:
     def add_rows(self, table: int, ranks: Sequence[int]) -> None:
         """Add terms of a table to the clause at work."""
         self.row_ranks += ranks
-        self.row_tables += [table] * len(ranks)
+        self.row_tables.append(table)
+        self.rows_of_table.append(len(ranks))
 
     def end_clause(self, rounded: bool) -> None:
         """Let another clause begin."""
@@ -137,50 +125,6 @@ class _Batch(ctypes.Structure):
     ]
 
 
-@cache
-def _loaded() -> tuple[ctypes.CDLL | None, str]:
-    """The library, or None and why there is none."""
-    path = compiling.LIBRARY
-    try:
-        # The system trusts a library: one that is cut short ends the process, a turned bit changes scores.
-        if not compiling.is_sound(path):
-            return None, f"{path} is not as it was compiled: build searchapp again"
-        library = ctypes.CDLL(str(path))
-        made_of = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, "searchapp_source")))
-        if made_of.decode() != _SOURCE:
-            return None, "they were compiled from another version of searchapp: build searchapp again"
-    except FileNotFoundError:
-        return None, "they were not compiled: build searchapp where there is a C compiler"
-    except OSError as error:
-        return None, f"{path} can't be loaded ({reason(error)}): build searchapp again"
-    except (ValueError, AttributeError):
-        return None, f"{path} is no library of searchapp's: build searchapp again"
-    library.searchapp_best.argtypes = [ctypes.POINTER(_Batch)]
-    library.searchapp_best.restype = ctypes.c_int
-    return library, ""
-
-
-def library() -> ctypes.CDLL | None:
-    """The compiled functions; None where there are none, or they are not wanted."""
-    return None if _is_off else _loaded()[0]
-
-
-def lacking() -> str:
-    """Why there are no compiled functions, as a clause for people; empty if there are."""
-    return _loaded()[1]
-
-
-@contextmanager
-def without() -> Iterator[None]:
-    """Have NumPy do the work meanwhile, for comparisons."""
-    global _is_off
-    before, _is_off = _is_off, True
-    try:
-        yield
-    finally:
-        _is_off = before
-
-
 def best(
     functions: ctypes.CDLL, batch: Batch, ranks: Numbers, by_rank: Numbers, few: int
 ) -> list[Answer | None]:
@@ -206,7 +150,7 @@ def best(
         "sizes": np.array(batch.sizes, np.int64),
         "row_ends": np.array(batch.row_ends, np.int64),
         "rounded": np.array(batch.rounded, np.uint8),
-        "row_tables": np.array(batch.row_tables, np.int32),
+        "row_tables": np.repeat(np.array(batch.row_tables, np.int32), batch.rows_of_table),
         "row_ranks": np.array(batch.row_ranks, np.int32),
         "documents": np.empty((topics, width), np.int32),
         "scores": np.empty((topics, width), np.float32),

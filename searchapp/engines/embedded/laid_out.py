@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Mapping
-from typing import TypeAlias
+from collections import Counter, OrderedDict
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.engines.embedded.bounded_clause import BoundedClause
 from searchapp.engines.embedded.storage.impacts import Impacts
+from searchapp.engines.embedded.storage.reader import Numbers
 
 Key: TypeAlias = Hashable
 """A field and a term of it, or a phrase and its boost."""
@@ -21,8 +21,25 @@ MAP_BYTES = 192 << 20
 MAP_SHARE = 32
 """Terms in more than one document in this many may have their impacts kept so."""
 
+MOST = 2048
+"""Terms that are kept so at most: in a small index all memory for them would be asked of the system in vain."""
+
+REPEATED = 4
+"""In so many of the first queries of a batch a term is worth preparing."""
+
 LOOKED_UP = 16
 """Postings that are laid out in the time of one search for a document among many."""
+
+
+class Postings(Protocol):
+    """The postings of a term: documents, ascending, and their impacts."""
+
+    @property
+    def key(self) -> Key: ...
+    @property
+    def documents(self) -> Numbers: ...
+    @property
+    def impacts(self) -> Impacts: ...
 
 
 class LaidOut:
@@ -34,7 +51,8 @@ class LaidOut:
 
     def __init__(self, count: int, limit: int) -> None:
         self._count = count
-        self.most = limit // max(1, count)
+        self._width = self._bytes_of_term(count)
+        self.most = min(MOST, limit // max(1, self._width))
         """Terms whose impacts may be laid out at the same time."""
 
         self._maps: OrderedDict[Key, Impacts] = OrderedDict()
@@ -46,7 +64,15 @@ class LaidOut:
         """What is laid out now."""
         return self._maps
 
-    def of(self, clause: BoundedClause, wanted: int) -> Impacts | None:
+    @staticmethod
+    def _bytes_of_term(count: int) -> int:
+        return count
+
+    def _lay_out(self, clause: Postings, room: Impacts) -> None:
+        """Write what a term has into its room, which is all 0."""
+        room[clause.documents] = clause.impacts
+
+    def of(self, clause: Postings, wanted: int) -> Impacts | None:
         """The impacts of a clause in all documents, if they are laid out; `wanted` documents are to be looked up."""
         key = clause.key
         found = self._maps.get(key)
@@ -63,15 +89,30 @@ class LaidOut:
         self._searched.pop(key, None)
         found = self._room()
         found.fill(0)
-        found[clause.documents] = clause.impacts
+        try:
+            self._lay_out(clause, found)
+        except IndexError:
+            self._maps.clear()  # the room is nobody's
+            raise
         self._maps[key] = found
         return found
+
+    def prepare(self, wanted: Iterable[Postings]) -> None:
+        """Lay out the impacts of terms that are wanted several times, before processes are forked that would do so."""
+        counts: Counter[Key] = Counter()
+        clauses: dict[Key, Postings] = {}
+        for clause in wanted:
+            clauses[clause.key] = clause
+            counts[clause.key] += 1
+        for key, count in counts.most_common(self.most):
+            if count >= REPEATED:
+                self.of(clauses[key], self._count)
 
     def _room(self) -> Impacts:
         """Memory for a term: new one, or that of the term that was asked for longest ago."""
         if self._rooms is None:
             # One array, which the system may have in large pages: looking up among small ones takes longer.
-            self._rooms = np.empty((self.most, self._count), np.uint8)
+            self._rooms = np.empty((self.most, self._width), np.uint8)
         if len(self._maps) < self.most:
             return np.asarray(self._rooms[len(self._maps)])
         _key, found = self._maps.popitem(last=False)

@@ -17,25 +17,29 @@ added up instead, as long as that takes less time than following those that may 
 A phrase that adds to the scores of terms is one term more, once its documents are found.
 
 The bounds are those of sums of positive numbers. They are a little greater than any rounding could make a score.
+
+Where searchapp was built with a C compiler, `compiled_maxscore` answers queries that are sums or maxima of terms.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from searchapp.engines.embedded import bounded_clause
+from searchapp.engines.embedded import bounded_clause, native
 from searchapp.engines.embedded.bounded_clause import BoundedClause
 from searchapp.engines.embedded.candidates import CandidateRows
+from searchapp.engines.embedded.compiled_maxscore import CompiledSearch
 from searchapp.engines.embedded.laid_out import LOOKED_UP, MAP_BYTES, LaidOut
 from searchapp.engines.embedded.maxscore import ADDED, SCATTERED, Search
 from searchapp.engines.embedded.memory import Answer
 from searchapp.engines.embedded.prunable import Part, Shape
 from searchapp.engines.embedded.queries.leaf import Leaf
+from searchapp.engines.embedded.queries.leaves.match_none import MatchNone
 from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.nodes import Query
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
@@ -47,9 +51,10 @@ from searchapp.engines.embedded.storage import arrays
 from searchapp.engines.embedded.storage.impacts import Impacts
 from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Numbers
 from searchapp.engines.embedded.sums import Scores
+from searchapp.engines.embedded.together import Flat
 
 FEWEST_DOCUMENTS = 200_000
-"""In a smaller index all documents are scored in no more time."""
+"""In a smaller index NumPy scores all documents in no more time."""
 
 MOST_SHARE = 400
 """At most one document in this many may be asked for."""
@@ -63,14 +68,22 @@ MOST_CLAUSES = 2048
 MOST_COMPUTED = 64 << 20
 """Bytes that may be kept with them of phrases, and of impacts where the index was written before it had these."""
 
-REPEATED = 4
-"""In so many of the first queries of a batch a term is worth preparing."""
-
 SOUGHT = 4096
 """A phrase whose terms are together in so many documents is only looked for in those that may be among the best."""
 
 SEARCH = 8
 """A search for a document among a term's takes as long as looking up so many impacts that are laid out."""
+
+
+class Pruned(NamedTuple):
+    """The best documents, their scores, and whether the compiled functions found them."""
+
+    documents: Numbers
+    scores: Float32s
+    is_compiled: bool = False
+
+
+NOTHING: Answer = np.empty(0, np.int32), np.empty(0, np.float32)
 
 
 class Pruner:
@@ -84,36 +97,57 @@ class Pruner:
         self._rows = rows
         self._analyzers = analyzers
         self._laid_out = LaidOut(reader.count, map_bytes)
+        self._compiled = CompiledSearch(reader, map_bytes)
         self._clauses: dict[Hashable, BoundedClause | None] = {}
         self._computed = 0
         self._spare: list[Float32s] = []
 
-    def best(self, query: Query, size: int) -> Answer | None:
+    def best(self, query: Query, size: int, *, alone: bool = True) -> Pruned | None:
         """The first `size` documents of a rewritten query; None where it is better to score all documents.
 
-        That is so where scores leave float32, too, which is refused when all documents are scored.
+        That is so where scores leave float32, too, which is refused when all documents are scored; and, unless the
+        query is asked `alone`, in a small index, where it costs less to score those of a batch together.
         """
-        if not size or self._reader.count < max(FEWEST_DOCUMENTS, size * MOST_SHARE):
+        if not size or self._reader.count < size * MOST_SHARE:
             return None
+        if isinstance(query, MatchNone):
+            return Pruned(*NOTHING)
+        is_large = self._reader.count >= FEWEST_DOCUMENTS
         with np.errstate(over="ignore", invalid="ignore"):
-            shape = Shape.of(query)
-            return None if shape is None else self._best(shape, size)
+            answer = self._best_compiled(query, size) if is_large or alone else None
+            if answer is not None:
+                return Pruned(*answer, is_compiled=True)
+            shape = Shape.of(query) if is_large else None
+            answer = None if shape is None else self._best(shape, size)
+            return None if answer is None else Pruned(*answer)
 
     def prepare(self, queries: Iterable[Query]) -> None:
-        """Lay out the impacts of terms that several queries have, before processes are forked that would each do so."""
+        """Lay out what several queries look up, before processes are forked that would each do so."""
         if self._reader.count < FEWEST_DOCUMENTS:
             return
-        counts: Counter[Hashable] = Counter()
-        clauses: dict[Hashable, BoundedClause] = {}
-        for query in queries:
-            with np.errstate(over="ignore", invalid="ignore"):
+        clauses: list[BoundedClause] = []
+        flat: list[Flat] = []
+        with np.errstate(over="ignore", invalid="ignore"):
+            for query in queries:
+                one = None if native.library() is None else Flat.of(query)
+                if one is not None and self._compiled.may_find(one):
+                    flat.append(one)
+                    continue
                 shape = Shape.of(query)
-                for clause in self._of_parts(shape.parts) or () if shape is not None else ():
-                    clauses[clause.key] = clause
-                    counts[clause.key] += 1
-        for key, count in counts.most_common(self._laid_out.most):
-            if count >= REPEATED:
-                self._laid_out.of(clauses[key], self._reader.count)
+                clauses += self._of_parts(shape.parts) or () if shape is not None else ()
+            self._laid_out.prepare(clauses)
+            self._compiled.prepare(flat)
+
+    def _best_compiled(self, query: Query, size: int) -> Answer | None:
+        library = native.library()
+        flat = None if library is None else Flat.of(query)
+        if library is None or flat is None or not self._compiled.may_find(flat):
+            return None
+        excluded = self._excluded(flat.excluded)
+        answer = None if excluded is None else self._compiled.best(library, flat, excluded, size)
+        if answer is not None and flat.all_match and (len(answer[0]) < size or not answer[1][-1]):
+            return None  # what has no term follows, or has as good a score
+        return answer
 
     def _best(self, shape: Shape, size: int) -> Answer | None:
         clauses = self._of_parts(shape.parts)
@@ -139,7 +173,7 @@ class Pruner:
             )
             answer = search.answer()
         else:
-            answer = np.empty(0, np.int32), np.empty(0, np.float32)
+            answer = NOTHING
         # What has no term follows where too few have one.
         return None if answer is not None and shape.matches_all and len(answer[0]) < size else answer
 

@@ -232,8 +232,7 @@ class Rows:
     def _computed(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
         field = self._reader.fields[leaf.field]
         found = leaf.postings(field)
-        weight = field.similarity.weight(boost, leaf.idf(field))
-        scores = similarity.scores(weight, found.frequencies, field.inverses(found.documents))
+        scores = scores_of(leaf, boost, field, found)
         if isinstance(leaf, Phrase):  # never counts as common: who looks for it in some documents can't know
             return Row(found.documents, scores, bool(scores.all()))
         return self._row(found.documents, scores, bool(scores.all()))
@@ -245,6 +244,12 @@ class Rows:
             dense = np.zeros(self._reader.count, np.float64 if self._reader.count < MANY else np.float32)
             dense[documents] = scores
         return Row(documents, scores, positive, common, dense)
+
+
+def scores_of(leaf: ScoredLeaf, boost: np.float32, field: FieldReader, found: Postings) -> Float32s:
+    """The scores of some postings of a leaf in its field."""
+    weight = field.similarity.weight(boost, leaf.idf(field))
+    return similarity.scores(weight, found.frequencies, field.inverses(found.documents))
 
 
 def _groups(field: FieldReader, terms: Sequence[str]) -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ source.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -74,6 +74,11 @@ class Analyzer(Protocol):
     @property
     def bulk(self) -> BulkAnalysis | None:
         """The same for many texts at once; None for one that has to be asked text by text."""
+
+    @property
+    def different(self) -> Callable[[str], tuple[str, ...] | None] | None:
+        """The terms of a text, each of which comes once and is alone on its position, None for a text of which that is
+        not so simple; None for an analyzer of which it never is."""
 
     def graph(self, text: str) -> list[tuple[str, int, int]] | None:
         """The terms, positions and lengths in positions; None if every length is 1. For one that `branches`."""

@@ -12,7 +12,7 @@ from itertools import chain
 
 import numpy as np
 
-from searchapp.engines.embedded import kernels
+from searchapp.engines.embedded import kernels, native
 from searchapp.engines.embedded.body import Request
 from searchapp.engines.embedded.kernels import SUM, Batch, Table
 from searchapp.engines.embedded.memory import Answer
@@ -33,16 +33,25 @@ Key = tuple[str, float]
 """A field and a boost."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Clause:
-    """Terms of a field or another scored leaf, their boost, and whether their sum is rounded before it is added."""
+    """Terms of a field or another scored leaf, their boost, and whether their sum is rounded before it is added.
+
+    `key` says of which field and boost terms are, and is None for any other leaf.
+    """
 
     terms: TermsDisjunction | ScoredLeaf
     boost: np.float32
     rounded: bool
+    key: Key | None
+
+    @classmethod
+    def of(cls, terms: TermsDisjunction | ScoredLeaf, boost: np.float32, rounded: bool) -> Clause:
+        key = (terms.field, float(boost)) if isinstance(terms, TermsDisjunction | Term) else None
+        return cls(terms, boost, rounded, key)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Flat:
     """A query as clauses that are added up, or of which the greatest counts if there is a `tie_breaker`.
 
@@ -59,7 +68,7 @@ class Flat:
         """A rewritten query as clauses, None for what can't be said so. It comes to the scores of `Scorer.scores`."""
         query, boost = without_boosts(query)
         if isinstance(query, TermsDisjunction | ScoredLeaf):
-            return cls([Clause(query, boost, rounded=False)])
+            return cls([Clause.of(query, boost, rounded=False)])
         if isinstance(query, DisMax):
             if not query.tie_breaker >= 0:
                 return None
@@ -88,9 +97,16 @@ def _clauses(queries: Iterable[Query], boost: np.float32, rounded: bool) -> Iter
     for query in queries:
         inner, factor = without_boosts(query, boost)
         if isinstance(inner, TermsDisjunction):
-            yield Clause(inner, factor, rounded or inner is not query)
+            yield Clause.of(inner, factor, rounded or inner is not query)
         elif isinstance(inner, ScoredLeaf):
-            yield Clause(inner, factor, rounded)
+            yield Clause.of(inner, factor, rounded)
+
+
+def _written(terms: TermsDisjunction | ScoredLeaf) -> tuple[str, ...]:
+    """The terms of a clause that has some."""
+    if isinstance(terms, TermsDisjunction):
+        return terms.terms
+    return (terms.term,) if isinstance(terms, Term) else ()
 
 
 @dataclass(slots=True)
@@ -109,35 +125,29 @@ class _Tables:
 
         Those of other fields are left to NumPy: to hand over each row by itself takes longer than is gained.
         """
-        wanted: defaultdict[Key, list[tuple[str, ...]]] = defaultdict(list)
+        wanted: defaultdict[Key, list[TermsDisjunction | ScoredLeaf]] = defaultdict(list)
         for clause in clauses:
-            if isinstance(clause.terms, TermsDisjunction):
-                wanted[clause.terms.field, float(clause.boost)].append(clause.terms.terms)
-            elif isinstance(clause.terms, Term):
-                wanted[clause.terms.field, float(clause.boost)].append((clause.terms.term,))
+            if clause.key is not None:
+                wanted[clause.key].append(clause.terms)
         common = most_of_a_rare_term(self.reader.count)
-        for (name, factor), texts in wanted.items():
+        for (name, factor), terms in wanted.items():
             boost = np.float32(factor)
-            row = self.rows.whole(name, chain.from_iterable(texts), boost)
+            row = self.rows.whole(name, chain.from_iterable(map(_written, terms)), boost)
             if row is not None:
                 starts = self.reader.fields[name].starts
                 self.whole[name, factor] = self._add(row, Table.of(row.documents, row.scores, starts, common))
 
     def have(self, clause: Clause) -> bool:
         """Whether the rows of a clause can be added."""
-        terms = clause.terms
-        is_of_terms = isinstance(terms, TermsDisjunction | Term)
-        return not is_of_terms or (terms.field, float(clause.boost)) in self.whole
+        return clause.key is None or clause.key in self.whole
 
     def add_to(self, batch: Batch, clause: Clause) -> None:
         """Add the rows of a clause, which `have` it."""
-        terms = clause.terms
-        if isinstance(terms, TermsDisjunction | Term):
-            written = terms.terms if isinstance(terms, TermsDisjunction) else (terms.term,)
-            table = self.whole[terms.field, float(clause.boost)]
-            batch.add_rows(table, self.reader.fields[terms.field].ranks(written))
-        else:
-            batch.add_rows(self._of_row(self.rows.row(terms, clause.boost)), (0,))
+        if clause.key is not None:
+            ranks = self.reader.fields[clause.key[0]].ranks(_written(clause.terms))
+            batch.add_rows(self.whole[clause.key], ranks)
+        elif isinstance(clause.terms, ScoredLeaf):
+            batch.add_rows(self._of_row(self.rows.row(clause.terms, clause.boost)), (0,))
 
     def _of_row(self, row: Row) -> int:
         if id(row.scores) not in self.alone:
@@ -160,7 +170,7 @@ class Together:
 
     def best(self, requests: Sequence[Request]) -> list[Answer | None]:
         """The answer to each request, None to those that must be scored by a `Scorer`."""
-        library = kernels.library()
+        library = native.library()
         if library is None or self._reader.count > MOST_DOCUMENTS:
             return [None] * len(requests)
         flat = [_flat(request) for request in requests]

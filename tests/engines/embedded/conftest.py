@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 from searchapp.engines.base import Found, Index, IndexSpec
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.servers import Server as Answering
-from searchapp.engines.embedded import EmbeddedEngine, kernels
+from searchapp.engines.embedded import EmbeddedEngine, compiling, native
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.model import Document
 from searchapp.settings import Settings
@@ -69,6 +71,34 @@ MAPPING: dict[str, Any] = {
         },
     },
 }
+
+
+def compiler() -> str:
+    """The C compiler, without which the test at work is skipped."""
+    command = os.environ.get("CC") or "cc"
+    if "CI" not in os.environ and shutil.which(command.split()[0]) is None:
+        pytest.skip("there is no C compiler")
+    return command
+
+
+@contextmanager
+def compiled_to(path: Path) -> Iterator[None]:
+    """Let the library be compiled from its sources as they are now, and be used meanwhile."""
+    assert compiling.compiled(path) == ""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "LIBRARY", path)
+        native._loaded.cache_clear()
+        yield
+    native._loaded.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The functions as their sources are now, whether searchapp was built with a compiler or not."""
+    compiler()
+    path: Path = tmp_path_factory.mktemp("compiled") / compiling.LIBRARY.name
+    with compiled_to(path):
+        yield path
 
 
 def body(query: Query, size: int = 50, **more: Any) -> dict[str, Any]:
@@ -142,5 +172,5 @@ def either_way(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.param == "compiled":
         yield
     else:
-        with kernels.without():
+        with native.without():
             yield

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.engines.embedded import EmbeddedEngine, compiling, kernels, sums, topk
+from searchapp.engines.embedded import EmbeddedEngine, compiling, kernels, native, sums, topk
+from searchapp.engines.embedded import index as embedded_index
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.kernels import SUM, Batch, Table
 from searchapp.engines.embedded.rows import Row
@@ -33,18 +34,12 @@ EVERYTHING: Json = {"match_all": {"boost": 0}}
 SIZES = (0, 1, 3, 10, 100, 1_000)
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The functions as their source is now, whether searchapp was built with a compiler or not."""
-    if "CI" not in os.environ and shutil.which(os.environ.get("CC") or "cc") is None:
-        pytest.skip("there is no C compiler")
-    path: Path = tmp_path_factory.mktemp("compiled") / compiling.LIBRARY.name
-    assert compiling.compiled(path) == ""
+@pytest.fixture(scope="module", autouse=True)
+def together() -> Iterator[None]:
+    """Let few topics be scored together too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "LIBRARY", path)
-        kernels._loaded.cache_clear()
-        yield path
-    kernels._loaded.cache_clear()
+        patch.setattr(embedded_index, "TOGETHER", 0)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +54,7 @@ def indexes(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def both_ways(index: EmbeddedIndex, bodies: Sequence[Json]) -> tuple[list[Any], list[Any]]:
     """The hits by the compiled functions, and by NumPy; scores are compared as doubles, which hold all their bits."""
     compiled = list(index.search(bodies))
-    with kernels.without():
+    with native.without():
         return compiled, list(index.search(bodies))
 
 
@@ -129,7 +124,7 @@ def test_rows_are_added_in_the_order_of_numpy(
     library: Path, seed: int, all_match: bool, tie: float, size: int, few: int
 ) -> None:
     """Scores so unlike that each order of adding them gives other bits."""
-    functions, clauses = kernels.library(), drawn_clauses(seed)
+    functions, clauses = native.library(), drawn_clauses(seed)
     assert functions is not None
     ranks = np.arange(COUNT, dtype=np.int32)[::-1].copy()
     batch = Batch()
@@ -204,7 +199,7 @@ def test_scores_beyond_float32_are_refused_with_the_place_of_the_body(
 def test_numbers_that_point_nowhere_are_no_crash(
     library: Path, documents: list[int], starts: list[int], rank: int
 ) -> None:
-    functions = kernels.library()
+    functions = native.library()
     assert functions is not None
     ranks = np.arange(COUNT, dtype=np.int32)
     batch = Batch([Table.of(np.array(documents), np.ones(2), np.array(starts), 5)])
@@ -218,7 +213,7 @@ def test_numbers_that_point_nowhere_are_no_crash(
 @pytest.mark.parametrize("number", [-1, COUNT, 2**31 - 1])
 @pytest.mark.parametrize("altered", ["ranks", "by_rank"])
 def test_ranks_that_point_nowhere_are_no_crash(library: Path, altered: str, number: int) -> None:
-    functions = kernels.library()
+    functions = native.library()
     assert functions is not None
     arrays = {name: np.arange(COUNT, dtype=np.int32) for name in ("ranks", "by_rank")}
     arrays[altered][7] = number
@@ -233,19 +228,20 @@ def test_ranks_that_point_nowhere_are_no_crash(library: Path, altered: str, numb
 def test_what_was_compiled_from_another_source_is_not_used(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    first, *others = compiling.SOURCES
     older = tmp_path / "kernels.c"
-    older.write_text(compiling.SOURCE.read_text() + "/* older */\n")
+    older.write_text(first.read_text() + "/* older */\n")
     path = tmp_path / "older.so"
-    assert compiling.compiled(path, older) == ""
+    assert compiling.compiled(path, [older, *others]) == ""
     monkeypatch.setattr(compiling, "LIBRARY", path)
-    kernels._loaded.cache_clear()
-    assert kernels.library() is None
-    assert "another version" in kernels.lacking()
+    native._loaded.cache_clear()
+    assert native.library() is None
+    assert "another version" in native.lacking()
     monkeypatch.setattr(compiling, "LIBRARY", tmp_path / "nothing.so")
-    kernels._loaded.cache_clear()
-    assert kernels.library() is None
-    assert "not compiled" in kernels.lacking()
-    kernels._loaded.cache_clear()
+    native._loaded.cache_clear()
+    assert native.library() is None
+    assert "not compiled" in native.lacking()
+    native._loaded.cache_clear()
 
 
 def cut_short(path: Path) -> None:
@@ -270,13 +266,13 @@ def test_what_was_altered_since_it_was_compiled_is_not_loaded(
     shutil.copy(library, path)
     shutil.copy(compiling.checksum_of(library), compiling.checksum_of(path))
     monkeypatch.setattr(compiling, "LIBRARY", path)
-    kernels._loaded.cache_clear()
-    assert kernels.library() is not None
+    native._loaded.cache_clear()
+    assert native.library() is not None
     harm(path)
-    kernels._loaded.cache_clear()
-    assert kernels.library() is None
-    assert kernels.lacking() == f"{path} is not as it was compiled: build searchapp again"
-    kernels._loaded.cache_clear()
+    native._loaded.cache_clear()
+    assert native.library() is None
+    assert native.lacking() == f"{path} is not as it was compiled: build searchapp again"
+    native._loaded.cache_clear()
 
 
 def test_a_compiler_may_come_with_options(
@@ -296,7 +292,7 @@ def test_a_compiler_that_fails_leaves_nothing_behind(
 ) -> None:
     source = tmp_path / "kernels.c"
     source.write_text("#error no\n")
-    assert "failed: " in compiling.compiled(tmp_path / "made.so", source)
+    assert "failed: " in compiling.compiled(tmp_path / "made.so", [source])
     assert "failed: " in compiling.compiled(tmp_path / "absent" / "made.so")
     monkeypatch.setenv("CC", "no-such-compiler")
     assert compiling.compiled(tmp_path / "made.so") == "there is no C compiler"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
+import copy
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +14,15 @@ import pytest
 from searchapp import tasks
 from searchapp.app.index import index_task
 from searchapp.engines.base import IndexSpec
-from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded import EmbeddedEngine, maxscore, native, pruning
 from searchapp.engines.index_settings import similarities, with_similarities
 from searchapp.errors import EngineRefused, QueryRefused
 from searchapp.formats.problems import Problems
-from searchapp.model import Hits
+from searchapp.model import Document, Hits
 from searchapp.progress import Silent
 from searchapp.ranking import recipes
 from tests.app.conftest import SAMPLES
+from tests.engines.embedded.conftest import MAPPING, body, spec_of
 
 TASK = tasks.load("nlps")
 NUMBERS = {"statement": {"k1": 3.0, "b": 0.1}, "prose": {"b": 0.9}}
@@ -105,3 +108,32 @@ def test_similarities_are_those_of_the_texts() -> None:
     changed = similarities(with_similarities(TASK.index_mapping(), NUMBERS))
     assert changed["statement"] == {"k1": 3.0, "b": 0.1} and changed["prose"] == {"k1": 0.9, "b": 0.9}
     assert with_similarities(TASK.index_mapping(), {}) == TASK.index_mapping()
+
+
+@pytest.mark.parametrize("way", [nullcontext, native.without])
+def test_the_impacts_of_other_similarities_bound_no_scores(
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    way: Callable[[], AbstractContextManager[None]],
+) -> None:
+    monkeypatch.setattr(pruning, "FEWEST_DOCUMENTS", 0)
+    monkeypatch.setattr(pruning, "MOST_SHARE", 0)
+    monkeypatch.setattr(maxscore, "SEEDS", 8)
+    documents = [
+        Document(str(number), "a " * (1 + number * 7 % 40) + "b " * (number * 5 % 30))
+        for number in range(400)
+    ]
+    mapping = copy.deepcopy(MAPPING)
+    mapping["settings"]["similarity"]["flat"] = {"type": "BM25", "k1": 8.0, "b": 1.0}
+    with closing(EmbeddedEngine(tmp_path, "t")) as engine, way():
+        engine.build("shipped", spec_of(documents), documents)
+        engine.build("made", spec_of(documents, mapping), documents)
+        like, made = engine.open_like("shipped", mapping), engine.open("made")
+        for size, words in itertools.product((1, 3, 10), ("a", "b", "a b")):
+            asked = [body({"match": {"text": words}}, size)]
+            expected = list(made.search(asked))
+            assert list(like.search(asked)) == expected
+            assert [found.hit for found in made.find(asked[0] | {"track_total_hits": True})] == list(
+                *expected
+            )

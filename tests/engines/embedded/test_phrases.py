@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import random
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
-from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded import EmbeddedEngine, native
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.queries.leaves import phrase as phrase_leaf
 from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.storage import term_positions
 from searchapp.engines.embedded.storage.reader import Postings
+from searchapp.engines.embedded.storage.term_positions import TermPositions
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL
+
+Whole = tuple[Any, Any, Any]
+"""Documents, frequencies and positions of a term."""
 
 PHRASES = 3_000 if FULL else 300
 
 CHUNKS: list[tuple[ModuleType, str, list[int]]] = [
     (phrase_leaf, "TOGETHER", [3, 64, phrase_leaf.TOGETHER]),
+    (phrase_leaf, "COMPILED", [0, phrase_leaf.COMPILED]),
     (phrase_leaf, "MARKED", [0, phrase_leaf.MARKED]),
     (phrase_leaf, "FEW_AMONG", [0, 3, 1000]),
     (term_positions, "FEW_AMONG", [0, 3, 1000]),
@@ -42,7 +49,13 @@ def begins(text: str, phrase: Phrase) -> int:
     )
 
 
-def test_a_phrase_is_found_where_its_terms_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", [nullcontext, native.without])
+def test_a_phrase_is_found_where_its_terms_stand(
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    way: Callable[[], AbstractContextManager[None]],
+) -> None:
     random_ = random.Random(7)
     # Each word is rarer than the one before: what is looked for first stands at any place of a phrase.
     texts = [
@@ -50,7 +63,7 @@ def test_a_phrase_is_found_where_its_terms_stand(tmp_path: Path, monkeypatch: py
         for _ in range(300)
     ]
     documents = [Document(str(number), text) for number, text in enumerate(texts)]
-    with closing(EmbeddedEngine(tmp_path, "test")) as engine:
+    with closing(EmbeddedEngine(tmp_path, "test")) as engine, way():
         engine.build("phrases", spec_of(documents), documents)
         index = engine.open("phrases")
         found = 0
@@ -70,6 +83,57 @@ def test_a_phrase_is_found_where_its_terms_stand(tmp_path: Path, monkeypatch: py
             assert by_id(found_there, index) == of_some, phrase
             found += bool(expected)
         assert found > PHRASES / 4
+
+
+def test_frequent_terms_stand_together_as_often_as_they_do(library: Path, tmp_path: Path) -> None:
+    """Frequencies of one byte, of two and of four, and terms that are far from each other."""
+    texts = ["a " * 300 + "b", "b " * 70_000 + "a b", *["b"] * 50, "a b " * 20, "b a"]
+    documents = [Document(f"{number:03}", text) for number, text in enumerate(texts)]
+    with closing(EmbeddedEngine(tmp_path, "test")) as engine:
+        engine.build("frequent", spec_of(documents), documents)
+        index = engine.open("frequent")
+        for terms in (("a", "b"), ("b", "a"), ("b", "b")):
+            phrase = Phrase("text", terms, (0, 1))
+            found = frequencies(phrase, index)
+            assert found == {
+                document.id: count for document in documents if (count := begins(document.text, phrase))
+            }
+            with native.without():
+                assert frequencies(phrase, index) == found
+
+
+def without_the_last(whole: Whole) -> Whole:
+    documents, often, positions = whole
+    return documents, often, positions[:-1]
+
+
+def more_often(whole: Whole) -> Whole:
+    documents, often, positions = whole
+    return documents, often + np.uint8(200), positions
+
+
+def fewer_frequencies(whole: Whole) -> Whole:
+    documents, often, positions = whole
+    return documents, often[:-1], positions
+
+
+def other_numbers(whole: Whole) -> Whole:
+    documents, often, positions = whole
+    return documents, often, positions.astype(np.int64)
+
+
+@pytest.mark.parametrize("alter", [without_the_last, more_often, fewer_frequencies, other_numbers])
+def test_positions_that_are_nowhere_are_no_crash(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alter: Callable[[Whole], Whole]
+) -> None:
+    documents = [Document(str(number), "a b a b") for number in range(9)]
+    with closing(EmbeddedEngine(tmp_path, "test")) as engine:
+        engine.build("altered", spec_of(documents), documents)
+        index = engine.open("altered")
+        whole = TermPositions.whole
+        monkeypatch.setattr(TermPositions, "whole", lambda term: alter(whole(term)))
+        with pytest.raises(IndexError, match="positions"):
+            frequencies(Phrase("text", ("a", "b"), (0, 1)), index)
 
 
 def frequencies(phrase: Phrase, index: EmbeddedIndex) -> dict[str, float]:

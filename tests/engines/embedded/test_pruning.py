@@ -20,6 +20,7 @@ from searchapp.engines.embedded import (
     bounded_clause,
     laid_out,
     maxscore,
+    native,
     pruning,
     similarity,
 )
@@ -90,12 +91,13 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Embe
 
 @pytest.fixture(scope="module", autouse=True)
 def always() -> Iterator[None]:
-    """Let indexes of all sizes be pruned, at any depth."""
+    """Let indexes of all sizes be pruned, at any depth, by NumPy."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pruning, "FEWEST_DOCUMENTS", 0)
         patch.setattr(pruning, "MOST_SHARE", 0)
         patch.setattr(pruning, "EXCLUDED_SHARE", 0)
-        yield
+        with native.without():
+            yield
 
 
 def pruner_of(index: EmbeddedIndex, maps: int = laid_out.MAP_BYTES) -> Pruner:
@@ -259,6 +261,21 @@ def test_sums_and_maxima_of_terms_are_pruned(
         monkeypatch.setattr(pruning, "SOUGHT", sought)
         found, expected = answers(indexes[name], query, 5, pruner_of(indexes[name]))
         assert found == expected
+
+
+def test_very_frequent_terms_of_very_long_documents_are_not_overrated(
+    embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From `impacts.COUNTED` on all have the greatest impact, though in a long document the score may be less."""
+    several = [Document(f"short{number}", "a a") for number in range(300)]
+    several += [Document(f"long{number}", "a " * 256 + "z " * 20_000) for number in range(20)]
+    several += [Document(f"best{number}", "a " * 60) for number in range(20)]
+    embedded.build("overrated", spec_of(several), several)
+    index = embedded.open("overrated")
+    monkeypatch.setattr(maxscore, "SEEDS", 8)
+    found, expected = answers(index, match("a"), 5, pruner_of(index))
+    assert found == expected
+    assert all(320 <= document < 340 for document in expected[0])
 
 
 def test_a_phrase_whose_first_term_is_repeated_on_its_position_is_found(
@@ -426,7 +443,7 @@ def test_memory_for_what_is_laid_out_is_bounded(indexes: dict[str, EmbeddedIndex
         for word in "abcd":
             found, expected = answers(index, match([word, "a"]), 5, pruner)
             assert found == expected
-        pruner.prepare([index._bodies.read(body(match("abcd"))).query] * pruning.REPEATED)
+        pruner.prepare([index._bodies.read(body(match("abcd"))).query] * laid_out.REPEATED)
     assert len(pruner._laid_out.known) == 2
     assert len({impacts.ctypes.data for impacts in pruner._laid_out.known.values()}) == 2
 

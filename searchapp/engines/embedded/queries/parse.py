@@ -49,6 +49,7 @@ class Parser:
     _depth: int = 0
     _read: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _analyzed: dict[tuple[str, str], tuple[list[str], list[int]]] = field(default_factory=dict)
+    _different: dict[tuple[str, str], tuple[str, ...] | None] = field(default_factory=dict)
 
     def read(self, body: Any) -> Query:
         """The query of a search body.
@@ -105,6 +106,21 @@ class Parser:
 
     def different_terms(self, analyzer: str, text: str) -> tuple[str, ...] | None:
         """The terms of a text if each is alone on its position and none is repeated, which most texts come to."""
+        key = analyzer, text
+        known = self._different
+        if key in known:
+            return known[key]
+        found = self._found_different(analyzer, text)
+        if len(known) >= REMEMBERED_TEXTS:
+            known = self._different = {}
+        known[key] = found
+        return found
+
+    def _found_different(self, analyzer: str, text: str) -> tuple[str, ...] | None:
+        different = self.analyzers.analyzer(analyzer).different
+        found = None if different is None else different(text)
+        if found is not None:
+            return found
         terms, positions = self._tokens(analyzer, text)
         if len(set(terms)) == len(terms) and len(set(positions)) == len(positions):
             return tuple(terms)

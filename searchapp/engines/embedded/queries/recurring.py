@@ -28,8 +28,8 @@ RESULTS = 64
 Kind: TypeAlias = str | MatchNone
 """What a text comes to: "" for different terms of its field, the field for one term, or nothing."""
 
-Same = Callable[[Any, list[str]], bool]
-"""Whether a part of a query is the one that is known but for its texts, which are added to the list."""
+Path: TypeAlias = tuple[Any, ...]
+"""The names of objects and the places in lists, from outside in, that lead to a text."""
 
 Filled = Callable[[Sequence[Query]], Query]
 """Makes a rewritten query of what its texts come to."""
@@ -37,12 +37,25 @@ Filled = Callable[[Sequence[Query]], Query]
 
 @dataclass(slots=True)
 class _Shape:
-    """A query but for its texts, in the order in which they stand in it, and what makes a query of each."""
+    """A query but for its texts, where these stand in it, and what makes a query of each."""
 
-    same: Same
+    pattern: Any
+    paths: Sequence[Path]
     read: Sequence[Callable[[str], Query]]
     results: dict[tuple[Kind, ...], tuple[Filled, int] | None] = field(default_factory=dict)
     """What was made of it by what the texts came to, and the clauses besides theirs; None if none can be made so."""
+
+    def texts(self, body: Any) -> list[str] | None:
+        """The texts of a query that is this one but for them, None for any other."""
+        if self.pattern != body:  # the texts of the pattern say what they are equal to
+            return None
+        texts: list[str] = []
+        for path in self.paths:
+            value = body
+            for key in path:
+                value = value[key]
+            texts.append(value)
+        return texts
 
 
 class Recurring:
@@ -58,8 +71,8 @@ class Recurring:
             EngineRefused: a text can't be searched for.
         """
         for shape in self._shapes:
-            texts: list[str] = []
-            if shape.same(body, texts):
+            texts = shape.texts(body)
+            if texts is not None:
                 found = [read(text) for read, text in zip(shape.read, texts, strict=True)]
                 known = shape.results.get(_kinds(found))
                 if known is None:
@@ -72,12 +85,14 @@ class Recurring:
     def learn(self, body: Any, noted: Sequence[Noted], query: Query, rewritten: Query) -> None:
         """Keep what has become of a body, whose texts were noted while its `query` was read."""
         by_given = {id(one.given): one for one in noted}
-        placed: list[Noted] = []
-        same = _same(body, by_given, placed)
-        if not noted or same is None or len(placed) != len(noted):
+        placed: list[tuple[Noted, Path]] = []
+        pattern = _pattern(body, by_given, placed, ())
+        if not noted or len(noted) != len(placed) or len(noted) != len({id(one) for one, _path in placed}):
             return
-        shape = self._known(body) or _Shape(same, [one.read for one in placed])
-        found = [one.query for one in placed]
+        found = [one.query for one, _path in placed]
+        shape = self._known(body) or _Shape(
+            pattern, [path for _one, path in placed], [one.read for one, _path in placed]
+        )
         if len(shape.results) < RESULTS:
             others = count_of(query) - sum(map(count_of, found))
             filled = _filler(query, rewritten, found)
@@ -86,7 +101,7 @@ class Recurring:
             self._shapes = [shape, *self._shapes[: SHAPES - 1]]
 
     def _known(self, body: Any) -> _Shape | None:
-        return next((shape for shape in self._shapes if shape.same(body, [])), None)
+        return next((shape for shape in self._shapes if shape.texts(body) is not None), None)
 
 
 def _kinds(found: Sequence[Query]) -> tuple[Kind, ...]:
@@ -102,61 +117,43 @@ def _kind(query: Query) -> Kind:
     return query if isinstance(query, MatchNone) else "?"
 
 
-def _same(node: Any, noted: Mapping[int, Noted], placed: list[Noted]) -> Same | None:
-    """What tells whether another part of a query is this one but for its texts; `placed` gets those that it meets.
+class _AnyText:
+    """What stands in a pattern for a text."""
 
-    None if a text is met again, which is in two places then.
-    """
-    before = len(placed)
-    names: list[str] | None = None
-    parts: list[Same | None] = []
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str)
+
+
+class _Written:
+    """A value that is written like this one: 1 and true are equal, and so are 0.0 and -0.0."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: Any) -> None:
+        self._type = type(value)
+        self._written = repr(value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is self._type and repr(other) == self._written
+
+
+def _pattern(node: Any, noted: Mapping[int, Noted], placed: list[tuple[Noted, Path]], path: Path) -> Any:
+    """What is equal to another part of a query that is this one but for its texts; `placed` gets these."""
     if isinstance(node, Mapping):
         one = noted.get(id(node))
-        if one is not None and one in placed:
-            return None
+        key = None
         if one is not None:
-            placed.append(one)
-        key = None if one is None else one.key
-        names = list(node)
-        parts = [_text if name == key else _same(value, noted, placed) for name, value in node.items()]
-    elif isinstance(node, list):
-        parts = [_same(value, noted, placed) for value in node]
-    if len(placed) == before:
-        return _same_written(node)
-    known = [part for part in parts if part is not None]
-    return _same_parts(names, known) if len(known) == len(parts) else None
-
-
-def _same_written(node: Any) -> Same:
-    # 1 and true are equal, and so are 0.0 and -0.0; and the same object may have been changed since.
-    written = repr(node)
-
-    def same(other: Any, texts: list[str]) -> bool:  # noqa: ARG001
-        return repr(other) == written
-
-    return same
-
-
-def _same_parts(names: list[str] | None, parts: Sequence[Same]) -> Same:
-    """Whether an object has these names, and its parts are the same; or a list, if there are no names."""
-
-    def same(other: Any, texts: list[str]) -> bool:
-        if names is None:
-            if not isinstance(other, list) or len(other) != len(parts):
-                return False
-        elif not isinstance(other, dict) or list(other) != names:
-            return False
-        for part, one in zip(parts, other if names is None else other.values(), strict=True):
-            if not part(one, texts):
-                return False
-        return True
-
-    return same
-
-
-def _text(other: Any, texts: list[str]) -> bool:
-    texts.append(other)
-    return isinstance(other, str)
+            key = one.key
+            placed.append((one, (*path, key)))
+        return {
+            name: _AnyText() if name == key else _pattern(value, noted, placed, (*path, name))
+            for name, value in node.items()
+        }
+    if isinstance(node, list):
+        return [_pattern(value, noted, placed, (*path, place)) for place, value in enumerate(node)]
+    return node if type(node) is str else _Written(node)
 
 
 def _filler(query: Query, rewritten: Query, found: Sequence[Query]) -> Filled | None:

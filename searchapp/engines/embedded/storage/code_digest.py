@@ -21,7 +21,7 @@ from searchapp.errors import DataError
 CODE = ("analysis", "engines/embedded", "engines/index_settings.py", "model.py")
 """What the postings of a document depend on, besides mapping and document."""
 
-_COMPILED = {".so", ".sha256", ".pyd", ".dylib", ".c"}
+_COMPILED = {".so", ".sha256", ".pyd", ".dylib", ".c", ".h"}
 """What only scores, and may be compiled later."""
 
 

@@ -54,7 +54,10 @@ class BoundedPostings:
 class FieldReader:
     """One field of a version. A keyword field has no frequencies, positions and norms; a number no terms."""
 
-    def __init__(self, columns: Columns, field: Field, summary: FieldSummary, documents: int) -> None:
+    def __init__(
+        self, columns: Columns, field: Field, summary: FieldSummary, documents: int, made_with: BM25 | None
+    ) -> None:
+        """`made_with` is the similarity that impacts in files are of: with another one they bound no scores."""
         self.field = field
         self.documents = documents
         self.statistics = FieldStatistics(summary.documents, summary.tokens)
@@ -80,7 +83,8 @@ class FieldReader:
             self._position_starts = load("position-starts")
             self._positions = load("positions")
             self._impacts = self._greatest = None
-            if columns.has(f"{summary.prefix}.{impacts.IMPACTS}"):
+            is_same = self.similarity == (made_with or BM25())
+            if is_same and columns.has(f"{summary.prefix}.{impacts.IMPACTS}"):
                 self._impacts, self._greatest = load(impacts.IMPACTS), load(impacts.GREATEST)
 
     @property
@@ -152,7 +156,10 @@ class FieldReader:
 
     @property
     def has_impacts(self) -> bool:
-        """Whether the impacts are in files; those of an older index are computed each time that they are asked for."""
+        """Whether the impacts are in files.
+
+        Those of an older index, and of another similarity, are computed each time that they are asked for.
+        """
         return self._impacts is not None
 
     def bounded(self, rank: int) -> BoundedPostings:
@@ -215,8 +222,8 @@ class FieldReader:
         rank = self.rank(term)
         if rank is None:
             return None
-        part, start = self._part(rank), int(self._position_starts[rank : rank + 1][0])
-        return TermPositions(self._documents[part], self._frequencies[part], self._positions, start)
+        part, ends = self._part(rank), self._position_starts[rank : rank + 2].tolist()
+        return TermPositions(self._documents[part], self._frequencies[part], self._positions, *ends)
 
     def inverses(self, documents: Numbers) -> Float32s:
         """The norm inverse of BM25 for each of some documents."""
@@ -224,9 +231,14 @@ class FieldReader:
             return np.full(len(documents), self.norm_inverses[WITHOUT_NORM], np.float32)
         return np.asarray(self.norm_inverses[self._norms.all()[documents]])
 
+    @property
+    def norms(self) -> NDArray[np.uint8]:
+        """The codes of a text field's length in all documents."""
+        return self._norms.all()
+
     def length_codes(self, documents: Numbers) -> NDArray[np.uint8]:
         """The codes of a text field's length in some documents."""
-        return np.asarray(self._norms.all().take(documents))
+        return np.asarray(self.norms.take(documents))
 
     def length_code(self, document: int) -> int:
         """The code of the field's length in a document, see `similarity.LENGTHS`."""
@@ -312,8 +324,12 @@ class IndexReader:
         self.ids = Terms.of(columns.column, "ids")
         self._by_rank = columns.column("ids.documents")
         self._ranks = columns.column("ids.ranks")
+        is_same = self.mapping is self.manifest.mapping
+        made_with = (self.schema if is_same else Schema.of(self.manifest.mapping)).fields
         self.fields = {
-            name: FieldReader(columns, field, self.manifest.fields[name], self.count)
+            name: FieldReader(
+                columns, field, self.manifest.fields[name], self.count, made_with[name].similarity
+            )
             for name, field in self.schema.fields.items()
         }
         lengths = {len(self.ids), len(self._by_rank), len(self._ranks), self.sources.count}

@@ -20,15 +20,25 @@ class TermPositions:
     """The positions of a term, ascending, read from the first document to the last."""
 
     def __init__(
-        self, documents: Numbers, frequencies: NDArray[np.unsignedinteger], positions: Column, start: int
+        self,
+        documents: Numbers,
+        frequencies: NDArray[np.unsignedinteger],
+        positions: Column,
+        start: int,
+        end: int,
     ) -> None:
-        """The documents where the term stands, how often in each, and from which place on it has positions."""
+        """The documents where the term stands, how often in each, and from which place on to which it has positions."""
         self.documents = documents
         self._frequencies = frequencies
         self._positions = positions
         self._start = start
+        self._end = end
         self._first = 0
         """The first document that was not passed over, whose positions begin at `_start`."""
+
+    def whole(self) -> tuple[Numbers, NDArray[np.unsignedinteger], Numbers]:
+        """All documents, how often the term stands in each, and all positions; unless some were passed over."""
+        return self.documents, self._frequencies, self._positions[self._start : self._end]
 
     def of(self, wanted: Numbers) -> tuple[Numbers, NDArray[np.int64], Numbers]:
         """Documents, how often the term stands in each, and its positions, one document after the other.

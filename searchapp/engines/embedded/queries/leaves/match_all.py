@@ -41,6 +41,9 @@ def read(parser: Parser, content: Any) -> Query:
     return boosted(MatchAll(), parser.options(content, "match_all", ()), "match_all")
 
 
+_EVERYTHING = (MatchAll(), Constant(MatchAll()))
+
+
 def gives_nothing(query: Query) -> bool:
     """Whether a query matches every document and gives it the score 0, so that it has no effect where it must match."""
-    return isinstance(query, Boost) and not query.boost and query.query in (MatchAll(), Constant(MatchAll()))
+    return isinstance(query, Boost) and not query.boost and query.query in _EVERYTHING

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.base import Explanation
+from searchapp.engines.embedded import compiled_phrases, native
 from searchapp.engines.embedded.explanations import explained
 from searchapp.engines.embedded.java_numbers import printed
 from searchapp.engines.embedded.queries.leaf import Leaf, Places
@@ -23,6 +24,9 @@ from searchapp.model import Token
 
 TOGETHER = 1 << 15
 """Documents whose positions are looked at together: they stay in the processor's cache."""
+
+COMPILED = 64
+"""Of fewer documents NumPy reads the positions that lie between them, where compiled functions read all of a term."""
 
 OUTSIDE = np.int64(1 << 48)
 """A place beyond all those where a phrase may begin."""
@@ -74,6 +78,9 @@ class Phrase(ScoredLeaf):
         known = [term for term in terms if term is not None]
         if len(known) < len(terms):
             return Postings(np.empty(0, np.int32), np.empty(0, np.float32))
+        library = native.library()
+        if library is not None and (among is None or len(among) >= COMPILED):
+            return compiled_phrases.postings(library, known, self.positions, among)
         documents = _in_all([term.documents for term in known], field.documents, among)
         counts = [np.empty(0, np.int64)]
         for first in range(0, len(documents), TOGETHER):

@@ -1,0 +1,440 @@
+/* The best documents of one query: what `pruning` and `maxscore` say, for sums and maxima of what terms give.
+
+   A document is scored only where the bounds of what its terms give reach the threshold, the score of the last one of
+   the best found so far. Bounds are sums in double, scores those of `similarity.scores` and `sums`: float where they are
+   float there, added in the same order. So both ways agree to the last bit.
+
+   What a file says is compared with what there is before anything is read by it: MISFIT. Documents that are not
+   ascending are only found in the wrong place. */
+
+#include "maxscore.h"
+
+/* Twice what one rounded operation makes a float less, of the number. */
+#define ROUNDING (1.0 / (1 << 23))
+
+enum { DONE = 0, MISFIT = 1 };
+
+enum {
+#ifdef SMALL /* for tests, so that few documents go all ways */
+    BLOCK = 16, /* documents that are followed at a time */
+    WINDOW = 64, /* documents whose bounds are added up at a time: they stay in the processor's nearest cache */
+    STRIDE = 8, /* impacts, and bounds, that are looked at at once */
+#else
+    BLOCK = 1024,
+    WINDOW = 4096,
+    STRIDE = 32,
+#endif
+    SAMPLED = 16, /* one run of STRIDE impacts in so many is looked at to estimate how many reach a bound */
+    SEEDS = 24, /* documents at least that are scored first, for a threshold */
+};
+
+/* What takes how long, as was tried: to add a bound and what follows from it, to look at one that was added up, to look
+   at marks, and to search. */
+enum { ADDED = 32, PASSED = 6, LOOKED_UP = 12, SEARCHED = 200 };
+
+static int64_t cost_of_look(const Search *search, int64_t number)
+{
+    return search->marks[number] ? LOOKED_UP : SEARCHED;
+}
+
+static void start_over(const Search *search, int64_t *places)
+{
+    memset(places, 0, (size_t)search->query->clause_count * sizeof *places);
+}
+
+/* Following documents from clause to clause */
+
+/* Where some documents stand among those of a clause; `there` has the places of those that do in `documents`. */
+static int64_t locate(Search *search, int64_t number, const int32_t *documents, int64_t count, int *there, int64_t *at)
+{
+    const Clause *clause = &search->clauses[number];
+    const Marks *marks = search->marks[number];
+    int64_t found = 0;
+    if (marks) {
+        for (int place = 0; place < count; place++) {
+            there[found] = place;
+            found += is_marked(marks, documents[place]);
+        }
+        for (int64_t place = 0; place < found; place++) at[place] = place_of(marks, documents[there[place]]);
+        return found;
+    }
+    int64_t next = search->following[number];
+    for (int place = 0; place < count; place++) {
+        next = seek(clause, next, documents[place]);
+        if (next == clause->size) break;
+        there[found] = place;
+        at[found] = next;
+        found += clause->documents[next] == documents[place];
+    }
+    search->following[number] = next;
+    search->looks[search->numbers[number]] += count;
+    return found;
+}
+
+/* Keep those of some documents, WINDOW at most, that the clauses from a place on may lift to the threshold; returns how
+   many. */
+static int64_t follow(Search *search, int64_t number, int32_t *documents, double *bounds, int64_t count)
+{
+    int there[WINDOW];
+    int64_t at[WINDOW];
+    for (; number < search->query->clause_count && count; number++) {
+        const uint8_t *impacts = search->clauses[number].impacts;
+        const float *upper = search->upper + number * IMPACTS;
+        double least = search->threshold - search->rest[number + 1];
+        int64_t found = locate(search, number, documents, count, there, at), kept = 0;
+        search->worked += count * cost_of_look(search, number);
+        for (int64_t place = 0; place < found; place++) bounds[there[place]] += upper[impacts[at[place]]];
+        for (int64_t place = 0; place < count; place++) {
+            documents[kept] = documents[place];
+            bounds[kept] = bounds[place];
+            kept += bounds[place] >= least;
+        }
+        count = kept;
+    }
+    return count;
+}
+
+/* Score those of some documents whose bounds reach the threshold. */
+static void take_all(Search *search, const int32_t *documents, const double *bounds, int64_t count, int64_t first)
+{
+    for (int64_t place = 0; place < count; place++)
+        if (bounds[place] >= search->threshold) take(search, documents[place], first);
+}
+
+/* The impact that a clause must have at least in a document that has none of those before; IMPACTS if none suffices. */
+static int least_impact(const Search *search, int64_t number)
+{
+    const float *upper = search->upper + number * IMPACTS;
+    double least = search->threshold - search->rest[number + 1];
+    int impact = 1;
+    while (impact < IMPACTS && upper[impact] < least) impact++;
+    return impact;
+}
+
+/* Whether some of STRIDE impacts are no less than one. */
+static int reach(const uint8_t *impacts, int least)
+{
+    uint8_t any = 0;
+    for (int place = 0; place < STRIDE; place++) any |= impacts[place] >= (uint8_t)least;
+    return any;
+}
+
+/* About how many of a clause's impacts are no less than one. */
+static int64_t count_reaching(const Clause *clause, int least)
+{
+    if (least == IMPACTS) return 0;
+    int64_t found = 0, seen = 0;
+    for (int64_t first = 0; first < clause->size; first += SAMPLED * STRIDE) {
+        int64_t end = first + STRIDE < clause->size ? first + STRIDE : clause->size;
+        for (int64_t place = first; place < end; place++) found += clause->impacts[place] >= least;
+        seen += end - first;
+    }
+    return seen ? found * clause->size / seen : 0;
+}
+
+/* Take the documents of a clause, as far as they may be among the best, unless that takes longer than a limit: `stopped`
+   is the document before which all were taken. */
+static int take_clause(Search *search, int64_t number, int64_t limit, int64_t *stopped)
+{
+    const Clause *clause = &search->clauses[number];
+    const float *upper = search->upper + number * IMPACTS;
+    int32_t documents[BLOCK + STRIDE];
+    double bounds[BLOCK + STRIDE];
+    start_over(search, search->following);
+    start_over(search, search->scoring);
+    for (int64_t first = 0; first < clause->size;) {
+        int least = least_impact(search, number);
+        if (least == IMPACTS) break;
+        if (search->worked > limit) {
+            *stopped = clause->documents[first];
+            return (uint32_t)*stopped < search->query->count ? DONE : MISFIT;
+        }
+        int64_t count = 0;
+        for (; first < clause->size && count < BLOCK; first += STRIDE) {
+            int64_t end = first + STRIDE;
+            if (end > clause->size) end = clause->size;
+            else if (!reach(clause->impacts + first, least)) continue;
+            for (int64_t place = first; place < end; place++) {
+                documents[count] = clause->documents[place];
+                bounds[count] = upper[clause->impacts[place]];
+                count += clause->impacts[place] >= least;
+            }
+        }
+        for (int64_t place = 0; place < count; place++)
+            if ((uint32_t)documents[place] >= search->query->count) return MISFIT;
+        count = follow(search, number + 1, documents, bounds, count);
+        take_all(search, documents, bounds, count, number);
+    }
+    *stopped = search->query->count;
+    return DONE;
+}
+
+/* Adding up the bounds of all documents, a window at a time */
+
+/* Add the bounds of a clause to those of a window's documents. */
+static void add(Search *search, int64_t number, int32_t base, int64_t size, float *sums)
+{
+    const Clause *clause = &search->clauses[number];
+    const float *upper = search->upper + number * IMPACTS;
+    int64_t place = seek(clause, search->adding[number], base);
+    for (; place < clause->size; place++) {
+        int64_t offset = (int64_t)clause->documents[place] - base;
+        if (offset < 0 || offset >= size) break;
+        sums[offset] += upper[clause->impacts[place]];
+    }
+    search->adding[number] = place;
+}
+
+/* The documents of a window whose sums reach a bound. */
+static int64_t gather(const float *sums, int32_t base, int64_t size, float least, int32_t *documents, double *bounds)
+{
+    int64_t count = 0;
+    for (int64_t first = 0; first < size; first += STRIDE) { /* there is room for whole strides, with nothing in it */
+        int any = 0;
+        for (int64_t offset = first; offset < first + STRIDE; offset++) any |= sums[offset] >= least;
+        if (!any) continue;
+        for (int64_t offset = first; offset < first + STRIDE; offset++) {
+            documents[count] = base + (int32_t)offset;
+            bounds[count] = sums[offset];
+            count += sums[offset] >= least;
+        }
+    }
+    return count;
+}
+
+/* Take those of some documents that the clauses from a place on may lift to the threshold.
+
+   In each window bounds are added up clause by clause, until following the documents that may still reach the threshold
+   takes less time than adding those of the next one. */
+static void accumulate(Search *search, int64_t first, int64_t begin, int64_t stop)
+{
+    float sums[WINDOW];
+    double bounds[WINDOW];
+    int32_t documents[WINDOW];
+    start_over(search, search->following);
+    start_over(search, search->scoring);
+    start_over(search, search->adding);
+    double less = 1 - (double)(search->query->clause_count + 2) * ROUNDING;
+    for (int64_t base = begin; base < stop; base += WINDOW) {
+        if (first == search->query->clause_count || search->rest[first] < search->threshold) return;
+        int64_t size = stop - base < WINDOW ? stop - base : WINDOW;
+        int64_t end = first, count = 0;
+        memset(sums, 0, sizeof sums);
+        do {
+            do add(search, end++, (int32_t)base, size, sums);
+            while (end < search->query->clause_count && search->rest[end] >= search->threshold);
+            double least = (search->threshold - search->rest[end]) * less;
+            count = gather(sums, (int32_t)base, size, least > FLT_MIN ? (float)least : FLT_MIN, documents, bounds);
+        } while (end < search->query->clause_count &&
+                 count * cost_of_look(search, end) >
+                     search->clauses[end].size * size / search->query->count * ADDED + size * PASSED);
+        for (int64_t place = 0; place < count; place++) bounds[place] /= less;
+        count = follow(search, end, documents, bounds, count);
+        take_all(search, documents, bounds, count, first);
+    }
+}
+
+/* About what adding up the bounds of the clauses from a place on costs: of those that can't be left out, and the next. */
+static int64_t cost_of_adding(const Search *search, int64_t number)
+{
+    int64_t cost = search->query->count * PASSED;
+    for (; number < search->query->clause_count; number++) {
+        cost += search->clauses[number].size * ADDED;
+        if (search->rest[number] < search->threshold) break;
+    }
+    return cost;
+}
+
+/* About what following the documents of a clause costs: most have none of the clauses after it. */
+static int64_t cost_of_following(const Search *search, int64_t number)
+{
+    double bound = search->rest[number] - search->rest[number + 1];
+    int64_t looks = 0;
+    for (int64_t after = number + 1; after < search->query->clause_count; after++) {
+        if (bound + search->rest[after] < search->threshold) break;
+        looks += cost_of_look(search, after);
+    }
+    return looks ? count_reaching(&search->clauses[number], least_impact(search, number)) * looks : 0;
+}
+
+/* Find a threshold among the documents of the greatest impacts: they are scored, and forgotten. */
+static int seed(Search *search)
+{
+    int64_t left = search->query->size + search->query->excluded_count + SEEDS;
+    for (int64_t number = 0; number < search->query->clause_count && left > 0; number++) {
+        const Clause *clause = &search->clauses[number];
+        int64_t seen = clause->size < left * STRIDE ? clause->size : left * STRIDE, counts[IMPACTS] = {0};
+        for (int64_t place = 0; place < seen; place++) counts[clause->impacts[place]]++;
+        int least = IMPACTS;
+        for (int64_t having = 0; least > 1 && having < left;) having += counts[--least];
+        start_over(search, search->scoring);
+        for (int64_t place = 0; place < seen && left > 0; place++) {
+            if (clause->impacts[place] < least) continue;
+            int32_t document = clause->documents[place];
+            if ((uint32_t)document >= search->query->count) return MISFIT;
+            take(search, document, number);
+            left--;
+        }
+    }
+    search->found = 0;
+    return DONE;
+}
+
+/* Add some of the clauses of a sum, as given, to the group at work. */
+static int64_t append(Search *search, int64_t sum, int64_t end_of_order, int takes_rare, int takes_common)
+{
+    int64_t number = sum ? search->query->sum_ends[sum - 1] : 0;
+    for (; number < search->query->sum_ends[sum]; number++) {
+        int is_common = search->query->clauses[number].size > search->query->common;
+        if (is_common ? takes_common : takes_rare) search->order[end_of_order++] = search->places[number];
+    }
+    return end_of_order;
+}
+
+static void end_group(Search *search, int64_t end_of_order, int is_rounded)
+{
+    search->group_ends[search->group_count] = end_of_order;
+    search->rounded[search->group_count++] = is_rounded;
+}
+
+typedef enum { JOINED, SHORT, APART } Kind;
+
+/* How a sum is added: clause by clause, or as one number, see `Scorer._should`. */
+static Kind kind_of(const Search *search, int64_t sum)
+{
+    int64_t begin = sum ? search->query->sum_ends[sum - 1] : 0, end = search->query->sum_ends[sum], postings = 0;
+    if (search->query->tie_breaker >= 0) return APART;
+    if (!search->query->sum_rounded[sum] || end - begin < 2) return JOINED;
+    for (int64_t number = begin; number < end; number++) postings += search->query->clauses[number].size;
+    return postings <= search->query->few ? SHORT : APART;
+}
+
+/* Say in which order scores are added: rare terms first, then common ones, then what is rounded; `sums.total`. */
+static void arrange(Search *search)
+{
+    int64_t end = 0;
+    search->group_count = 0;
+    for (int64_t sum = 0; sum < search->query->sum_count; sum++) {
+        Kind kind = kind_of(search, sum);
+        if (kind == APART) continue;
+        end = append(search, sum, end, 1, kind == SHORT);
+        end_group(search, end, kind == SHORT);
+    }
+    for (int64_t sum = 0; sum < search->query->sum_count; sum++)
+        if (kind_of(search, sum) == JOINED) end = append(search, sum, end, 0, 1);
+    if (search->query->tie_breaker < 0) end_group(search, end, 0);
+    for (int64_t sum = 0; sum < search->query->sum_count; sum++) {
+        if (kind_of(search, sum) != APART) continue;
+        end = append(search, sum, end, 1, 0);
+        end = append(search, sum, end, 0, 1);
+        end_group(search, end, 1);
+    }
+}
+
+static double bound_of(const Search *search, const Clause *clause)
+{
+    return score_of(clause, search->query->edges[clause->greatest]);
+}
+
+/* Put the clauses in order, and compute their bounds. */
+static void prepare(Search *search)
+{
+    int64_t count = search->query->clause_count;
+    for (int64_t number = 0; number < count; number++) {
+        const Clause *clause = &search->query->clauses[number];
+        double bound = bound_of(search, clause);
+        int64_t place = number;
+        for (; place && bound_of(search, &search->clauses[place - 1]) < bound; place--) {
+            search->clauses[place] = search->clauses[place - 1];
+            search->numbers[place] = search->numbers[place - 1];
+        }
+        search->clauses[place] = *clause;
+        search->numbers[place] = number;
+    }
+    search->rest[count] = 0;
+    for (int64_t place = count; place--;) {
+        const Clause *clause = &search->clauses[place];
+        float *upper = search->upper + place * IMPACTS;
+        for (int impact = 0; impact < IMPACTS; impact++) upper[impact] = score_of(clause, search->query->edges[impact]);
+        search->rest[place] = upper[clause->greatest] + search->rest[place + 1];
+        search->places[search->numbers[place]] = place;
+        search->marks[place] = search->query->marks[search->numbers[place]];
+        search->looks[place] = 0;
+    }
+}
+
+/* Share out the room, of which `searchapp_room` says how much there must be. */
+static void lay_out(Search *search)
+{
+    const Query *query = search->query;
+    int64_t *room = query->room, size = query->size, clauses = query->clause_count, sums = query->sum_count;
+    search->keys = (uint64_t *)room;
+    search->documents = (int32_t *)(room += size);
+    search->scores = (float *)(room += size);
+    search->looks = room += size;
+    search->numbers = room += clauses;
+    search->places = room += clauses;
+    search->order = room += clauses;
+    search->following = room += clauses;
+    search->scoring = room += clauses;
+    search->adding = room += clauses;
+    search->given = (double *)(room += clauses);
+    search->marks = (const Marks **)(room += clauses);
+    search->group_ends = room += clauses;
+    search->rounded = room += sums + 1;
+    search->rest = (double *)(room += sums + 1);
+    search->clauses = (Clause *)(room += clauses + 1);
+    search->upper = (float *)(room + clauses * (int64_t)(sizeof(Clause) / sizeof *room));
+}
+
+/* How many numbers of eight bytes must have room in a search of so many sums of clauses for so many documents. */
+int64_t searchapp_room(int64_t clauses, int64_t sums, int64_t size)
+{
+    int64_t of_clause = 10 + (int64_t)(sizeof(Clause) / sizeof(int64_t)) + IMPACTS / 2;
+    return 3 * size + of_clause * clauses + 2 * sums + 3;
+}
+
+/* Mark the documents of a term among all, of which there are `count`: a number for each MARKED of them, which are 0. */
+int searchapp_mark(const int32_t *documents, int64_t size, int64_t count, Marks *marks)
+{
+    for (int64_t place = 0; place < size; place++) {
+        int32_t document = documents[place];
+        if ((uint32_t)document >= count) return MISFIT;
+        marks[document / MARKED].bits |= (uint64_t)1 << document % MARKED;
+    }
+    int64_t before = 0;
+    for (int64_t some = 0; some * MARKED < count; some++) {
+        marks[some].before = before;
+        before += count_bits(marks[some].bits);
+    }
+    return DONE;
+}
+
+/* The best documents. MISFIT: some number points where nothing is, the files must have been altered. */
+int searchapp_search(Query *query)
+{
+    Search found = {.query = query}, *search = &found;
+    for (int64_t number = 0; number < search->query->clause_count; number++) {
+        const Clause *clause = &search->query->clauses[number];
+        if (clause->size < 1 || clause->documents[0] < 0 || clause->greatest >= IMPACTS) return MISFIT;
+        if (clause->documents[clause->size - 1] >= search->query->count) return MISFIT;
+    }
+    lay_out(search);
+    prepare(search);
+    arrange(search);
+    if (seed(search)) return MISFIT;
+    for (int64_t number = 0; number < query->clause_count; number++) {
+        if (search->rest[number] < search->threshold) break;
+        int64_t limit = cost_of_adding(search, number), stopped = 0;
+        if (search->worked + cost_of_following(search, number) <= limit &&
+            take_clause(search, number, limit, &stopped))
+            return MISFIT;
+        if (stopped == query->count) continue;
+        accumulate(search, number + 1, 0, stopped); /* its documents there were taken */
+        accumulate(search, number, stopped, query->count);
+        break;
+    }
+    sort(search);
+    query->found = search->found;
+    return DONE;
+}

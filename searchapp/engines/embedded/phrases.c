@@ -1,0 +1,110 @@
+/* Where terms stand together: what `queries.leaves.phrase` says in NumPy, with the same documents and counts.
+
+   What a file says is compared with what there is before anything is read by it: MISFIT. */
+
+#include <stdint.h>
+
+/* A term of a phrase. */
+typedef struct {
+    const int32_t *documents; /* where it stands, ascending */
+    const void *frequencies;
+    const int32_t *positions; /* those of one document after those of another, ascending */
+    int64_t size; /* documents */
+    int64_t width; /* bytes of a frequency: 1, 2 or 4 */
+    int64_t position_count;
+    int64_t offset; /* from where the phrase begins */
+    int64_t place; /* where it is among its documents; 0 at first, as what follows */
+    int64_t summed; /* up to which of them positions were passed over */
+    int64_t first; /* how many these are */
+    int64_t end; /* of the positions in the document at work */
+    int64_t next; /* where it is among these */
+} Term;
+
+enum { MISFIT = -1 };
+
+static int64_t sum_of(const void *frequencies, int64_t width, int64_t begin, int64_t end)
+{
+    int64_t sum = 0;
+    if (width == 1) {
+        const uint8_t *some = frequencies;
+        for (int64_t place = begin; place < end; place++) sum += some[place];
+    } else if (width == 2) {
+        const uint16_t *some = frequencies;
+        for (int64_t place = begin; place < end; place++) sum += some[place];
+    } else {
+        const uint32_t *some = frequencies;
+        for (int64_t place = begin; place < end; place++) sum += some[place];
+    }
+    return sum;
+}
+
+/* Go on to a document; returns whether the term stands there. */
+static int advance(Term *term, int32_t wanted)
+{
+    const int32_t *documents = term->documents;
+    int64_t place = term->place, size = term->size, step = 1;
+    if (place < size && documents[place] < wanted) {
+        while (place + step < size && documents[place + step] < wanted) {
+            place += step;
+            step *= 2;
+        }
+        int64_t end = place + step < size ? place + step : size;
+        while (end - place > 1) {
+            int64_t middle = place + (end - place) / 2;
+            int is_before = documents[middle] < wanted;
+            place = is_before ? middle : place;
+            end = is_before ? end : middle;
+        }
+        term->place = place = end;
+    }
+    return place < size && documents[place] == wanted;
+}
+
+/* Find the positions of a term in the document at work. */
+static int find_positions(Term *term)
+{
+    term->first += sum_of(term->frequencies, term->width, term->summed, term->place);
+    term->summed = term->place;
+    term->end = term->first + sum_of(term->frequencies, term->width, term->place, term->place + 1);
+    return term->end > term->position_count ? MISFIT : 0;
+}
+
+/* How often the phrase stands in the document at work: at each position of its first term where all others follow. */
+static int64_t count_in_document(Term *terms, int64_t count)
+{
+    int64_t found = 0;
+    const Term *first = &terms[0];
+    for (int64_t number = 1; number < count; number++) terms[number].next = terms[number].first;
+    for (int64_t at = first->first; at < first->end; at++) {
+        int64_t begin = (int64_t)first->positions[at] - first->offset;
+        int stands = 1;
+        for (int64_t number = 1; stands && number < count; number++) {
+            Term *term = &terms[number];
+            int64_t next = term->next, wanted = begin + term->offset;
+            while (next < term->end && term->positions[next] < wanted) next++;
+            term->next = next;
+            stands = next < term->end && term->positions[next] == wanted;
+        }
+        found += stands;
+    }
+    return found;
+}
+
+/* The documents among some, ascending, where the terms stand together, and how often; returns how many, or MISFIT. */
+int64_t searchapp_phrase(Term *terms, int64_t count, const int32_t *among, int64_t size, int32_t *documents, float *counts)
+{
+    int64_t found = 0;
+    for (int64_t one = 0; one < size; one++) {
+        int32_t document = among[one];
+        int have = 1;
+        for (int64_t number = 0; have && number < count; number++) have = advance(&terms[number], document);
+        if (!have) continue;
+        for (int64_t number = 0; number < count; number++)
+            if (find_positions(&terms[number])) return MISFIT;
+        int64_t stands = count_in_document(terms, count);
+        documents[found] = document;
+        counts[found] = (float)stands;
+        found += stands > 0;
+    }
+    return found;
+}
