@@ -165,7 +165,10 @@ def test_a_word_that_is_marked_is_marked_where_it_is_shown(parts: list[str], dat
     parts[place] = "Marked"
     start = len("".join(parts[:place]))
     found = rendered("".join(parts))
-    assert "".join(found.text[a:b] for a, b in found.moved([(start, start + 6)])) == "Marked"
+    is_shown = "Marked" in found.text
+    assert is_shown or {"[[", *TABLES} & {*parts[:place]}  # where a link leads, or what a table looks like
+    shown = "".join(found.text[a:b] for a, b in found.moved([(start, start + 6)]))
+    assert shown == ("Marked" if is_shown else "")
 
 
 @given(st.text("$\\()[]{}abeginend \n*", max_size=60))
