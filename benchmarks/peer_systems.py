@@ -67,7 +67,7 @@ class Embedded(System):
     @property
     def sources(self) -> Iterable[Path]:
         searchapp = Path(__file__).parents[1] / "searchapp"
-        return sorted(file for file in searchapp.rglob("*") if file.suffix in (".py", ".c"))
+        return sorted(file for file in searchapp.rglob("*") if file.suffix in (".py", ".c", ".h"))
 
     def _engine(self) -> Any:
         from searchapp.engines.embedded import EmbeddedEngine

@@ -24,7 +24,7 @@ from searchapp.engines.base import (
     Terms,
     one_by_one,
 )
-from searchapp.engines.embedded import topk
+from searchapp.engines.embedded import native, topk
 from searchapp.engines.embedded.body import BodyReader, Frame, Request
 from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.explain import Explainer
@@ -147,8 +147,9 @@ class EmbeddedIndex:
             worth_it = FIRST_OF_LARGE // BATCH_OF_LARGE
         batches = iter(lambda: list(islice(waiting, self._batch_size)), [])
         found = processes.spread(self._answers, batches, worth_it=worth_it)
-        if self._reader.count < LARGE:
-            # What the first batch makes of the index and the analyzers, processes that are forked later have.
+        if self._reader.count < LARGE and native.library() is not None:
+            # What the first batch makes of the index and the analyzers, processes that are forked later have. NumPy
+            # makes rows of its terms besides, which takes it as long as two processes save.
             found = chain(map(self._answers, islice(batches, 1)), found)
         for sent, pruned, together in found:
             answers = unpacked(sent)

@@ -56,6 +56,9 @@ from searchapp.engines.embedded.together import Flat
 FEWEST_DOCUMENTS = 200_000
 """In a smaller index NumPy scores all documents in no more time."""
 
+FEWEST_OF_BATCH = 50_000
+"""In a smaller index the compiled functions score all documents for the queries of a batch together in no more time."""
+
 MOST_SHARE = 400
 """At most one document in this many may be asked for."""
 
@@ -113,8 +116,9 @@ class Pruner:
         if isinstance(query, MatchNone):
             return Pruned(*NOTHING)
         is_large = self._reader.count >= FEWEST_DOCUMENTS
+        is_compiled = alone or is_large or self._reader.count >= FEWEST_OF_BATCH
         with np.errstate(over="ignore", invalid="ignore"):
-            answer = self._best_compiled(query, size) if is_large or alone else None
+            answer = self._best_compiled(query, size) if is_compiled else None
             if answer is not None:
                 return Pruned(*answer, is_compiled=True)
             shape = Shape.of(query) if is_large else None

@@ -177,12 +177,21 @@ def test_verbose_says_what_was_compiled(
 
 
 def test_many_topics_of_a_small_index_are_scored_together(
-    functions: None, indexes: dict[str, EmbeddedIndex], caplog: pytest.LogCaptureFixture
+    functions: None,
+    indexes: dict[str, EmbeddedIndex],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     caplog.set_level(logging.INFO, "searchapp.requests")
     index = indexes["random"]
-    list(index.search([body(match("ab"), 5)] * embedded_index.TOGETHER))
+    bodies = [body(match("ab"), 5)] * embedded_index.TOGETHER
+    together = list(index.search(bodies))
     assert ", 0 of them pruned" in caplog.messages[-1]
+    monkeypatch.setattr(pruning, "FEWEST_OF_BATCH", index.info.documents)
+    assert list(index.search(bodies)) == together
+    assert (
+        f", {len(bodies)} of them pruned, {len(bodies)} scored by compiled functions" in caplog.messages[-1]
+    )
 
 
 def test_what_a_large_batch_needs_is_marked_for_its_processes(
