@@ -1,10 +1,10 @@
 """Draw what `peers.py` measured against the number of documents: time, memory and disk of all systems, log-log.
 
-    python benchmarks/peers_figure.py benchmarks/results/peers-*.json --out docs/images
+    python benchmarks/peers_figure.py benchmarks/results/peers-*.json --out docs/images/peers
 
 Takes the JSON files of several sizes of synthetic documents (nlps has queries of another kind, and is left out) and
-writes `peers-time.svg` (median ms of a query to depth 10), `peers-memory.svg` (MiB while searching) and
-`peers-disk.svg` to the folder. Each line has its name at its end; the colours are those of a light or a dark page, as
+writes `time.svg` (median ms of a query to depth 10), `memory.svg` (MiB while searching) and
+`disk.svg` to the folder. Each line has its name at its end; the colours are those of a light or a dark page, as
 whoever looks has it.
 """
 
@@ -83,7 +83,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("results", type=Path, nargs="+")
-    parser.add_argument("--out", type=Path, default=Path("docs/images"))
+    parser.add_argument("--out", type=Path, default=Path("docs/images/peers"))
     options = parser.parse_args()
     results = [json.loads(file.read_text()) for file in options.results]
     synthetic = sorted((one for one in results if one["size"] != "nlps"), key=lambda one: one["documents"])
@@ -92,8 +92,8 @@ def main() -> None:
     for name, (figure, title) in FIGURES.items():
         lines = {system: _points(synthetic, figure, system) for system in SYSTEMS}
         drawn = picture({system: points for system, points in lines.items() if points}, title)
-        (options.out / f"peers-{name}.svg").write_text(drawn)
-        print(options.out / f"peers-{name}.svg")
+        (options.out / f"{name}.svg").write_text(drawn)
+        print(options.out / f"{name}.svg")
 
 
 def _points(results: Sequence[Mapping[str, Any]], figure: str, name: str) -> Points:
