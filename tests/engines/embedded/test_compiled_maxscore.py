@@ -255,8 +255,8 @@ def last_is_nowhere(documents: np.ndarray[Any, Any]) -> None:
     documents[-1] = 700
 
 
-def as_doubles(found: BoundedPostings) -> BoundedPostings:
-    return replace(found, documents=found.documents.astype(np.int64).astype(np.int32).astype(np.int64))
+def as_longs(found: BoundedPostings) -> BoundedPostings:
+    return replace(found, documents=found.documents.astype(np.int64))
 
 
 def one_in_the_middle_is(number: int) -> Callable[[np.ndarray[Any, Any]], None]:
@@ -271,7 +271,7 @@ def one_in_the_middle_is(number: int) -> Callable[[np.ndarray[Any, Any]], None]:
     [
         lose_one,
         lose_all,
-        as_doubles,
+        as_longs,
         with_documents(first_is_negative),
         with_documents(last_is_nowhere),
         with_documents(one_in_the_middle_is(-5)),
