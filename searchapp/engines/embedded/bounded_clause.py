@@ -81,6 +81,11 @@ def of_phrase(
     return _clause((phrase, float(boost)), documents, impacts, _upper(weight), weight, sought=phrase)
 
 
+def is_bounded(weight: np.float32) -> bool:
+    """Whether all scores of a weight are numbers that float32 has in full precision."""
+    return bool(WEIGHTS[0] < weight < WEIGHTS[1])
+
+
 def _upper(weight: np.float32) -> Float32s:
     with np.errstate(over="ignore", invalid="ignore"):
         return similarity.scores(weight, EDGES, _ONES)
@@ -98,8 +103,16 @@ def _clause(
     upper = upper_.astype(np.float64)
     factor = np.nextafter(np.float32((upper[1:] / _STEPS).max()), np.float32(np.inf))
     greatest = int(impacts.max()) if postings is None else postings.greatest
-    is_bounded = bool(WEIGHTS[0] < weight < WEIGHTS[1])
     lower = np.append(0.0, upper[:-1]) if sought is None else np.zeros_like(upper)
     return BoundedClause(
-        key, documents, impacts, upper, lower, factor, float(upper[greatest]), is_bounded, postings, sought
+        key,
+        documents,
+        impacts,
+        upper,
+        lower,
+        factor,
+        float(upper[greatest]),
+        is_bounded(weight),
+        postings,
+        sought,
     )

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded import native, similarity
-from searchapp.engines.embedded.bounded_clause import WEIGHTS
+from searchapp.engines.embedded.bounded_clause import is_bounded
 from searchapp.engines.embedded.laid_out import LaidOut, Postings
 from searchapp.engines.embedded.maxscore import SLACK
-from searchapp.engines.embedded.memory import Answer
+from searchapp.engines.embedded.memory import NOTHING, Answer
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.nodes import TermsDisjunction
 from searchapp.engines.embedded.rows import most_of_a_rare_term
@@ -144,7 +144,7 @@ class CompiledSearch:
             if not all(term.is_bounded for term in every):
                 return None
             if not every:
-                return np.empty(0, np.int32), np.empty(0, np.float32)
+                return NOTHING
             return self._found(library, flat, clauses, every, excluded, size)
         finally:
             self._lock.release()
@@ -249,7 +249,7 @@ class CompiledSearch:
             field.norm_inverses.ctypes.data,
             float(weight),
         )
-        return _Term((field.field.name, name), found, bool(WEIGHTS[0] < weight < WEIGHTS[1]), packed)
+        return _Term((field.field.name, name), found, is_bounded(weight), packed)
 
 
 def _has_impacts(field: FieldReader) -> bool:

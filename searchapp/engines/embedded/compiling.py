@@ -17,7 +17,7 @@ from pathlib import Path
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.c", "maxscore.c", "phrases.c"))
 """What one library is compiled from; its digest is in the first one."""
 
-HEADERS = tuple(Path(__file__).with_name(name) for name in ("keys.h", "maxscore.h"))
+HEADERS = tuple(Path(__file__).with_name(name) for name in ("keys.h", "maxscore.h", "seek.h"))
 """What these include."""
 
 LIBRARY = Path(__file__).with_name("kernels.native.so")

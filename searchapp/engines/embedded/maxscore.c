@@ -60,7 +60,7 @@ static int64_t locate(Search *search, int64_t number, const int32_t *documents, 
     }
     int64_t next = search->following[number];
     for (int place = 0; place < count; place++) {
-        next = seek(clause, next, documents[place]);
+        next = seek(clause->documents, clause->size, next, documents[place]);
         if (next == clause->size) break;
         there[found] = place;
         at[found] = next;
@@ -176,7 +176,7 @@ static void add(Search *search, int64_t number, int32_t base, int64_t size, floa
 {
     const Clause *clause = &search->clauses[number];
     const float *upper = search->upper + number * IMPACTS;
-    int64_t place = seek(clause, search->adding[number], base);
+    int64_t place = seek(clause->documents, clause->size, search->adding[number], base);
     for (; place < clause->size; place++) {
         int64_t offset = (int64_t)clause->documents[place] - base;
         if (offset < 0 || offset >= size) break;

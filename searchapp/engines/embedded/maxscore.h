@@ -4,6 +4,7 @@
 #define SEARCHAPP_MAXSCORE_H
 
 #include "keys.h"
+#include "seek.h"
 
 #include <float.h>
 #include <stdint.h>
@@ -83,27 +84,6 @@ typedef struct {
     int64_t worked; /* what following documents has taken so far */
 } Search;
 
-/* The first place, from one on, that has no document before the wanted one. */
-static int64_t seek(const Clause *clause, int64_t place, int32_t wanted)
-{
-    const int32_t *documents = clause->documents;
-    int64_t size = clause->size;
-    if (place >= size || documents[place] >= wanted) return place;
-    int64_t step = 1;
-    while (place + step < size && documents[place + step] < wanted) {
-        place += step;
-        step *= 2;
-    }
-    int64_t end = place + step < size ? place + step : size;
-    while (end - place > 1) {
-        int64_t middle = place + (end - place) / 2;
-        int is_before = documents[middle] < wanted;
-        place = is_before ? middle : place;
-        end = is_before ? end : middle;
-    }
-    return end;
-}
-
 static int count_bits(uint64_t bits)
 {
     bits -= bits >> 1 & 0x5555555555555555;
@@ -140,7 +120,7 @@ static uint32_t frequency_in(Search *search, int64_t number, int32_t document)
     const Marks *marks = search->marks[number];
     if (marks) return is_marked(marks, document) ? frequency_at(clause, place_of(marks, document)) : 0;
     search->looks[search->numbers[number]]++;
-    int64_t place = search->scoring[number] = seek(clause, search->scoring[number], document);
+    int64_t place = search->scoring[number] = seek(clause->documents, clause->size, search->scoring[number], document);
     if (place == clause->size || clause->documents[place] != document) return 0;
     return frequency_at(clause, place);
 }

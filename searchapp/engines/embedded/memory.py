@@ -16,6 +16,9 @@ from searchapp.engines.embedded.storage.reader import Numbers
 Answer = tuple[Numbers, Float32s]
 """The best documents of a query and their scores."""
 
+NOTHING: Answer = np.empty(0, np.int32), np.empty(0, np.float32)
+"""The answer to what no document matches."""
+
 Packed = tuple[Numbers, Float32s, list[int]]
 """Answers one after the other, and how many documents each has: a process sends few objects to another."""
 
@@ -23,7 +26,7 @@ Packed = tuple[Numbers, Float32s, list[int]]
 def packed(answers: Sequence[Answer]) -> Packed:
     """Answers, to be sent from process to process."""
     if not answers:
-        return np.empty(0, np.int32), np.empty(0, np.float32), []
+        return *NOTHING, []
     documents, scores = zip(*answers, strict=True)
     return np.concatenate(documents), np.concatenate(scores), list(map(len, documents))
 

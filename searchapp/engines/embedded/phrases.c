@@ -2,6 +2,8 @@
 
    What a file says is compared with what there is before anything is read by it: MISFIT. */
 
+#include "seek.h"
+
 #include <stdint.h>
 
 /* A term of a phrase. */
@@ -41,23 +43,8 @@ static int64_t sum_of(const void *frequencies, int64_t width, int64_t begin, int
 /* Go on to a document; returns whether the term stands there. */
 static int advance(Term *term, int32_t wanted)
 {
-    const int32_t *documents = term->documents;
-    int64_t place = term->place, size = term->size, step = 1;
-    if (place < size && documents[place] < wanted) {
-        while (place + step < size && documents[place + step] < wanted) {
-            place += step;
-            step *= 2;
-        }
-        int64_t end = place + step < size ? place + step : size;
-        while (end - place > 1) {
-            int64_t middle = place + (end - place) / 2;
-            int is_before = documents[middle] < wanted;
-            place = is_before ? middle : place;
-            end = is_before ? end : middle;
-        }
-        term->place = place = end;
-    }
-    return place < size && documents[place] == wanted;
+    term->place = seek(term->documents, term->size, term->place, wanted);
+    return term->place < term->size && term->documents[term->place] == wanted;
 }
 
 /* Find the positions of a term in the document at work. */

@@ -36,7 +36,7 @@ from searchapp.engines.embedded.candidates import CandidateRows
 from searchapp.engines.embedded.compiled_maxscore import CompiledSearch
 from searchapp.engines.embedded.laid_out import LOOKED_UP, MAP_BYTES, LaidOut
 from searchapp.engines.embedded.maxscore import ADDED, SCATTERED, Search
-from searchapp.engines.embedded.memory import Answer
+from searchapp.engines.embedded.memory import NOTHING, Answer
 from searchapp.engines.embedded.prunable import Part, Shape
 from searchapp.engines.embedded.queries.leaf import Leaf
 from searchapp.engines.embedded.queries.leaves.match_none import MatchNone
@@ -86,9 +86,6 @@ class Pruned(NamedTuple):
     is_compiled: bool = False
 
 
-NOTHING: Answer = np.empty(0, np.int32), np.empty(0, np.float32)
-
-
 class Pruner:
     """Finds the best documents of an index."""
 
@@ -129,12 +126,13 @@ class Pruner:
         """Lay out what several queries look up, before processes are forked that would each do so."""
         if self._reader.count < FEWEST_DOCUMENTS:
             return
+        library = native.library()
         clauses: list[BoundedClause] = []
         flat: list[Flat] = []
         with np.errstate(over="ignore", invalid="ignore"):
             for query in queries:
-                one = None if native.library() is None else Flat.of(query)
-                if one is not None and self._compiled.may_find(one):
+                one = None if library is None else self._flat(query)
+                if one is not None:
                     flat.append(one)
                     continue
                 shape = Shape.of(query)
@@ -142,10 +140,15 @@ class Pruner:
             self._laid_out.prepare(clauses)
             self._compiled.prepare(flat)
 
+    def _flat(self, query: Query) -> Flat | None:
+        """A query as the compiled functions may find it, None for any other."""
+        flat = Flat.of(query)
+        return flat if flat is not None and self._compiled.may_find(flat) else None
+
     def _best_compiled(self, query: Query, size: int) -> Answer | None:
         library = native.library()
-        flat = None if library is None else Flat.of(query)
-        if library is None or flat is None or not self._compiled.may_find(flat):
+        flat = None if library is None else self._flat(query)
+        if library is None or flat is None:
             return None
         excluded = self._excluded(flat.excluded)
         answer = None if excluded is None else self._compiled.best(library, flat, excluded, size)
