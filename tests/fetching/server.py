@@ -152,8 +152,9 @@ class _Handler(BaseHTTPRequestHandler):
                 if fault.pause:
                     time.sleep(fault.pause)
                 piece = body[at : at + (1 << 14)]
-                self.wfile.write(piece)
+                # Counted first: whoever has read the last piece may look at the count before this thread goes on.
                 self.owner.bytes_sent += len(piece)
+                self.wfile.write(piece)
             self.wfile.flush()
         except OSError:
             self.close_connection = True  # the client has gone
