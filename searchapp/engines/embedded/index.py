@@ -146,7 +146,7 @@ class EmbeddedIndex:
                 self._prepare(first)
             worth_it = FIRST_OF_LARGE // BATCH_OF_LARGE
         batches = iter(lambda: list(islice(waiting, self._batch_size)), [])
-        found = processes.spread(self._answers, batches, worth_it=worth_it)
+        found = processes.spread(self._answers, batches, worth_it=worth_it, here=True)
         if self._reader.count < LARGE and native.library() is not None:
             # What the first batch makes of the index and the analyzers, processes that are forked later have. NumPy
             # makes rows of its terms besides, which takes it as long as two processes save.
