@@ -94,18 +94,21 @@ def _by_others(work: Callable[[T], R], waiting: Iterator[T], pool: _Pool, most: 
 def _beside(work: Callable[[T], R], waiting: Iterator[T], pool: _Pool, most: int) -> Iterator[R]:
     """What a pool and this process make of each item; this one makes no result once so many are under way."""
     under_way: deque[Asked | _Done] = deque()
-    while True:
-        under_way.extend(map(pool.ask, islice(waiting, pool.room)))
+    is_more = True
+    while is_more or under_way:
+        theirs = [pool.ask(item) for item in islice(waiting, pool.room)]
+        under_way += theirs
         first = under_way[0] if under_way else None
-        if first is None or (isinstance(first, Asked) and not pool.is_answered(first)):
-            mine = [_Done.of(work, item) for item in islice(waiting, int(len(under_way) < most))]
-            if mine:
-                under_way += mine
-                continue
-        if first is None:
-            return
-        under_way.popleft()
-        yield first.result() if isinstance(first, _Done) else _result(work, pool.answered(first))
+        is_ready = isinstance(first, _Done) or (first is not None and pool.is_answered(first))
+        if not is_ready and is_more and len(under_way) < most:
+            mine = [_Done.of(work, item) for item in islice(waiting, 1)]
+            under_way += mine
+            is_more = bool(mine)
+        elif first is not None:
+            if not is_more:
+                pool.let_go()
+            under_way.popleft()
+            yield first.result() if isinstance(first, _Done) else _result(work, pool.answered(first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +237,12 @@ class _Pool:
     def room(self) -> int:
         """How many items the processes can be asked for so that each has `BESIDE` of them."""
         return sum(max(0, BESIDE - len(worker.asked)) for worker in self._workers if worker.is_alive)
+
+    def let_go(self) -> None:
+        """End processes that have nothing to do, without waiting for that: the system takes its time to clean up."""
+        for worker in self._workers:
+            if worker.is_alive and not worker.asked:
+                os.kill(worker.pid, signal.SIGKILL)
 
     def is_answered(self, asked: Asked) -> bool:
         """Whether there is an answer, or nobody left to give one."""
