@@ -41,6 +41,9 @@ IN_FLIGHT = 3
 BESIDE = 2
 """The same for each process while this one is at work as well: what it is at, and what comes next."""
 
+LAST, SHARES = 3, 6
+"""The last LAST batches are cut into smaller ones: each is one of SHARES parts of what is left."""
+
 CRASHES = frozenset({signal.SIGBUS, signal.SIGSEGV, signal.SIGILL, signal.SIGFPE, signal.SIGABRT})
 """Signals that end a process for what it does, which would end this one as well; others come from outside."""
 
@@ -78,6 +81,28 @@ def spread(
         yield from (_beside if here else _by_others)(work, waiting, pool, IN_FLIGHT * count)
     finally:
         pool.close()
+
+
+def in_batches(items: Iterable[T], size: int, least: int, processes: int | None = None) -> Iterator[list[T]]:
+    """Batches of some items for `spread`, of which the last ones are smaller, but not below `least`: so several
+    processes end at about the same time.
+
+    As many as may be too few for `spread` to fork processes, and the one before these, are never cut.
+    """
+    waiting = iter(items)
+    least = least if (processes or cores()) > 1 else size
+    ahead = list(islice(waiting, LAST * size))
+    made = 0
+    while ahead:
+        if len(ahead) == LAST * size or made <= WORTH_IT:
+            count = size
+        else:
+            count = min(size, max(least, -(-len(ahead) // SHARES)))
+            if len(ahead) <= size and len(ahead) - count < least:
+                count = len(ahead)
+        yield ahead[:count]
+        made += 1
+        ahead = [*ahead[count:], *islice(waiting, count)]
 
 
 def _by_others(work: Callable[[T], R], waiting: Iterator[T], pool: _Pool, most: int) -> Iterator[R]:

@@ -113,6 +113,25 @@ def test_a_refusal_in_this_process_waits_for_the_results_before_it() -> None:
     assert not left_over()
 
 
+@pytest.mark.parametrize("count", [0, 1, 64, 65, 320, 400, 449, 1_000, 1_913])
+def test_the_last_batches_are_smaller_where_there_are_many(count: int) -> None:
+    found = list(processes.in_batches(iter(range(count)), 64, 16, processes=2))
+    assert [number for batch in found for number in batch] == list(range(count))
+    sizes = list(map(len, found))
+    if count <= 64 * (processes.WORTH_IT + 1):
+        assert sizes == [64] * (count // 64) + [count % 64] * (count % 64 > 0)
+        return
+    whole = sizes.count(64)
+    assert whole == max(processes.WORTH_IT + 1, count // 64 - processes.LAST + 1)
+    assert sizes[:whole] == [64] * whole
+    assert all(16 <= size < 64 for size in sizes[whole:]) and sizes[-1] < 32
+
+
+def test_batches_that_cannot_be_smaller_have_one_size() -> None:
+    assert list(map(len, processes.in_batches(range(100), 8, 8, processes=2))) == [8] * 12 + [4]
+    assert list(map(len, processes.in_batches(range(900), 100, 2, processes=1))) == [100] * 9
+
+
 @pytest.mark.parametrize("here", [False, True])
 def test_the_work_of_a_killed_process_is_done_all_the_same(here: bool) -> None:
     parent = os.getpid()
