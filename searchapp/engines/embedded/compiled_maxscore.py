@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.engines.embedded import native, similarity
+from searchapp.engines.embedded import native
 from searchapp.engines.embedded.bounded_clause import is_bounded
 from searchapp.engines.embedded.laid_out import LaidOut, Postings
 from searchapp.engines.embedded.maxscore import SLACK
@@ -237,7 +237,7 @@ class CompiledSearch:
             raise IndexError("the postings of a term are no numbers of postings")
         if len(field.norms) != self._reader.count:
             raise IndexError("a field does not have the lengths of all documents")
-        weight = field.similarity.weight(boost, similarity.idf(size, field.statistics.documents))
+        weight = field.weight(boost, size)
         packed = _CLAUSE.pack(
             found.documents.ctypes.data,
             found.impacts.ctypes.data,
