@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -154,7 +155,7 @@ def test_any_edits_give_the_files_of_a_whole_build(
             for module, name, size in (
                 (inverter, "RUN_TOKENS", 5),
                 (joined, "WINDOW", 3),
-                (joined, "CHUNK", 2),
+                (joined, "LOOKED_THROUGH", 2),
                 (merger, "MERGED_TOKENS", 4),
                 (carried, "CHUNK", 2),
                 (carried, "KEPT_BYTES", 100),
@@ -249,6 +250,59 @@ def test_ids_that_come_twice_are_refused_as_ever(embedded: EmbeddedEngine) -> No
         with pytest.raises(EngineRefused, match="two documents have the id 3"):
             embedded.build("rings", spec_of(documents), documents, carried=compared(embedded, documents))
     assert embedded.open("rings").info.documents == 100
+
+
+def test_what_is_stored_as_different_texts_is_compared_as_different_bytes() -> None:
+    class Word(str):
+        __slots__ = ()
+
+    sources: list[dict[str, Any]] = [
+        {"id": "1", "text": "a"},
+        {"text": "a", "id": "1"},
+        {"id": "1", "text": "a", "year": 1},
+        {"id": "1", "text": "a", "year": [1]},
+        {"id": "1", "text": "a", "year": 1.0},
+        {"id": "1", "text": "a", "year": True},
+        {"id": "1", "text": "a", "year": "1"},
+        {"id": "1", "text": "a", "year": None},
+        {"id": "1", "text": "a", "year": 2**70},
+        {"id": "1", "text": "a", "weight": 0.0},
+        {"id": "1", "text": "a", "weight": -0.0},
+        {"id": "1", "text": "\ud800"},
+        {"id": "1", "text": "\ud801"},
+        {"id": "1", "text": Word("a")},
+        {"id": "1", "text": Word("b")},
+    ]
+    assert len({carried.written(source) for source in sources}) == len(sources)
+    # Equal ones are the same bytes, whoever else refers to their parts.
+    for source in sources:
+        text = source["text"]
+        again = {name: copy.deepcopy(value) for name, value in source.items()}
+        if type(text) is str:
+            again["text"] = sys.intern(text[:1] + text[1:])
+        assert carried.written({**again}) == carried.written(source) == carried.written(copy.deepcopy(source))
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 40)), max_size=120), st.booleans())
+def test_parts_that_belong_to_what_is_marked_are_marked(drawn: list[tuple[int, int]], few: bool) -> None:
+    sizes = np.array([size for size, _number in drawn], np.uint16)
+    marked = np.array([number == 0 if few else number < 20 for _size, number in drawn], bool)
+    found = joined.marked_parts(marked, sizes)
+    assert found.dtype == bool
+    assert found.tolist() == np.repeat(marked, sizes).tolist()
+
+
+def test_many_new_documents_are_analyzed_on_all_cores_as_few_are_here(
+    embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "BATCH_DOCUMENTS", 2)
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    for number in (3, 30):
+        documents = [
+            Document(one.id, f"{one.text} {number}") if place % 3 == 0 and place < 3 * number else one
+            for place, one in enumerate(DOCUMENTS)
+        ]
+        assert require_as_rebuilt(embedded, tmp_path, documents) == 100 - number
 
 
 # What makes a version another one
