@@ -7,6 +7,7 @@ import errno
 import json
 import logging
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -168,6 +169,28 @@ def test_any_edits_give_the_files_of_a_whole_build(
                 require_as_rebuilt(embedded, Path(home), documents)
 
 
+@pytest.mark.parametrize("window", [joined.WINDOW, 500])
+def test_few_edits_of_many_documents_give_the_files_of_a_whole_build(
+    embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int
+) -> None:
+    """What belongs to few is found in another way than what belongs to many."""
+    monkeypatch.setattr(joined, "WINDOW", window)
+    draw = random.Random(window)
+
+    def text() -> str:
+        return " ".join(f"w{int(draw.paretovariate(0.5)) % 900}" for _ in range(draw.randint(0, 20)))
+
+    documents = [Document(str(number), text(), {"year": number % 9}) for number in range(500)]
+    embedded.build("rings", spec_of(documents), documents)
+    for round_, share in enumerate((0.002, 0.01, 0.05)):
+        steps = [
+            (draw.choice(["change", "insert", "delete"]), draw.randrange(500), 0, text(), {})
+            for _ in range(int(share * len(documents)))
+        ]
+        edited(documents, steps, round_)
+        assert require_as_rebuilt(embedded, tmp_path, documents) > 400
+
+
 def test_only_what_is_new_is_analyzed(
     embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,31 +279,22 @@ def test_what_is_stored_as_different_texts_is_compared_as_different_bytes() -> N
     class Word(str):
         __slots__ = ()
 
-    sources: list[dict[str, Any]] = [
-        {"id": "1", "text": "a"},
-        {"text": "a", "id": "1"},
-        {"id": "1", "text": "a", "year": 1},
-        {"id": "1", "text": "a", "year": [1]},
-        {"id": "1", "text": "a", "year": 1.0},
-        {"id": "1", "text": "a", "year": True},
-        {"id": "1", "text": "a", "year": "1"},
-        {"id": "1", "text": "a", "year": None},
-        {"id": "1", "text": "a", "year": 2**70},
-        {"id": "1", "text": "a", "weight": 0.0},
-        {"id": "1", "text": "a", "weight": -0.0},
-        {"id": "1", "text": "\ud800"},
-        {"id": "1", "text": "\ud801"},
-        {"id": "1", "text": Word("a")},
-        {"id": "1", "text": Word("b")},
+    documents = [
+        Document("1", "a"),
+        Document("1", Word("a")),
+        Document("1", Word("b")),
+        Document("1", "\ud800"),
+        Document("1", "\ud801"),
+        Document("1", "a", {"tag": "a", "year": 1}),
+        Document("1", "a", {"year": 1, "tag": "a"}),
+        *(Document("1", "a", {"year": value}) for value in (1, [1], 1.0, True, "1", None, 2**70, 0.0, -0.0)),
     ]
-    assert len({carried.written(source) for source in sources}) == len(sources)
+    assert len({carried.written(document) for document in documents}) == len(documents)
     # Equal ones are the same bytes, whoever else refers to their parts.
-    for source in sources:
-        text = source["text"]
-        again = {name: copy.deepcopy(value) for name, value in source.items()}
-        if type(text) is str:
-            again["text"] = sys.intern(text[:1] + text[1:])
-        assert carried.written({**again}) == carried.written(source) == carried.written(copy.deepcopy(source))
+    text = "a ring"
+    fields = {"tag": [text, sys.intern(text), "".join(text)], text: 1.5}
+    written = carried.written(Document("1", text, fields))
+    assert written == carried.written(Document("1", "a " + "ring"[:4], json.loads(json.dumps(fields))))
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 40)), max_size=120), st.booleans())

@@ -19,7 +19,7 @@ from searchapp.engines.base import IndexInfo
 from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import Analyzers, Schema
 from searchapp.engines.embedded.storage import arrays, verified
-from searchapp.engines.embedded.storage.carried import DIGESTS, Older, digest_of, written
+from searchapp.engines.embedded.storage.carried import DIGESTS, Older, digest_of
 from searchapp.engines.embedded.storage.columns import checksums_of
 from searchapp.engines.embedded.storage.documents import DocumentsWriter, stored_text
 from searchapp.engines.embedded.storage.fields import Entry, FieldWriter, NotIndexable, Packed, field_writer
@@ -90,23 +90,25 @@ class IndexWriter:
         Raises:
             EngineRefused: one has a field that the mapping does not name, or a value of another type.
         """
-        drawn: deque[list[Indexed]] = deque()
+        drawn: deque[tuple[list[Document], list[Indexed]]] = deque()
 
         def batches() -> Iterator[list[Indexed]]:
-            waiting = ((document.id, document.source()) for document in documents)
-            while batch := list(islice(waiting, BATCH_DOCUMENTS)):
-                drawn.append(batch)
+            waiting = iter(documents)
+            while some := list(islice(waiting, BATCH_DOCUMENTS)):
+                batch = [(document.id, document.source()) for document in some]
+                drawn.append((some, batch))
                 yield batch
 
         worth_it = FEW_BATCHES if self._older else processes.WORTH_IT
         for packed in processes.spread(self._packed, batches(), worth_it=worth_it):
-            batch = drawn.popleft()
+            some, batch = drawn.popleft()
             first, before = self._added, self._documents.count
             for document_id, source in batch:
                 self._add(document_id, source)
+            self._digests.write(b"".join(map(digest_of, some)))
             self._ids.add(PackedTokens.one_each([document_id for document_id, _source in batch]), first)
-            for field, some in zip(self._fields, packed, strict=True):
-                field.add(first, some)
+            for field, of_field in zip(self._fields, packed, strict=True):
+                field.add(first, of_field)
             advance(self._documents.count - before)
         if self._older:
             self._carry(len(self._older.carried.numbers), advance)
@@ -155,7 +157,6 @@ class IndexWriter:
             raise _refused(document_id, "it has half of a surrogate pair, which is no text") from error
         if not 0 < len(encoded) <= LONGEST_ID:
             raise _refused(document_id, f"its id has {len(encoded)} bytes, not 1 to {LONGEST_ID}")
-        self._digests.write(digest_of(written(source)))
         self._added += 1
 
     def _carry(self, end: int, advance: Advance = no_progress) -> None:
@@ -164,8 +165,10 @@ class IndexWriter:
         numbers = self._older.carried.numbers[self._documents.count : end]
         if not len(numbers):
             return
-        breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
-        for begin, stop in pairwise([0, *breaks.tolist(), len(numbers)]):
+        edges = [0, len(numbers)]
+        if numbers[-1] - numbers[0] >= len(numbers):  # they ascend, with gaps
+            edges[1:1] = (np.flatnonzero(np.diff(numbers) != 1) + 1).tolist()
+        for begin, stop in pairwise(edges):
             first, last = int(numbers[begin]), int(numbers[stop - 1]) + 1
             for some in range(first, last, COPIED_DOCUMENTS):
                 advance(self._documents.copy(some, min(some + COPIED_DOCUMENTS, last)))
