@@ -183,7 +183,7 @@ def test_few_edits_of_many_documents_give_the_files_of_a_whole_build(
     documents = [Document(str(number), text(), {"year": number % 9}) for number in range(500)]
     embedded.build("rings", spec_of(documents), documents)
     for round_, share in enumerate((0.002, 0.01, 0.05)):
-        steps = [
+        steps: list[tuple[str, int, int, str, Any]] = [
             (draw.choice(["change", "insert", "delete"]), draw.randrange(500), 0, text(), {})
             for _ in range(int(share * len(documents)))
         ]
