@@ -13,7 +13,7 @@ from searchapp.analysis.offsets import from_utf16_units
 from searchapp.engines.elasticsearch.older import (
     SHORT_STEMS,
     analysis_for,
-    stems_english,
+    with_short_stems,
     without_added,
 )
 from searchapp.engines.elasticsearch.servers import Server as Answering
@@ -125,14 +125,10 @@ class InlineOracle:
 
     def _adapted(self, analyzer: Mapping[str, Any]) -> Mapping[str, Any]:
         """An analyzer that is defined in place, with what the engine tells a server of an older version besides."""
-        filters = analyzer.get("filter", ())
         if not self.is_older:
             return analyzer
-        adapted = [
-            one
-            for piece in filters
-            for one in ([SHORT_STEMS] if piece == "snowball" or stems_english(piece) else []) + [piece]
-        ]
+        told = with_short_stems(analyzer.get("filter", ()), lambda piece: piece)
+        adapted = [SHORT_STEMS.get(piece, piece) if isinstance(piece, str) else piece for piece in told]
         return {**analyzer, "filter": adapted}
 
 

@@ -11,7 +11,13 @@ import pytest
 
 from searchapp.analysis.porter2 import porter2
 from searchapp.engines.elasticsearch import ElasticsearchEngine
-from searchapp.engines.elasticsearch.older import ADDED, SHORT_STEMS, analysis_for, without_added
+from searchapp.engines.elasticsearch.older import (
+    ADDED,
+    ADDED_AMONG_KEYWORDS,
+    SHORT_STEMS,
+    analysis_for,
+    without_added,
+)
 from searchapp.engines.elasticsearch.servers import Server as Answering
 from searchapp.settings import Settings
 from tests.engines.conftest import GROUPS, MAPPING, spec_of
@@ -39,13 +45,25 @@ OTHERS = [
 PORTER2 = {"type": "stemmer", "language": "porter2"}
 
 
-def test_words_of_three_letters_have_the_stems_of_version_9_on_either(compared_url: str) -> None:
+@pytest.mark.parametrize("name", SHORT_STEMS)
+def test_words_of_three_letters_have_the_stems_of_version_9_on_either(compared_url: str, name: str) -> None:
     words = [
         f"{before}{stem}{ending}" for before in ("", "'") for stem in STEMS for ending in ENDINGS
     ] + OTHERS
-    request = {"tokenizer": "whitespace", "filter": [SHORT_STEMS, PORTER2], "text": " ".join(words)}
+    request = {"tokenizer": "whitespace", "filter": [SHORT_STEMS[name], PORTER2], "text": " ".join(words)}
     answer = Server(compared_url).request("POST", "/_analyze", request).json()
     assert [token["token"] for token in answer["tokens"]] == [porter2(word) for word in words]
+
+
+def test_words_that_are_marked_as_keywords_keep_their_endings_on_either(compared_url: str) -> None:
+    marker = {"type": "keyword_marker", "keywords": ["added", "eggs"]}
+    request = {
+        "tokenizer": "whitespace",
+        "filter": [marker, SHORT_STEMS[ADDED_AMONG_KEYWORDS], PORTER2],
+        "text": "added adding eggs egged",
+    }
+    answer = Server(compared_url).request("POST", "/_analyze", request).json()
+    assert [token["token"] for token in answer["tokens"]] == ["added", "add", "eggs", "egg"]
 
 
 def test_the_filter_stands_before_each_stemmer_of_its_kind_on_the_older_version_only() -> None:
@@ -55,12 +73,15 @@ def test_the_filter_stands_before_each_stemmer_of_its_kind_on_the_older_version_
             "snow": {"type": "snowball", "language": "English"},
             "german": {"type": "snowball", "language": "German"},
             "light": {"type": "stemmer", "language": "light_english"},
+            "marker": {"type": "keyword_marker", "keywords": ["added"]},
         },
         "analyzer": {
             "a": {"tokenizer": "standard", "filter": ["lowercase", "porter2", "snow"]},
             "b": {"tokenizer": "standard", "filter": ["german", "light"]},
             "c": {"tokenizer": "standard", "filter": "snowball"},
             "d": {"tokenizer": "standard"},
+            "f": {"tokenizer": "standard", "filter": ["porter2", "keyword_repeat", "light", "porter2"]},
+            "g": {"tokenizer": "standard", "filter": ["marker", "snowball"]},
             "e": {"type": "english"},
         },
     }
@@ -68,11 +89,16 @@ def test_the_filter_stands_before_each_stemmer_of_its_kind_on_the_older_version_
     assert analysis_for(Answering("8.11.0", is_serverless=True), analysis) == analysis
     assert analysis_for(Answering(), analysis) == analysis_for(Answering("8.19.13"), analysis)
     adapted = analysis_for(Answering("8.19.13"), analysis)
-    assert adapted["filter"] == {**analysis["filter"], ADDED: SHORT_STEMS}
+    assert adapted["filter"] == {**analysis["filter"], **SHORT_STEMS}
     assert adapted["analyzer"] == {
         **analysis["analyzer"],
         "a": {"tokenizer": "standard", "filter": ["lowercase", ADDED, "porter2", ADDED, "snow"]},
         "c": {"tokenizer": "standard", "filter": [ADDED, "snowball"]},
+        "f": {
+            "tokenizer": "standard",
+            "filter": [ADDED, "porter2", "keyword_repeat", "light", ADDED_AMONG_KEYWORDS, "porter2"],
+        },
+        "g": {"tokenizer": "standard", "filter": ["marker", ADDED_AMONG_KEYWORDS, "snowball"]},
     }
     assert ADDED not in str(analysis)
 

@@ -3,25 +3,54 @@
 Lucene 10, which 9.x is built on, carries a newer English stemmer of Snowball: of a stem of three letters that begins
 with a, e or o, it keeps both consonants at the end. "adding" is `add` there, and `ad` for Lucene 9. Here such words
 lose their endings before the older stemmer sees them, which then leaves the stem as it is.
+
+Words that were marked as keywords keep their endings, as every stemmer leaves them. The filter that sees the marks
+marks what it changes, too, so that it is only taken where words may be marked: a stemmer that comes later then leaves
+these stems alone.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any, TypeVar
 
 from searchapp.engines.elasticsearch.servers import Server
+
+T = TypeVar("T")
 
 ADDED = "searchapp_short_stems"
 """The name of the filter that an index on a server of 8.x has more than its mapping says."""
 
-SHORT_STEMS: Mapping[str, str] = {
-    "type": "pattern_replace",
-    # The stem, what the stemmer takes off it (-ed, -ing), and the plural and apostrophes that it takes off before that.
-    "pattern": "^'?([aeo](?:bb|dd|ff|gg|mm|nn|pp|rr|tt))(?:ed|ing)(?:ly)?s?(?:'s'|'s|')?$",
-    "replacement": "$1",
+ADDED_AMONG_KEYWORDS = f"{ADDED}_among_keywords"
+"""The name of the one where words may be marked as keywords."""
+
+MARKING = frozenset({"keyword_marker", "keyword_repeat", "stemmer_override", "condition", "multiplexer"})
+"""Types of token filters that mark words as keywords, or may have such filters inside."""
+
+_STEMS = [f"{first}{twice}{twice}" for first in "aeo" for twice in "bdfgmnprt"]
+
+# What the stemmer takes off them (-ed, -ing), and the plural and apostrophes that it takes off before that.
+_ENDINGS = ["".join(parts) for parts in product(("ed", "ing"), ("", "ly"), ("", "s"), ("", "'", "'s", "'s'"))]
+
+
+def _words(stem: str) -> list[str]:
+    return [f"{before}{stem}{ending}" for before in ("", "'") for ending in _ENDINGS]
+
+
+SHORT_STEMS: Mapping[str, Mapping[str, Any]] = {
+    ADDED: {
+        "type": "pattern_replace",
+        "pattern": f"^'?({'|'.join(_STEMS)})(?:{'|'.join(_ENDINGS)})$",
+        "replacement": "$1",
+    },
+    ADDED_AMONG_KEYWORDS: {
+        "type": "stemmer_override",
+        "rules": [", ".join(_words(stem)) + f" => {stem}" for stem in _STEMS],
+    },
 }
+"""Both filters by their names."""
 
 
 def analysis_for(server: Server, analysis: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,30 +62,45 @@ def analysis_for(server: Server, analysis: Mapping[str, Any]) -> dict[str, Any]:
     if not server.may_be_older:
         return adapted
     filters: Mapping[str, Any] = adapted.get("filter") or {}
-    stemming = {name for name, described in filters.items() if stems_english(described)}
-    if "snowball" not in filters:
-        stemming.add("snowball")  # the built-in one
-    changed = False
+    added: set[str] = set()
     for kind in ("analyzer", "normalizer"):
         for described in (adapted.get(kind) or {}).values():
             names = described.get("filter") if isinstance(described, dict) else None
             listed = [names] if isinstance(names, str) else names
-            if isinstance(listed, list) and stemming.intersection(
-                one for one in listed if isinstance(one, str)
-            ):
-                described["filter"] = [
-                    one for name in listed for one in ([ADDED] if name in stemming else []) + [name]
-                ]
-                changed = True
-    if changed:
-        adapted["filter"] = {**filters, ADDED: dict(SHORT_STEMS)}
+            if isinstance(listed, list) and all(isinstance(name, str) for name in listed):
+                told = with_short_stems(listed, lambda name: filters.get(name, name))
+                if len(told) > len(listed):
+                    added.update(SHORT_STEMS.keys() & told)
+                    described["filter"] = told
+    if added:
+        adapted["filter"] = {**filters, **{name: dict(SHORT_STEMS[name]) for name in sorted(added)}}
     return adapted
+
+
+def with_short_stems(filters: Sequence[T], described: Callable[[T], object]) -> list[T | str]:
+    """The token filters of an analyzer, and the name of one of `SHORT_STEMS` before each English stemmer.
+
+    `described` gives the definition of a filter, or its name if it is built in.
+    """
+    told: list[T | str] = []
+    may_be_marked = False
+    for one in filters:
+        definition = described(one)
+        if stems_english(definition):
+            told.append(ADDED_AMONG_KEYWORDS if may_be_marked else ADDED)
+        told.append(one)
+        may_be_marked |= _type_of(definition) in MARKING
+    return told
+
+
+def _type_of(definition: object) -> str:
+    return str(definition.get("type") if isinstance(definition, Mapping) else definition)
 
 
 def stems_english(described: object) -> bool:
     """Whether this is a token filter that is Snowball's English stemmer."""
     if not isinstance(described, Mapping):
-        return False
+        return described == "snowball"  # the built-in one
     language = str(described.get("language", described.get("name", ""))).lower()
     if described.get("type") == "snowball":
         return language in ("", "english")
@@ -64,5 +108,5 @@ def stems_english(described: object) -> bool:
 
 
 def without_added(steps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """What a server says that each filter makes of a text, without the filter that only this module knows."""
-    return [step for step in steps if step["name"] != ADDED]
+    """What a server says that each filter makes of a text, without the filters that only this module knows."""
+    return [step for step in steps if step["name"] not in SHORT_STEMS]
