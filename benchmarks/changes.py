@@ -1,12 +1,13 @@
 """Indexing a collection of which a little has changed, against indexing all of it.
 
-    python benchmarks/changes.py --data DIR [--sizes 100000 1000000] [--shares 0.01 0.1]
+    python benchmarks/changes.py --data DIR [--sizes 100000 1000000] [--shares 0.01 0.1] [--repeat 5]
 
 The documents are those of `growth.py`. Of each share that changes a third gets another text, a third is deleted and a
 third is new. Both ways are measured one after the other, each in a new process: *whole* builds an index from all
 documents, *changed* compares them with those of the version that serves, which is done while they are read anyway, and
 takes over what has not changed. Then both versions are compared byte by byte. Seconds are without those of drawing the
-documents, at work in all processes; MiB is the peak of the one process that writes.
+documents, at work in all processes; MiB is the peak of the one process that writes. With `--repeat` both ways are
+measured so often in turn: the figures are medians, the ratio that of the pairs.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import statistics
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from filecmp import cmp
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -96,6 +98,17 @@ def _require_same_files(home: Path) -> None:
         raise SystemExit(f"the two versions differ in {', '.join(sorted(ours ^ whole) + other)}")
 
 
+def _print(size: int, share: float, pairs: Sequence[Sequence[dict[str, float]]]) -> None:
+    """A row of the table, of figures of indexing all documents and of indexing changed ones, in pairs."""
+    seconds, memory = (
+        [statistics.median(pair[place][key] for pair in pairs) for place in (0, 1)] for key in ("work", "MiB")
+    )
+    ratio = statistics.median(changed["work"] / whole["work"] for whole, changed in pairs)
+    cells = [f"{value:.1f}" for value in seconds] + [f"{ratio:.2f}"] + [f"{value:.1f}" for value in memory]
+    taken_over = pairs[0][1]["carried"]
+    print(f"| {size:,} | {share:.1%} | {taken_over:,} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     """Measure every size and share, and print the table."""
     parser = argparse.ArgumentParser(
@@ -104,6 +117,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--shares", type=float, nargs="+", default=[0.01, 0.1], help="shares that change")
+    parser.add_argument("--repeat", type=int, default=1, help="pairs that are measured")
     parser.add_argument("--step", choices=[CHANGED, WHOLE], help=argparse.SUPPRESS)
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -119,21 +133,21 @@ def main() -> None:
         figures: dict[str, float] = json.loads(printed)
         return figures
 
-    print("| documents | changed | taken over | whole s | s | whole MiB | MiB |")
-    print("|---:" * 7 + "|", flush=True)
+    print("| documents | changed | taken over | whole s | s | ratio | whole MiB | MiB |")
+    print("|---:" * 8 + "|", flush=True)
     for size in options.sizes:
         with TemporaryDirectory(prefix="searchapp-changes-") as folder:
             first = Path(folder) / "first"
             measured(first, size, 0, CHANGED)
             for share in options.shares:
-                home = Path(folder) / f"{share}"
-                shutil.copytree(first, home)
-                whole, changed = (measured(home, size, share, step) for step in (WHOLE, CHANGED))
-                _require_same_files(home)
-                pairs = [one[key] for key in ("work", "MiB") for one in (whole, changed)]
-                cells = " | ".join(f"{value:.1f}" for value in pairs)
-                print(f"| {size:,} | {share:.0%} | {changed['carried']:,} | {cells} |", flush=True)
-                shutil.rmtree(home)
+                pairs = []
+                for _ in range(options.repeat):
+                    home = Path(folder) / f"{share}"
+                    shutil.copytree(first, home)
+                    pairs.append([measured(home, size, share, step) for step in (WHOLE, CHANGED)])
+                    _require_same_files(home)
+                    shutil.rmtree(home)
+                _print(size, share, pairs)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-PIPE_BYTES = 1 << 18
+PIPE_BYTES = 1 << 20
 """What a pipe shall hold, so that nobody waits while the other side is busy; the system may allow less."""
 
 _LENGTH = struct.Struct("!Q")

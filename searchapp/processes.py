@@ -3,7 +3,8 @@
 Analyzing a text, gathering its terms and scoring a run is Python, which one process does on one core. So large batches
 go to processes that are forked from this one: they begin with the open index, or the rankings, in their memory, at no
 cost, and send back numbers. Where processes can't be forked, or there is but one core, this process does the work.
-`spread` shares out many small items, `one_each` gives every item a process of its own.
+`spread` shares out many small items, to this process as well if it is told to, `one_each` gives every item a process of
+its own.
 
 Each process has pipes of its own, and this one looks after all of them whenever a result is asked for; there are
 neither threads nor locks. So nothing can be left locked or waiting, whatever happens to a process, or to this one for
@@ -19,6 +20,7 @@ import selectors
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -36,16 +38,29 @@ WORTH_IT = 4
 IN_FLIGHT = 3
 """Items for each process that are under way or wait for their turn."""
 
+BESIDE = 2
+"""The same for each process while this one is at work as well: what it is at, and what comes next."""
+
+LAST, SHARES = 3, 6
+"""The last LAST batches are cut into smaller ones: each is one of SHARES parts of what is left."""
+
 CRASHES = frozenset({signal.SIGBUS, signal.SIGSEGV, signal.SIGILL, signal.SIGFPE, signal.SIGABRT})
 """Signals that end a process for what it does, which would end this one as well; others come from outside."""
 
 
 def spread(
-    work: Callable[[T], R], items: Iterable[T], processes: int | None = None, worth_it: int = WORTH_IT
+    work: Callable[[T], R],
+    items: Iterable[T],
+    processes: int | None = None,
+    worth_it: int = WORTH_IT,
+    *,
+    here: bool = False,
 ) -> Iterator[R]:
     """What `work` makes of each item, in the order of the items, which are drawn as needed.
 
-    Fewer items than `worth_it` are worked on here.
+    Fewer items than `worth_it` are worked on here. If `here`, this process is always one of the `processes`: it works
+    on an item whenever the next result is not there yet. One process less is forked, which counts where all of the work
+    takes a fraction of a second; but what crashes a process may crash this one.
 
     `work` itself is inherited by the processes and need not be picklable, its argument and its result must be.
     An exception that it raises there is raised here. What a process leaves undone that was ended from outside,
@@ -58,20 +73,87 @@ def spread(
     waiting = iter(items)
     first = list(islice(waiting, worth_it))
     waiting = chain(first, waiting)
-    pool = _Pool.of(work, count) if count > 1 and len(first) == worth_it and can_fork() else None
+    pool = _Pool.of(work, count - here) if count > 1 and len(first) == worth_it and can_fork() else None
     if pool is None:
         yield from map(work, waiting)
         return
     try:
-        under_way: deque[Asked] = deque()
-        for item in waiting:
-            under_way.append(pool.ask(item))
-            if len(under_way) == IN_FLIGHT * count:
-                yield _result(work, pool.answered(under_way.popleft()))
-        while under_way:
-            yield _result(work, pool.answered(under_way.popleft()))
+        yield from (_beside if here else _by_others)(work, waiting, pool, IN_FLIGHT * count)
     finally:
         pool.close()
+
+
+def in_batches(items: Iterable[T], size: int, least: int, processes: int | None = None) -> Iterator[list[T]]:
+    """Batches of some items for `spread`, of which the last ones are smaller, but not below `least`: so several
+    processes end at about the same time.
+
+    As many as may be too few for `spread` to fork processes, and the one before these, are never cut.
+    """
+    waiting = iter(items)
+    least = least if (processes or cores()) > 1 else size
+    ahead = list(islice(waiting, LAST * size))
+    made = 0
+    while ahead:
+        if len(ahead) == LAST * size or made <= WORTH_IT:
+            count = size
+        else:
+            count = min(size, max(least, -(-len(ahead) // SHARES)))
+            if len(ahead) <= size and len(ahead) - count < least:
+                count = len(ahead)
+        yield ahead[:count]
+        made += 1
+        ahead = [*ahead[count:], *islice(waiting, count)]
+
+
+def _by_others(work: Callable[[T], R], waiting: Iterator[T], pool: _Pool, most: int) -> Iterator[R]:
+    """What a pool makes of each item; at most so many are under way."""
+    under_way: deque[Asked] = deque()
+    for item in waiting:
+        under_way.append(pool.ask(item))
+        if len(under_way) == most:
+            yield _result(work, pool.answered(under_way.popleft()))
+    while under_way:
+        yield _result(work, pool.answered(under_way.popleft()))
+
+
+def _beside(work: Callable[[T], R], waiting: Iterator[T], pool: _Pool, most: int) -> Iterator[R]:
+    """What a pool and this process make of each item; this one makes no result once so many are under way."""
+    under_way: deque[Asked | _Done] = deque()
+    is_more = True
+    while is_more or under_way:
+        theirs = [pool.ask(item) for item in islice(waiting, pool.room)]
+        under_way += theirs
+        first = under_way[0] if under_way else None
+        is_ready = isinstance(first, _Done) or (first is not None and pool.is_answered(first))
+        if not is_ready and is_more and len(under_way) < most:
+            mine = [_Done.of(work, item) for item in islice(waiting, 1)]
+            under_way += mine
+            is_more = bool(mine)
+        elif first is not None:
+            if not is_more:
+                pool.let_go()
+            under_way.popleft()
+            yield first.result() if isinstance(first, _Done) else _result(work, pool.answered(first))
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What work has come to that was done here before its turn: its result, or an exception that `is_raised` then."""
+
+    outcome: Any
+    is_raised: bool
+
+    @classmethod
+    def of(cls, work: Callable[[T], Any], item: T) -> _Done:
+        try:
+            return cls(work(item), is_raised=False)
+        except Exception as error:
+            return cls(error, is_raised=True)
+
+    def result(self) -> Any:
+        if self.is_raised:
+            raise self.outcome
+        return self.outcome
 
 
 def one_each(
@@ -175,6 +257,23 @@ class _Pool:
         else:
             asked.ended = True
         return asked
+
+    @property
+    def room(self) -> int:
+        """How many items the processes can be asked for so that each has `BESIDE` of them."""
+        return sum(max(0, BESIDE - len(worker.asked)) for worker in self._workers if worker.is_alive)
+
+    def let_go(self) -> None:
+        """End processes that have nothing to do, without waiting for that: the system takes its time to clean up."""
+        for worker in self._workers:
+            if worker.is_alive and not worker.asked:
+                os.kill(worker.pid, signal.SIGKILL)
+
+    def is_answered(self, asked: Asked) -> bool:
+        """Whether there is an answer, or nobody left to give one."""
+        if asked.answer is None and not asked.ended:
+            self._exchange(wait=False)
+        return asked.answer is not None or asked.ended
 
     def ask_new(self, work: Callable[[Any], Any], item: Any, sharing: int) -> Asked | None:
         """Have a new process work on an item and on nothing else; None if the system has none to spare for it.

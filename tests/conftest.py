@@ -49,8 +49,8 @@ MEMORY = None if FULL else in_memory()
 
 SHARED: pytest.StashKey[SharedServer] = pytest.StashKey()
 
-# The time limit of a test does not count for its fixtures, which may have to download a server.
 TEST_SECONDS = 1800 if FULL else 300
+"""The time limit of a test. Where it is on a server its fixtures don't count, which may have to download that."""
 
 hypothesis.settings.register_profile("short", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("full", max_examples=1000, deadline=None)
@@ -129,8 +129,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("elasticsearch")
         if fixtures & DATA_FIXTURES:
             item.add_marker("data")
-        if item.get_closest_marker("elasticsearch") and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(TEST_SECONDS, func_only=True))
+        if not item.get_closest_marker("timeout"):
+            on_server = item.get_closest_marker("elasticsearch") is not None
+            item.add_marker(pytest.mark.timeout(TEST_SECONDS, func_only=on_server))
 
 
 def no_server(error: ServerUnavailable) -> NoReturn:

@@ -52,12 +52,25 @@ def test_results_come_in_order_from_other_processes() -> None:
     assert os.getpid() not in {pid for _number, pid in results}
 
 
+def test_this_process_works_beside_the_others_and_results_come_in_order() -> None:
+    def work(number: int) -> tuple[int, int]:
+        threading.Event().wait(0.02 if number % 9 == 4 else 0.001)
+        return number * 2, os.getpid()
+
+    results = list(processes.spread(work, range(50), processes=3, here=True))
+    assert [number for number, _pid in results] == list(range(0, 100, 2))
+    pids = {pid for _number, pid in results}
+    assert os.getpid() in pids and len(pids) == 3
+    assert not left_over()
+
+
 def test_little_work_stays_in_this_process() -> None:
     pids = set(processes.spread(lambda _number: os.getpid(), range(processes.WORTH_IT - 1), processes=3))
     assert pids == {os.getpid()}
 
 
-def test_items_are_drawn_as_needed() -> None:
+@pytest.mark.parametrize("here", [False, True])
+def test_items_are_drawn_as_needed(here: bool) -> None:
     drawn = []
 
     def items() -> Iterator[int]:
@@ -65,33 +78,70 @@ def test_items_are_drawn_as_needed() -> None:
             drawn.append(number)
             yield number
 
-    results = processes.spread(lambda number: number, items(), processes=2)
+    results = processes.spread(lambda number: number, items(), processes=2, here=here)
     assert next(results) == 0
     assert len(drawn) <= 2 * processes.IN_FLIGHT + processes.WORTH_IT
     results.close()  # type: ignore[attr-defined]
     assert not left_over()
 
 
-def test_a_refusal_in_a_process_arrives() -> None:
+@pytest.mark.parametrize("here", [False, True])
+def test_a_refusal_in_a_process_arrives(here: bool) -> None:
     def refuse(number: int) -> int:
         if number == 7:
             raise EngineRefused("seven is refused")
         return number
 
     with pytest.raises(EngineRefused, match="seven is refused"):
-        list(processes.spread(refuse, range(50), processes=2))
+        list(processes.spread(refuse, range(50), processes=2, here=here))
     assert not left_over()
 
 
-def test_the_work_of_a_killed_process_is_done_all_the_same() -> None:
+def test_a_refusal_in_this_process_waits_for_the_results_before_it() -> None:
+    parent = os.getpid()
+
+    def refuse(number: int) -> int:
+        if os.getpid() == parent:
+            raise EngineRefused(f"{number} is refused")
+        threading.Event().wait(0.05)
+        return number
+
+    found: list[int] = []
+    with pytest.raises(EngineRefused) as raised:
+        found.extend(processes.spread(refuse, range(50), processes=2, here=True))
+    assert str(raised.value) == f"{len(found)} is refused" and found == list(range(len(found))) != []
+    assert not left_over()
+
+
+@pytest.mark.parametrize("count", [0, 1, 64, 65, 320, 400, 449, 1_000, 1_913])
+def test_the_last_batches_are_smaller_where_there_are_many(count: int) -> None:
+    found = list(processes.in_batches(iter(range(count)), 64, 16, processes=2))
+    assert [number for batch in found for number in batch] == list(range(count))
+    sizes = list(map(len, found))
+    if count <= 64 * (processes.WORTH_IT + 1):
+        assert sizes == [64] * (count // 64) + [count % 64] * (count % 64 > 0)
+        return
+    whole = sizes.count(64)
+    assert whole == max(processes.WORTH_IT + 1, count // 64 - processes.LAST + 1)
+    assert sizes[:whole] == [64] * whole
+    assert all(16 <= size < 64 for size in sizes[whole:]) and sizes[-1] < 32
+
+
+def test_batches_that_cannot_be_smaller_have_one_size() -> None:
+    assert list(map(len, processes.in_batches(range(100), 8, 8, processes=2))) == [8] * 12 + [4]
+    assert list(map(len, processes.in_batches(range(900), 100, 2, processes=1))) == [100] * 9
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_the_work_of_a_killed_process_is_done_all_the_same(here: bool) -> None:
     parent = os.getpid()
 
     def work(number: int) -> int:
-        if number == 9 and os.getpid() != parent:
+        if number >= 9 and os.getpid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
         return number
 
-    assert list(processes.spread(work, range(60), processes=2)) == list(range(60))
+    assert list(processes.spread(work, range(60), processes=2, here=here)) == list(range(60))
 
 
 def of(kind: Callable[[], BaseException], parent: int | None = None) -> Callable[[bytes], bytes]:

@@ -166,6 +166,7 @@ _RULE = re.compile(r"([^\n\r\u0085\u2028\u2029]*)[ \t\n\x0b\f\r]*=>[ \t\n\x0b\f\
                    r"([^\n\r\u0085\u2028\u2029]*)[ \t\n\x0b\f\r]*[\u0085\u2028\u2029]?\Z")  # fmt: skip
 LONGEST_SIDE = 256
 """Code units of one side of a rule: Elasticsearch reads it into an array of this length."""
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\s\S]?))")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -202,7 +203,7 @@ def _unescaped(side: str, options: Options) -> str:
             raise options.bad(f"an escape in {side!r} is not complete")
         return _ESCAPES.get(match[2], match[2])
 
-    units = re.sub(r"\\(?:u([0-9a-fA-F]{4})|([\s\S]?))", character, side)
+    units = _ESCAPE.sub(character, side) if "\\" in side else side
     if utf16_length(units) > LONGEST_SIDE:
         raise options.bad(f"a side of a rule has more than {LONGEST_SIDE} characters: {units[:20]!r}…")
     text = from_utf16_units(units)

@@ -34,6 +34,8 @@ def _surrogates(code: int) -> str:
 
 def from_utf16_units(units: str) -> str:
     """The text of which these are the code units; halves without partner become U+FFFD, as in a Lucene term."""
+    if not _HALF.search(units):
+        return units
     return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

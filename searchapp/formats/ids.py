@@ -10,6 +10,8 @@ MAX_BYTES = 512
 
 def unusable(id_: str) -> tuple[str, str] | None:
     """Kind and detail of the problem of an id; None for a good one."""
+    if 0 < len(id_) <= MAX_BYTES and id_.isascii() and id_.isprintable() and " " not in id_:
+        return None  # nearly all are, and a collection has many
     if id_.split() != [id_]:
         return "unusable id", "an id must not be empty or hold whitespace, which run files cannot carry"
     if not encodable(id_):

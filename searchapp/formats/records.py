@@ -240,7 +240,7 @@ class _RepeatedKey(ValueError):
 def _parsed(text: str, lines: _Lines) -> Any:
     """The object of a line; what is wrong with it is reported."""
     try:
-        value = json.loads(text.rstrip(), object_pairs_hook=_members, parse_constant=_no_constant)
+        value = _DECODER.decode(text.rstrip())
     except _RepeatedKey as error:
         lines.wrong("duplicate key", f"the object has {shown(str(error))!r} twice")
     except json.JSONDecodeError as error:
@@ -264,3 +264,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"there is no {name} in JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant)
+"""Made once: `json.loads` makes one for each line."""

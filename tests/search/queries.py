@@ -7,7 +7,7 @@ import json
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.errors import SearchappError
 from searchapp.model import Document
 from searchapp.settings import Settings
-from tests.search import asking, comparing, mappings
+from tests.search import asking, comparing, mappings, older
 from tests.search.comparing import NAMED, REFUSED, Json, Outcome
 from tests.search.drawing import Draw
 from tests.search.reducing import smallest
@@ -78,11 +78,15 @@ class Engines:
         self._server = server
         self._elasticsearch = ElasticsearchEngine.connect(self._settings)
         self._is_older = Answering(self._elasticsearch.info().version).is_older
+        self._as_there = ExitStack()
+        if self._is_older:
+            self._as_there.enter_context(older.rewriting())
         self._embedded = EmbeddedEngine.at(self._settings)
         self._built = 0
         self._kept: list[Document] = []
 
     def close(self) -> None:
+        self._as_there.close()
         self._elasticsearch.close()
         self._embedded.close()
         self._server.delete_indices(self._prefix)

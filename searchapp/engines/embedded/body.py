@@ -11,7 +11,7 @@ from searchapp.engines.embedded import parameters
 from searchapp.engines.embedded.highlight import HIGHLIGHT_QUERY
 from searchapp.engines.embedded.queries.leaves.match_all import MatchAll
 from searchapp.engines.embedded.queries.nodes import Query
-from searchapp.engines.embedded.queries.parse import Parser
+from searchapp.engines.embedded.queries.parse import Noted, Parser
 from searchapp.engines.embedded.queries.recurring import Recurring
 from searchapp.engines.embedded.queries.rewrite import rewrite
 from searchapp.engines.embedded.refusals import invalid, known_only, unsupported
@@ -102,12 +102,16 @@ class BodyReader:
         Raises:
             EngineRefused: the body makes no sense, or has something that the embedded engine does not support.
         """
-        query = self._parser.read(body["query"]) if "query" in body else MatchAll()
+        return self._read(body)[0]
+
+    def _read(self, body: Body) -> tuple[Request, list[Noted]]:
+        """The same, and the texts that were noted in its query."""
+        query, noted = self._parser.read(body["query"]) if "query" in body else (MatchAll(), [])
         rewritten = rewrite(query)
         frame = self.frame(body)
         # The `highlight_query` of one field is refused where the fields are read.
         marked = frame.highlight.get(HIGHLIGHT_QUERY) if isinstance(frame.highlight, Mapping) else None
-        return Request(rewritten, query if marked is None else self._parser.query(marked), frame)
+        return Request(rewritten, query if marked is None else self._parser.query(marked), frame), noted
 
     def ranked(self, body: Body) -> Request:
         """The same for those who only rank: nothing is `marked` but the rewritten query.
@@ -121,9 +125,9 @@ class BodyReader:
             frame = self.frame(body)
             if frame.highlight is None:
                 return Request(query, query, frame)
-        request = self.read(body)
+        request, noted = self._read(body)
         if written is not None:
-            self._recurring.learn(written, self._parser.noted, request.marked, request.query)
+            self._recurring.learn(written, noted, request.marked, request.query)
         return request
 
     def frame(self, body: Body) -> Frame:

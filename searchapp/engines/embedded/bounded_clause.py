@@ -51,7 +51,7 @@ def of_term(field: FieldReader, term: str, boost: np.float32) -> BoundedClause |
     if rank is None:
         return None
     found = field.bounded(rank)
-    weight = field.similarity.weight(boost, similarity.idf(len(found.documents), field.statistics.documents))
+    weight = field.weight(boost, len(found.documents))
     clause = _clause((field.field.name, term), found.documents, found.impacts, _upper(weight), weight, found)
     # Of a very frequent term the greatest impact says nothing of the document's length.
     least = similarity.scores(weight, _COUNTED, field.norm_inverses.min(keepdims=True))

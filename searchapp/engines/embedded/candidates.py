@@ -90,8 +90,7 @@ class CandidateRows:
                 known = there, postings.frequencies.take(at.take(there))
             places.append(known[0])
             frequencies.append(known[1])
-            idf = similarity.idf(len(postings.documents), field.statistics.documents)
-            weights.append(field.similarity.weight(boost, idf))
+            weights.append(field.weight(boost, len(postings.documents)))
         if not places:
             return [NO_ROW] * len(terms)
         counts = [len(some) for some in places]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.engines.embedded import native, similarity
+from searchapp.engines.embedded import native
 from searchapp.engines.embedded.bounded_clause import is_bounded
 from searchapp.engines.embedded.laid_out import LaidOut, Postings
 from searchapp.engines.embedded.maxscore import SLACK
@@ -40,7 +40,7 @@ _CLAUSE = struct.Struct("=8qd")
 _TYPES: dict[str, type[ctypes._SimpleCData[Any]]] = {
     "slack": ctypes.c_double,
     "tie_breaker": ctypes.c_double,
-    **dict.fromkeys(("ranks", "edges", "excluded", "room"), ctypes.c_void_p),
+    **dict.fromkeys(("ranks", "edges", "excluded", "room", "documents", "scores", "looks"), ctypes.c_void_p),
     **dict.fromkeys(("clauses", "marks", "sum_ends", "sum_rounded"), ctypes.c_char_p),
 }
 
@@ -53,7 +53,8 @@ class _Query(ctypes.Structure):
         for name in (
             *("count", "ranks", "edges", "slack", "few", "common"),
             *("clause_count", "clauses", "marks", "sum_count", "sum_ends", "sum_rounded"),
-            *("tie_breaker", "excluded_count", "excluded", "size", "found", "room"),
+            *("tie_breaker", "excluded_count", "excluded", "size", "room"),
+            *("found", "documents", "scores", "looks"),
         )
     ]
 
@@ -179,13 +180,16 @@ class CompiledSearch:
         query.size = size
         if library.searchapp_search(ctypes.byref(query)):
             raise IndexError("the postings of a term are not those of documents")
-        for term, looks in zip(every, self._room[3 * size : 3 * size + count].tolist(), strict=True):
+        for term, looks in zip(every, self._answered(query.looks, np.int64, count).tolist(), strict=True):
             if looks:
                 self._marks.of(term, looks)
-        found = query.found
-        documents = self._room[size : 2 * size].view(np.int32)[:found]
-        scores = self._room[2 * size : 3 * size].view(np.float32)[:found]
+        documents = self._answered(query.documents, np.int32, query.found)
+        scores = self._answered(query.scores, np.float32, query.found)
         return documents.copy(), scores.copy()
+
+    def _answered(self, address: int, kind: type[np.generic], count: int) -> NDArray[Any]:
+        """Numbers that the search has left in its room."""
+        return np.frombuffer(self._room, kind, count, address - self._query.room)
 
     def may_find(self, flat: Flat) -> bool:
         """Whether clauses are terms of text fields whose impacts are in files."""
@@ -237,7 +241,7 @@ class CompiledSearch:
             raise IndexError("the postings of a term are no numbers of postings")
         if len(field.norms) != self._reader.count:
             raise IndexError("a field does not have the lengths of all documents")
-        weight = field.similarity.weight(boost, similarity.idf(size, field.statistics.documents))
+        weight = field.weight(boost, size)
         packed = _CLAUSE.pack(
             found.documents.ctypes.data,
             found.impacts.ctypes.data,

@@ -117,10 +117,8 @@ class EmbeddedIndex:
             if first.get(key) == place:
                 try:
                     answer = next(searched)
-                except QueryRefused as error:  # by its place in the batch, all of which are asked together
-                    raise QueryRefused(
-                        str(error), new[done - done % self._batch_size + error.place]
-                    ) from error
+                except QueryRefused as error:  # by its place in the batch, which begins with what comes next
+                    raise QueryRefused(str(error), new[done + error.place]) from error
                 done += 1
                 memory.put(key, answer)
                 if key in repeated:
@@ -145,8 +143,8 @@ class EmbeddedIndex:
             if len(first) == FIRST_OF_LARGE:
                 self._prepare(first)
             worth_it = FIRST_OF_LARGE // BATCH_OF_LARGE
-        batches = iter(lambda: list(islice(waiting, self._batch_size)), [])
-        found = processes.spread(self._answers, batches, worth_it=worth_it)
+        batches = processes.in_batches(waiting, self._batch_size, max(TOGETHER, self._batch_size // 4))
+        found = processes.spread(self._answers, batches, worth_it=worth_it, here=True)
         if self._reader.count < LARGE and native.library() is not None:
             # What the first batch makes of the index and the analyzers, processes that are forked later have. NumPy
             # makes rows of its terms besides, which takes it as long as two processes save.

@@ -436,5 +436,8 @@ int searchapp_search(Query *query)
     }
     sort(search);
     query->found = search->found;
+    query->documents = search->documents;
+    query->scores = search->scores;
+    query->looks = search->looks;
     return DONE;
 }

@@ -55,8 +55,12 @@ typedef struct {
     int64_t excluded_count;
     const int32_t *excluded; /* documents that do not match, ascending */
     int64_t size; /* how many documents are asked for */
-    int64_t found; /* how many there are: answered */
     void *room; /* for what is answered, and the rest of `Search`: see `lay_out` */
+    /* Answered: how many are found, and where these are in the room. */
+    int64_t found;
+    int32_t *documents;
+    float *scores;
+    int64_t *looks; /* of each clause: how often its documents were searched */
 } Query;
 
 typedef struct {
@@ -66,7 +70,7 @@ typedef struct {
     uint64_t *keys;
     int32_t *documents;
     float *scores;
-    int64_t *looks; /* of each clause as given: how often its documents were searched */
+    int64_t *looks; /* of each clause as given */
     Clause *clauses; /* from the greatest bound down */
     const Marks **marks;
     int64_t *numbers; /* of each of these: which one it is as given */

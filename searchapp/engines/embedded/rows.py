@@ -203,15 +203,8 @@ class Rows:
         self, field: FieldReader, found: Postings, counts: NDArray[np.int64], boost: np.float32
     ) -> Row:
         """The scores of the postings of several terms; `counts` are the postings of each term."""
-        documents = field.statistics.documents
         different, which = np.unique(counts, return_inverse=True)
-        weights = np.array(
-            [
-                field.similarity.weight(boost, similarity.idf(count, documents))
-                for count in different.tolist()
-            ],
-            np.float32,
-        )
+        weights = np.array([field.weight(boost, count) for count in different.tolist()], np.float32)
         scores = similarity.scores(
             np.repeat(weights[which], counts), found.frequencies, field.inverses(found.documents)
         )

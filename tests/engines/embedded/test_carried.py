@@ -7,6 +7,7 @@ import errno
 import json
 import logging
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -154,7 +156,7 @@ def test_any_edits_give_the_files_of_a_whole_build(
             for module, name, size in (
                 (inverter, "RUN_TOKENS", 5),
                 (joined, "WINDOW", 3),
-                (joined, "CHUNK", 2),
+                (joined, "LOOKED_THROUGH", 2),
                 (merger, "MERGED_TOKENS", 4),
                 (carried, "CHUNK", 2),
                 (carried, "KEPT_BYTES", 100),
@@ -165,6 +167,28 @@ def test_any_edits_give_the_files_of_a_whole_build(
             for round_, steps in enumerate(rounds):
                 edited(documents, steps, round_)
                 require_as_rebuilt(embedded, Path(home), documents)
+
+
+@pytest.mark.parametrize("window", [joined.WINDOW, 500])
+def test_few_edits_of_many_documents_give_the_files_of_a_whole_build(
+    embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int
+) -> None:
+    """What belongs to few is found in another way than what belongs to many."""
+    monkeypatch.setattr(joined, "WINDOW", window)
+    draw = random.Random(window)
+
+    def text() -> str:
+        return " ".join(f"w{int(draw.paretovariate(0.5)) % 900}" for _ in range(draw.randint(0, 20)))
+
+    documents = [Document(str(number), text(), {"year": number % 9}) for number in range(500)]
+    embedded.build("rings", spec_of(documents), documents)
+    for round_, share in enumerate((0.002, 0.01, 0.05)):
+        steps: list[tuple[str, int, int, str, Any]] = [
+            (draw.choice(["change", "insert", "delete"]), draw.randrange(500), 0, text(), {})
+            for _ in range(int(share * len(documents)))
+        ]
+        edited(documents, steps, round_)
+        assert require_as_rebuilt(embedded, tmp_path, documents) > 400
 
 
 def test_only_what_is_new_is_analyzed(
@@ -249,6 +273,50 @@ def test_ids_that_come_twice_are_refused_as_ever(embedded: EmbeddedEngine) -> No
         with pytest.raises(EngineRefused, match="two documents have the id 3"):
             embedded.build("rings", spec_of(documents), documents, carried=compared(embedded, documents))
     assert embedded.open("rings").info.documents == 100
+
+
+def test_what_is_stored_as_different_texts_is_compared_as_different_bytes() -> None:
+    class Word(str):
+        __slots__ = ()
+
+    documents = [
+        Document("1", "a"),
+        Document("1", Word("a")),
+        Document("1", Word("b")),
+        Document("1", "\ud800"),
+        Document("1", "\ud801"),
+        Document("1", "a", {"tag": "a", "year": 1}),
+        Document("1", "a", {"year": 1, "tag": "a"}),
+        *(Document("1", "a", {"year": value}) for value in (1, [1], 1.0, True, "1", None, 2**70, 0.0, -0.0)),
+    ]
+    assert len({carried.written(document) for document in documents}) == len(documents)
+    # Equal ones are the same bytes, whoever else refers to their parts.
+    text = "a ring"
+    fields = {"tag": [text, sys.intern(text), "".join(text)], text: 1.5}
+    written = carried.written(Document("1", text, fields))
+    assert written == carried.written(Document("1", "a " + "ring"[:4], json.loads(json.dumps(fields))))
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 40)), max_size=120), st.booleans())
+def test_parts_that_belong_to_what_is_marked_are_marked(drawn: list[tuple[int, int]], few: bool) -> None:
+    sizes = np.array([size for size, _number in drawn], np.uint16)
+    marked = np.array([number == 0 if few else number < 20 for _size, number in drawn], bool)
+    found = joined.marked_parts(marked, sizes)
+    assert found.dtype == bool
+    assert found.tolist() == np.repeat(marked, sizes).tolist()
+
+
+def test_many_new_documents_are_analyzed_on_all_cores_as_few_are_here(
+    embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "BATCH_DOCUMENTS", 2)
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    for number in (3, 30):
+        documents = [
+            Document(one.id, f"{one.text} {number}") if place % 3 == 0 and place < 3 * number else one
+            for place, one in enumerate(DOCUMENTS)
+        ]
+        assert require_as_rebuilt(embedded, tmp_path, documents) == 100 - number
 
 
 # What makes a version another one

@@ -9,16 +9,17 @@ import pytest
 
 from searchapp import resources
 from searchapp.engines.elasticsearch import ElasticsearchEngine
+from searchapp.engines.elasticsearch.servers import Server as Answering
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.formats.problems import Problems
-from searchapp.model import Topic
+from searchapp.model import Document, Topic
 from searchapp.ranking import recipes
 from searchapp.settings import Settings
 from searchapp.tasks.nlps import TASK
-from tests.engines.embedded.conftest import spec_of
+from tests.engines.embedded.conftest import body, spec_of
 from tests.profile import FULL, SEED
 from tests.scheduling import OLDER
-from tests.search import queries
+from tests.search import older, queries
 from tests.server.rest import Server
 
 
@@ -30,6 +31,31 @@ def test_random_queries_on_random_documents_find_the_same(
         for case in queries.cases(SEED, number):
             different = [f"{one.case['bodies']}\n{one.said}" for one in engines.differences(case)]
             assert not different, "\n".join(different)
+
+
+def test_a_conjunction_inside_another_one_is_rounded_by_itself_on_the_older_version_only(
+    compared_url: str, compared_prefix: str, tmp_path: Path
+) -> None:
+    settings = Settings(home=tmp_path, url=compared_url, index_prefix=compared_prefix)
+    documents = [
+        Document(str(n), f"{'ring ' * n}usa true foxes {'of ' * (n % 5)}states") for n in range(1, 30)
+    ]
+    inner = {"match": {"text": {"query": "states usa ring foxes", "operator": "and"}}}
+    query = {"bool": {"must": [inner, {"match": {"text": {"query": "true", "boost": 0.3}}}]}}
+    asked = body(query)
+    with (
+        closing(EmbeddedEngine.at(settings)) as embedded,
+        closing(ElasticsearchEngine.connect(settings)) as server,
+    ):
+        for engine in (embedded, server):
+            engine.build("both", spec_of(documents), documents)
+        (newer,) = embedded.open("both").search([asked])
+        with older.rewriting():
+            (rounded,) = embedded.open("both").search([asked])
+        (found,) = server.open("both").search([asked])
+        is_older = Answering(server.info().version).is_older
+    assert [hit.score for hit in newer] != [hit.score for hit in rounded]
+    assert found == (rounded if is_older else newer)
 
 
 # Those of the recipe bm25 are ranked in tests/cli/test_real_data.py.

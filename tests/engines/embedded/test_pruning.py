@@ -263,6 +263,16 @@ def test_sums_and_maxima_of_terms_are_pruned(
         assert found == expected
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+def test_an_impact_is_looked_up_by_length_and_frequency(dtype: type[np.unsignedinteger[Any]]) -> None:
+    table = np.random.default_rng(3).integers(0, 256, (256, 256)).astype(np.uint8)
+    frequencies = np.array([1, 2, 254, 255, min(np.iinfo(dtype).max, 70_000)], dtype)
+    frequencies, norms = np.tile(frequencies, 256), np.repeat(np.arange(256, dtype=np.uint8), 5)
+    pairs = zip(norms.tolist(), frequencies.tolist(), strict=True)
+    expected = [table[norm, min(frequency, impacts.COUNTED)] for norm, frequency in pairs]
+    assert impacts.of_postings(table, frequencies, norms).tolist() == expected
+
+
 def test_very_frequent_terms_of_very_long_documents_are_not_overrated(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,22 +45,28 @@ class Parser:
     analyzers: Analyzers
     readers: Mapping[str, Reader]
     settled: Callable[[Query], Query] = lambda query: query  # what the index tells of a query, see `settle`
-    noted: list[Noted] = field(default_factory=list)
+    _noted: list[Noted] | None = None
     _depth: int = 0
     _read: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _analyzed: dict[tuple[str, str], tuple[list[str], list[int]]] = field(default_factory=dict)
     _different: dict[tuple[str, str], tuple[str, ...] | None] = field(default_factory=dict)
 
-    def read(self, body: Any) -> Query:
-        """The query of a search body.
+    def read(self, body: Any) -> tuple[Query, list[Noted]]:
+        """The query of a search body, and the texts that were noted in it.
+
+        These are not kept: they refer to this parser, which would outlive its index until garbage is searched for.
 
         Raises:
             EngineRefused: as `query`, or the query has more clauses than Elasticsearch allows.
         """
-        self.noted = []
-        query = self.query(body)
+        noted: list[Noted] = []
+        self._noted = noted
+        try:
+            query = self.query(body)
+        finally:
+            self._noted = None
         require_few(query)
-        return query
+        return query, noted
 
     def query(self, body: Any) -> Query:
         """The query that a `query` object of the DSL stands for.
@@ -157,10 +163,10 @@ class Parser:
         return known
 
     def note(self, given: Mapping[str, Any], key: str, read: Callable[[str], Query]) -> Query:
-        """What `read` makes of a text that a query is given, which is noted for who reads others like it."""
+        """What `read` makes of a text that a query is given, which is noted for who reads whole bodies like it."""
         query = read(given[key])
-        if isinstance(given[key], str):
-            self.noted.append(Noted(given, key, read, query))
+        if self._noted is not None and isinstance(given[key], str):
+            self._noted.append(Noted(given, key, read, query))
         return query
 
     def options(self, content: Any, name: str, known: Iterable[str]) -> Mapping[str, Any]:

@@ -84,18 +84,13 @@ class ScoredLeaf(MarkedLeaf):
         return explained(ONE - ONE / (ONE + frequency * inverse), _TF, details)
 
 
-def idf_of(document_frequency: int, field: FieldReader) -> np.float32:
-    """The idf of what BM25 believes to be in this many documents of a field."""
-    return similarity.idf(document_frequency, field.statistics.documents)
-
-
 def explained_idf_of(document_frequency: int, field: FieldReader) -> Explanation:
-    """How that idf came about."""
+    """How the idf of what BM25 believes to be in this many documents of a field came about."""
     counts = (
         Explanation(document_frequency, "n, number of documents containing term"),
         Explanation(field.statistics.documents, "N, total number of documents with field"),
     )
-    return explained(idf_of(document_frequency, field), _IDF, counts)
+    return explained(field.idf(document_frequency), _IDF, counts)
 
 
 def frequency_of(term: str, field: FieldReader, document: int) -> float:

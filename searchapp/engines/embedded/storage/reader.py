@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded.schema import Field, Schema
-from searchapp.engines.embedded.similarity import BM25, FieldStatistics, Float32s
+from searchapp.engines.embedded.similarity import BM25, FieldStatistics, Float32s, idf
 from searchapp.engines.embedded.storage import impacts, verified
 from searchapp.engines.embedded.storage.columns import Column, Columns
 from searchapp.engines.embedded.storage.documents import Documents
@@ -91,6 +91,14 @@ class FieldReader:
     def present(self) -> Numbers:
         """The documents that have a value."""
         return self._present.all()
+
+    def idf(self, document_frequency: int) -> np.float32:
+        """The inverse document frequency of what BM25 believes to be in this many documents."""
+        return idf(document_frequency, self.statistics.documents)
+
+    def weight(self, boost: np.float32, document_frequency: int) -> np.float32:
+        """The limit that the score of a term in this many documents tends to, see `BM25.weight`."""
+        return self.similarity.weight(boost, self.idf(document_frequency))
 
     def ranks(self, terms: Iterable[str]) -> list[int]:
         """The ranks of those terms that occur, in their order."""

@@ -7,7 +7,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,9 @@ from searchapp.progress import Advance, no_progress
 
 SCRATCH = "scratch"
 BATCH_DOCUMENTS = 256
+FEW_BATCHES = 8
+"""Where fewer change, they are analyzed here: to fork the process, which knows all documents, takes longer."""
+
 COPIED_DOCUMENTS = 10_000
 """Documents of an older version that are copied at a time."""
 
@@ -82,27 +85,30 @@ class IndexWriter:
         self._digests = (self._scratch / DIGESTS).open("wb")
 
     def add_all(self, documents: Iterable[Document], advance: Advance) -> None:
-        """Index documents; their texts are analyzed on all cores.
+        """Index documents; their texts are analyzed on all cores, unless only few have changed.
 
         Raises:
             EngineRefused: one has a field that the mapping does not name, or a value of another type.
         """
-        drawn: deque[list[Indexed]] = deque()
+        drawn: deque[tuple[list[Document], list[Indexed]]] = deque()
 
         def batches() -> Iterator[list[Indexed]]:
-            waiting = ((document.id, document.source()) for document in documents)
-            while batch := list(islice(waiting, BATCH_DOCUMENTS)):
-                drawn.append(batch)
+            waiting = iter(documents)
+            while some := list(islice(waiting, BATCH_DOCUMENTS)):
+                batch = [(document.id, document.source()) for document in some]
+                drawn.append((some, batch))
                 yield batch
 
-        for packed in processes.spread(self._packed, batches()):
-            batch = drawn.popleft()
+        worth_it = FEW_BATCHES if self._older else processes.WORTH_IT
+        for packed in processes.spread(self._packed, batches(), worth_it=worth_it):
+            some, batch = drawn.popleft()
             first, before = self._added, self._documents.count
             for document_id, source in batch:
                 self._add(document_id, source)
+            self._digests.write(b"".join(map(digest_of, some)))
             self._ids.add(PackedTokens.one_each([document_id for document_id, _source in batch]), first)
-            for field, some in zip(self._fields, packed, strict=True):
-                field.add(first, some)
+            for field, of_field in zip(self._fields, packed, strict=True):
+                field.add(first, of_field)
             advance(self._documents.count - before)
         if self._older:
             self._carry(len(self._older.carried.numbers), advance)
@@ -151,18 +157,21 @@ class IndexWriter:
             raise _refused(document_id, "it has half of a surrogate pair, which is no text") from error
         if not 0 < len(encoded) <= LONGEST_ID:
             raise _refused(document_id, f"its id has {len(encoded)} bytes, not 1 to {LONGEST_ID}")
-        self._digests.write(digest_of(text))
         self._added += 1
 
     def _carry(self, end: int, advance: Advance = no_progress) -> None:
         """Copy the documents that are carried over and come before the one of a number."""
         assert self._older
         numbers = self._older.carried.numbers[self._documents.count : end]
-        breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
-        for some in np.split(numbers, breaks) if len(numbers) else ():
-            last = int(some[-1]) + 1
-            for first in range(int(some[0]), last, COPIED_DOCUMENTS):
-                advance(self._documents.copy(first, min(first + COPIED_DOCUMENTS, last)))
+        if not len(numbers):
+            return
+        edges = [0, len(numbers)]
+        if numbers[-1] - numbers[0] >= len(numbers):  # they ascend, with gaps
+            edges[1:1] = (np.flatnonzero(np.diff(numbers) != 1) + 1).tolist()
+        for begin, stop in pairwise(edges):
+            first, last = int(numbers[begin]), int(numbers[stop - 1]) + 1
+            for some in range(first, last, COPIED_DOCUMENTS):
+                advance(self._documents.copy(some, min(some + COPIED_DOCUMENTS, last)))
 
     def finish(self, info: IndexInfo) -> None:
         """Write everything that is not written yet; the manifest last."""

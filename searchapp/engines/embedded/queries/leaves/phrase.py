@@ -15,7 +15,7 @@ from searchapp.engines.embedded.explanations import explained
 from searchapp.engines.embedded.java_numbers import printed
 from searchapp.engines.embedded.queries.leaf import Leaf, Places
 from searchapp.engines.embedded.queries.leaves.term import Term
-from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf, idf_of
+from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.schema import Schema
 from searchapp.engines.embedded.storage import arrays
 from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Numbers, Postings
@@ -63,7 +63,7 @@ class Phrase(ScoredLeaf):
 
     def idf(self, field: FieldReader) -> np.float32:
         """The sum of the terms' idfs, in double."""
-        parts = (idf_of(field.document_frequency(term), field) for term in self.terms)
+        parts = (field.idf(field.document_frequency(term)) for term in self.terms)
         return np.float32(sum(map(float, parts)))
 
     def frequency(self, field: FieldReader, document: int) -> float:

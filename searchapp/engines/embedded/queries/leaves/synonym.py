@@ -11,7 +11,7 @@ import numpy as np
 from searchapp.engines.base import Explanation
 from searchapp.engines.embedded.queries.leaf import EVERYWHERE, Leaf, Places
 from searchapp.engines.embedded.queries.leaves.term import Term
-from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf, explained_idf_of, frequency_of, idf_of
+from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf, explained_idf_of, frequency_of
 from searchapp.engines.embedded.schema import Schema
 from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Postings
 from searchapp.model import Token
@@ -38,7 +38,7 @@ class Synonym(ScoredLeaf):
         return _merged([field.postings(term) for term in self.terms])
 
     def idf(self, field: FieldReader) -> np.float32:
-        return idf_of(self._document_frequency(field), field)
+        return field.idf(self._document_frequency(field))
 
     def frequency(self, field: FieldReader, document: int) -> float:
         return sum(frequency_of(term, field, document) for term in self.terms)

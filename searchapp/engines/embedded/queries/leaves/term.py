@@ -18,7 +18,7 @@ from searchapp.engines.embedded.queries.leaves import number_range
 from searchapp.engines.embedded.queries.leaves.match_none import MatchNone
 from searchapp.engines.embedded.queries.nodes import Query
 from searchapp.engines.embedded.queries.parse import Parser, required
-from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf, explained_idf_of, frequency_of, idf_of
+from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf, explained_idf_of, frequency_of
 from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import Field, Schema
 from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Postings
@@ -40,7 +40,7 @@ class Term(ScoredLeaf):
         return field.postings(self.term)
 
     def idf(self, field: FieldReader) -> np.float32:
-        return idf_of(field.document_frequency(self.term), field)
+        return field.idf(field.document_frequency(self.term))
 
     def frequency(self, field: FieldReader, document: int) -> float:
         return frequency_of(self.term, field, document)
