@@ -22,8 +22,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-PIPE_BYTES = 1 << 20
-"""What a pipe shall hold, so that nobody waits while the other side is busy; the system may allow less."""
+PIPE_BYTES = 1 << 19
+"""What a pipe shall hold, so that nobody waits while the other side is busy: two answers of 64 topics with 500 hits
+each. The system may allow less, and bounds what all pipes of a user hold together."""
 
 _LENGTH = struct.Struct("!Q")
 """What precedes an item or an answer in a pipe."""

@@ -87,7 +87,7 @@ def in_batches(items: Iterable[T], size: int, least: int, processes: int | None 
     """Batches of some items for `spread`, of which the last ones are smaller, but not below `least`: so several
     processes end at about the same time.
 
-    As many as may be too few for `spread` to fork processes, and the one before these, are never cut.
+    The first WORTH_IT batches and one more, which may be worked on before, are never cut: `spread` counts them.
     """
     waiting = iter(items)
     least = least if (processes or cores()) > 1 else size
