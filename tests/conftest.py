@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -70,12 +71,21 @@ IN_MEMORY: pytest.StashKey[Path] = pytest.StashKey()
 def pytest_configure(config: pytest.Config) -> None:
     """Have temporary folders in memory, unless somebody says where, and let programs be interrupted."""
     if MEMORY and not config.option.basetemp and not hasattr(config, "workerinput"):
-        config.stash[IN_MEMORY] = own_folder(MEMORY)
-        config.option.basetemp = str(config.stash[IN_MEMORY])
+        folder = config.stash[IN_MEMORY] = own_folder(MEMORY)
+        config.option.basetemp = str(folder / "tests")
+        have_temporary_folders_in(folder / "tmp")
     if not hasattr(config, "workerinput") and config.option.numprocesses:
         compile_tests(config)
     gc.disable()  # what is collected stays: to look through it again and again takes a tenth of collecting
     be_interruptible()
+
+
+def have_temporary_folders_in(folder: Path) -> None:
+    """Have this process, and all that it starts, make there what programs themselves make of temporary folders."""
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o1777)  # as any such place, also for a server that runs as another user
+    os.environ["TMPDIR"] = str(folder)
+    tempfile.tempdir = None  # what was found before is looked for again
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -30,9 +30,15 @@ def in_memory() -> Path | None:
 
 
 def own_folder(within: Path) -> Path:
-    """The folder of this process for temporary files, which `pytest` makes; those of processes that are gone go."""
+    """Make the folder of this process for temporary files; those of processes that are gone go.
+
+    Others may enter it, as a server that runs as another user does.
+    """
     for path in within.glob(f"{PREFIX}*"):
         pid = path.name.removeprefix(PREFIX)
         if pid.isdecimal() and not psutil.pid_exists(int(pid)):
             shutil.rmtree(path, ignore_errors=True)
-    return within / f"{PREFIX}{os.getpid()}"
+    folder = within / f"{PREFIX}{os.getpid()}"
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o711)
+    return folder

@@ -32,6 +32,12 @@ REFUSED_FLAGS: Final = frozenset(
     {"CANON_EQ", "COMMENTS", "UNICODE_CASE", "UNICODE_CHARACTER_CLASS", "UNICODE_CHAR_CLASS", "UNIX_LINES"}
 )
 
+REMEMBERED: Final = 512
+"""How many compiled patterns are kept: to compile those of its mapping takes most of what opening an index does."""
+
+_compiled: dict[tuple[str, frozenset[str]], JavaRegex] = {}
+"""Compiled patterns by what was given and its flags; what is refused is not kept, for it is told with its setting."""
+
 _START = r"(?:\A)"
 _LINE_ENDS = r"\n\r\u0085\u2028\u2029"
 _END = r"(?:(?=\r\n\Z)|(?<!\r)(?=\n\Z)|(?=[\r\u0085\u2028\u2029]?\Z))"
@@ -59,7 +65,13 @@ def compile_java(
         raise options.not_supported(f"flag {refused[0]}")
     if unknown := sorted(flags - FLAGS):
         raise options.bad(f"unknown flag {unknown[0]}")
-    return _Translator(pattern, flags, options).compile()
+    known = pattern, frozenset(flags)
+    if (compiled := _compiled.get(known)) is None:
+        compiled = _Translator(pattern, flags, options).compile()
+        if len(_compiled) >= REMEMBERED:
+            _compiled.clear()
+        _compiled[known] = compiled
+    return compiled
 
 
 _LOOKS = ("(?=", "(?!", "(?<=", "(?<!")

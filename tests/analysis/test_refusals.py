@@ -136,3 +136,22 @@ def test_settings_that_make_no_sense_are_bad_settings(settings: Settings, said: 
 def test_an_unknown_analyzer_is_refused_when_it_is_asked_for() -> None:
     with pytest.raises(NotSupported, match="the analyzer `french` is not supported"):
         AnalysisRegistry({}).analyzer("french")
+
+
+def test_a_pattern_that_was_refused_before_is_refused_by_each_setting_s_name() -> None:
+    for name in ("one", "other"):
+        settings = {"char_filter": {name: {"type": "pattern_replace", "pattern": "a{2}+(?u)"}}}
+        with pytest.raises(NotSupported, match=f"char_filter `{name}`"):
+            AnalysisRegistry(settings)
+
+
+def test_a_pattern_with_other_flags_is_another_pattern() -> None:
+    def replaced(**flags: str) -> str:
+        own = {"type": "pattern_replace", "pattern": "A.", "replacement": "-", **flags}
+        analyzer = {"mine": {"tokenizer": "keyword", "char_filter": ["own"]}}
+        registry = AnalysisRegistry({"char_filter": {"own": own}, "analyzer": analyzer})
+        return registry.analyzer("mine").terms("abA.A-")[0][0]
+
+    case = replaced(flags="CASE_INSENSITIVE")
+    literal = replaced(flags="LITERAL")
+    assert (replaced(), case, literal) == ("ab--", "---", "ab-A-")
