@@ -305,6 +305,7 @@ def drawn(picture: Picture, bench: Bench, looks: Sequence[str] = THEMES[:1]) -> 
             pictures = {}
             for look in looks:
                 await _settled(pilot, app.main)
+                await still(pilot)
                 pictures[look] = without_network(app.export_screenshot(title="searchapp"))
                 next_theme(app)
             return pictures
@@ -326,6 +327,15 @@ async def _settled(pilot: Pilot[None], screen: KeyScreen) -> None:
         if idle == IDLE_LOOKS:
             return
         await asyncio.sleep(0.01)
+
+
+async def still(pilot: Pilot[None]) -> None:
+    """Wait until the screen does not change any more: what has another size is laid out anew a little later."""
+    before: object = None
+    while (now := pilot.app.screen._compositor.render_strips()) != before:
+        before = now
+        await asyncio.sleep(0.05)
+        await pilot.pause()
 
 
 class Asks(Protocol):

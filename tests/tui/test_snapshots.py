@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from scripts.pictures import SPLITS, Bench, Picture, drawn
+from scripts.pictures import SPLITS, Bench, Picture, drawn, still
 from searchapp.judging import events
 from searchapp.judging.session import SeenDocument
 from searchapp.tui.compare.screen import CompareScreen
@@ -114,6 +114,7 @@ def compare(app: WorkApp, pressed: Sequence[str], name: str, size: tuple[int, in
         await pilot.press(*pressed)
         for look in ("dark", "light"):
             await settled(pilot)
+            await still(pilot)
             pictures[look] = app.export_screenshot(title="searchapp judge")
             next_theme(app)
 

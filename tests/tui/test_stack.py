@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from scripts.pictures import still
 from searchapp.config.sources import resolution
 from searchapp.judging.disputes import Adjudication
 from searchapp.judging.events import Action, Author
@@ -75,6 +76,7 @@ async def drawn(pilot: P) -> str:
     if isinstance(screen, SearchScreen):
         await answered(pilot, screen)
     await settled(pilot)
+    await still(pilot)
     picture = re.sub(r"terminal-\d+", "terminal", pilot.app.export_screenshot())
     return re.sub(r"\d\d:\d\d", "time", picture)
 
