@@ -192,14 +192,21 @@ def read_manifest(path: Path) -> Manifest:
     for name, kind in _FIELD_TYPES.items():
         if not isinstance(getattr(manifest, name), kind):
             raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {name} is not {kind.__name__}")
-    if manifest.task_file and manifest.task_file.keys() != {"path", "digest"}:
+    if manifest.task_file and not _is_file(manifest.task_file, "path", "digest"):
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: task_file lacks path or digest")
     variant = manifest.variant
-    if variant and not (variant.keys() == {"path", "digest", "files"} and isinstance(variant["files"], dict)):
+    if variant and not (_is_file(variant, "path", "digest", "files") and isinstance(variant["files"], dict)):
         raise DataError(
             f"{path / MANIFEST}: not a manifest of searchapp: variant lacks path, digest or files"
         )
     return manifest
+
+
+def _is_file(described: Mapping[str, Any], *keys: str) -> bool:
+    """Whether this says, with these keys, where a file is and what its content was."""
+    return described.keys() == set(keys) and all(
+        isinstance(described[key], str) for key in ("path", "digest")
+    )
 
 
 _OF_RANKINGS = ("topics", "hits", "created", "seconds", "files")

@@ -185,9 +185,22 @@ def test_a_task_file_is_compared_as_the_data_is(tmp_path: Path) -> None:
     assert directory.verify(tmp_path / "run").notes == (f"{file}: gone, so not compared",)
 
 
-def test_a_manifest_with_half_a_task_file_is_refused(tmp_path: Path) -> None:
-    directory.write(tmp_path / "run", manifest(task_file={"path": "mine.toml"}), RUN, {})
-    with pytest.raises(DataError, match="task_file lacks path or digest"):
+@pytest.mark.parametrize(
+    ("name", "described"),
+    [
+        ("task_file", {"path": "mine.toml"}),
+        ("task_file", {"path": -1, "digest": "0"}),
+        ("task_file", {"path": "mine.toml", "digest": None}),
+        ("variant", {"path": "mine.toml", "digest": "0"}),
+        ("variant", {"path": -1, "digest": "0", "files": {}}),
+        ("variant", {"path": "mine.toml", "digest": "0", "files": []}),
+    ],
+)
+def test_a_manifest_with_half_a_task_file_is_refused(
+    tmp_path: Path, name: str, described: dict[str, object]
+) -> None:
+    directory.write(tmp_path / "run", manifest(**{name: described}), RUN, {})
+    with pytest.raises(DataError, match=f"{name} lacks path"):
         directory.read_manifest(tmp_path / "run")
 
 
