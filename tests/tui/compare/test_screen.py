@@ -318,7 +318,8 @@ def test_keys_hold_while_the_runs_are_compared(compared: Compared, monkeypatch: 
 def test_what_the_scorer_refuses_is_said_and_the_rankings_are_there(compared: Compared) -> None:
     async def steps(pilot: P, screen: CompareScreen) -> None:
         await answered(pilot, screen)
-        assert "the official scorer would not score this file" in text_of(app)
+        # Where its lines end depends on how long the path of the run is.
+        assert "the official scorer would not score this file" in " ".join(text_of(app).split())
         assert len(screen.ranking.documents) > 60
         assert tuple(screen.topic_rows.topics) == screen.topics.topics
 
