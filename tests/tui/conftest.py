@@ -261,15 +261,6 @@ async def settled(pilot: Pilot[None]) -> None:
     await pilot.pause()
 
 
-async def drawn(pilot: Pilot[None]) -> None:
-    """Wait until nothing is left to be laid out or drawn.
-
-    Textual's `pause` takes a process that gets no processor for one that has nothing to do.
-    """
-    await pilot.pause()
-    await until(pilot, lambda: not pilot.app.screen._update_timer._active.is_set())
-
-
 def text_of(app: KeyApp) -> str:
     """What stands on the screen."""
     lines = app.screen._compositor.render_strips()

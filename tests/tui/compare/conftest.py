@@ -27,7 +27,7 @@ from searchapp.tasks.base import Grades
 from searchapp.tui.compare.app import CompareApp
 from searchapp.tui.compare.opening import compare_screen
 from searchapp.tui.compare.screen import CompareScreen
-from tests.tui.conftest import SAMPLES, Prepared, drawn, press, until
+from tests.tui.conftest import SAMPLES, Prepared, press, until
 
 NEAREST = 50
 """How deep the sample is scored, which has fewer documents than the official scorer wants."""
@@ -127,7 +127,7 @@ async def answered(pilot: Pilot[None], screen: CompareScreen) -> None:
     for _again in range(3):  # what came is shown, which may be a reason to ask for more
         await until(pilot, is_idle)
         await pilot.pause(0)
-    await drawn(pilot)
+    await pilot.pause()
 
 
 async def enter(pilot: Pilot[None], screen: CompareScreen, *keys: str) -> None:

@@ -32,7 +32,7 @@ from searchapp.tui.search.app import SearchApp
 from searchapp.tui.search.opening import Opened
 from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.search.searching import Sought
-from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, Prepared, drawn, press, text_of, until
+from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, Prepared, press, text_of, until
 
 
 class FickleIndex:
@@ -125,7 +125,7 @@ async def answered(pilot: Pilot[None], screen: SearchScreen) -> None:
             lambda: not screen.searching.is_waiting and screen.quick.is_idle and screen.slow.is_idle,
         )
         await pilot.pause()
-        await drawn(pilot)
+        await pilot.pause()
 
 
 async def enter(pilot: Pilot[None], screen: SearchScreen, *keys: str) -> None:
