@@ -42,7 +42,7 @@ def _words(stem: str) -> list[str]:
 SHORT_STEMS: Mapping[str, Mapping[str, Any]] = {
     ADDED: {
         "type": "pattern_replace",
-        "pattern": f"^'?({'|'.join(_STEMS)})(?:{'|'.join(_ENDINGS)})$",
+        "pattern": "^'?([aeo](?:bb|dd|ff|gg|mm|nn|pp|rr|tt))(?:ed|ing)(?:ly)?s?(?:'s'|'s|')?$",
         "replacement": "$1",
     },
     ADDED_AMONG_KEYWORDS: {
@@ -67,8 +67,10 @@ def analysis_for(server: Server, analysis: Mapping[str, Any]) -> dict[str, Any]:
         for described in (adapted.get(kind) or {}).values():
             names = described.get("filter") if isinstance(described, dict) else None
             listed = [names] if isinstance(names, str) else names
-            if isinstance(listed, list) and all(isinstance(name, str) for name in listed):
-                told = with_short_stems(listed, lambda name: filters.get(name, name))
+            if isinstance(listed, list):
+                told = with_short_stems(
+                    listed, lambda name: filters.get(name, name) if isinstance(name, str) else None
+                )
                 if len(told) > len(listed):
                     added.update(SHORT_STEMS.keys() & told)
                     described["filter"] = told
