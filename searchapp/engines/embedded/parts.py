@@ -28,9 +28,9 @@ class Parts:
     ) -> None:
         """`info` is that of the whole.
 
-        `dead` are the numbers, ascending, of the documents of the base that do not count any more; `gone` is an index of
-        these documents, `new` one of those that are not in the base. All three are opened with the same mapping, and are
-        closed with this.
+        `dead` are the numbers, ascending, of the documents of the base that do not count any more; `gone` is an
+        index of these documents, `new` one of those that are not in the base. All three are opened with the same
+        mapping, and are closed with this.
 
         Raises:
             DataError: the parts do not fit together.
@@ -42,7 +42,7 @@ class Parts:
         self.mapping = base.mapping
         self.schema = base.schema
         self.count = info.documents
-        is_ascending = not len(dead) or (0 <= dead[0] and dead[-1] < base.count and (np.diff(dead) > 0).all())
+        is_ascending = not len(dead) or (dead[0] >= 0 and dead[-1] < base.count and (np.diff(dead) > 0).all())
         if not is_ascending or {len(dead), base.count + new.count - self.count} != {gone.count}:
             raise refuted(self.folder, "its parts do not agree on the number of documents")
         fields = {
@@ -69,7 +69,8 @@ class Parts:
         try:
             for reader in self._opened:
                 readers.append(reader.reopened())
-            return Parts(self.info, *readers, self._dead)
+            base, new, gone = readers
+            return Parts(self.info, base, new, gone, self._dead)
         except BaseException:
             for reader in readers:
                 reader.close()
@@ -108,16 +109,17 @@ class Parts:
         return [
             (part, places)
             for part in self.parts
-            if len(places := np.flatnonzero((documents >= part.first) & (documents < part.first + part.count)))
+            if len(
+                places := np.flatnonzero((documents >= part.first) & (documents < part.first + part.count))
+            )
         ]
 
     def merged(self, answers: Sequence[Answer], first: int, size: int) -> Answer:
         """The best `size` from the place `first` on of what each part has found, best first."""
         documents, scores = answers[0]
         if len(answers) > 1 and len(answers[1][0]):
-            base, new = self.parts
             places = self._places_among(answers[1], answers[0])
-            documents = np.insert(documents, places, answers[1][0] + new.first)
+            documents = np.insert(documents, places, answers[1][0] + self.parts[1].first)
             scores = np.insert(scores, places, answers[1][1])
         return documents[first : first + size].astype(np.int32), scores[first : first + size]
 

@@ -33,7 +33,8 @@ class WholeField:
     def __init__(self, base: FieldReader, new: FieldReader, gone: FieldReader) -> None:
         self._base, self._new, self._gone = base, new, gone
         self.statistics = FieldStatistics(
-            self._sum(lambda field: field.statistics.documents), self._sum(lambda field: field.statistics.tokens)
+            self._sum(lambda field: field.statistics.documents),
+            self._sum(lambda field: field.statistics.tokens),
         )
 
     def _sum(self, count: Callable[[FieldReader], int]) -> int:
@@ -52,14 +53,28 @@ class WholeField:
     def _blocks(self) -> TermBlocks:
         return TermBlocks(_once(merge(self._left(), self._new.terms)))
 
+    def document_frequencies(self, field: FieldReader) -> NDArray[np.int64]:
+        """In how many documents each term of the base or of the new part is, by its rank there."""
+        if field.terms is not self._base.terms:
+            terms = (term.decode() for term in field.terms)
+            return np.fromiter(map(self.document_frequency, terms), np.int64, len(field.terms))
+        found = self._base.document_frequencies()
+        self._add(found, self._new, 1)
+        self._add(found, self._gone, -1)
+        return found
+
     def _left(self) -> Iterator[bytes]:
         """The terms of the base that still occur in it."""
         left = self._base.document_frequencies()
-        for term, count in zip(self._gone.terms, self._gone.document_frequencies().tolist(), strict=True):
+        self._add(left, self._gone, -1)
+        return (term for term, count in zip(self._base.terms, left.tolist(), strict=True) if count)
+
+    def _add(self, frequencies: NDArray[np.int64], other: FieldReader, sign: int) -> None:
+        """Add the document frequencies of another index, with a sign, to those of the base."""
+        for term, count in zip(other.terms, other.document_frequencies().tolist(), strict=True):
             rank = self._base.terms.rank(term.decode())
             if rank is not None:
-                left[rank] -= count
-        return (term for term, count in zip(self._base.terms, left.tolist(), strict=True) if count)
+                frequencies[rank] += sign * count
 
     def extent(self, low: Any, high: Any) -> tuple[bool, bool]:
         """See `FieldReader.extent`."""
@@ -87,7 +102,7 @@ class PartField(FieldReader):
         if field.field.is_number:
             return
         self.norm_inverses = self.similarity.norm_inverses(self.statistics)
-        if self._impacts is not None:
+        if field.field.is_text and self._impacts is not None:
             self._scale_edges(field.norm_inverses)
 
     def _scale_edges(self, made_with: Float32s) -> None:
@@ -115,13 +130,11 @@ class PartField(FieldReader):
 
     @cached_property
     def _document_frequencies(self) -> NDArray[np.int64]:
-        terms = (term.decode() for term in self.terms)
-        return np.fromiter(map(self._whole.document_frequency, terms), np.int64, len(self.terms))
+        return self._whole.document_frequencies(self)
 
     def elsewhere(self, terms: Iterable[str]) -> tuple[int, int]:
-        """How many terms occur in other parts only, and in how many documents: the sum of all terms."""
         found = [self.document_frequency(term) for term in terms if self.rank(term) is None]
-        return np.count_nonzero(found), sum(found)
+        return sum(map(bool, found)), sum(found)
 
     def occurs(self, term: str) -> bool:
         return self._whole.document_frequency(term) > 0

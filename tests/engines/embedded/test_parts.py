@@ -1,0 +1,365 @@
+"""An index in two parts answers as one that was built anew: the same ids, order, bits of scores, and all else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.engines.base import Explanation, Found
+from searchapp.engines.embedded import (
+    EmbeddedEngine,
+    accumulated,
+    compiled_maxscore,
+    compiling,
+    laid_out,
+    maxscore,
+    native,
+    pruning,
+    sums,
+    together,
+)
+from searchapp.engines.embedded import index as embedded_index
+from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded.parts import Parts
+from searchapp.errors import DataError, QueryRefused, Replaced, SearchappError
+from searchapp.model import Document
+from tests.engines.embedded.conftest import MAPPING, body, compiled_to, compiler
+from tests.engines.embedded.parted import edited, parts_of, whole_of
+from tests.engines.embedded.test_kernels import TOPICS
+from tests.engines.embedded.test_pruning import INDEXES, drawn
+from tests.profile import FULL, SEED
+from tests.search import mappings, queries
+from tests.search.drawing import Draw
+
+Json = dict[str, Any]
+
+Both = tuple[EmbeddedIndex, EmbeddedIndex]
+"""The same documents in parts and as a whole."""
+
+EVERYTHING: Json = {"match_all": {}}
+
+
+def with_others(name: str, share: float) -> tuple[list[Document], list[Document]]:
+    """The documents of an index before and after a share of them was changed."""
+    before = INDEXES[name]
+    others = [replace(one, id=f"{one.id}x") for one in drawn(len(before), 12, f"{name} {share}")]
+    return before, edited(Draw(f"{name} {share}"), before, [*others, *reversed(before)], share)
+
+
+def without_term(term: str) -> tuple[list[Document], list[Document]]:
+    before = INDEXES["random"]
+    return before, [one for one in before if term not in str(one.text).split()]
+
+
+CASES = {
+    "few are changed": with_others("random", 0.03),
+    "many are changed": with_others("random", 0.6),
+    "long": with_others("long", 0.1),
+    "alike": with_others("alike", 0.2),
+    "frequent": with_others("frequent", 0.2),
+    "nothing is changed": (INDEXES["random"], INDEXES["random"]),
+    "a term is gone": without_term("g"),
+    "a common term is gone": without_term("b"),
+    "nothing is left": (INDEXES["tiny"], []),
+    "all is new": (INDEXES["tiny"], drawn(300, 9, "all is new")),
+    "there was nothing": ([], INDEXES["tiny"]),
+}
+"""Documents before and after."""
+
+
+@pytest.fixture(scope="module", params=["as it is built", "small"])
+def functions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The functions, and those that look at so few documents at a time that small indexes go all their ways."""
+    command = compiler()
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "small":
+            patch.setenv("CC", f"{command} -DSMALL")
+        with compiled_to(tmp_path_factory.mktemp("compiled") / compiling.LIBRARY.name):
+            yield
+
+
+@pytest.fixture(scope="module")
+def cases(functions: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Both]]:
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        for module in (sums, together, compiled_maxscore):  # else nothing here is many
+            patch.setattr(module, "FEW", 20)
+        found = {}
+        for name, (before, after) in CASES.items():
+            engine = stack.enter_context(closing(EmbeddedEngine(tmp_path_factory.mktemp("parts"), "test")))
+            found[name] = both_of(stack, engine, MAPPING, before, after)
+        yield found
+
+
+def both_of(
+    stack: ExitStack,
+    engine: EmbeddedEngine,
+    mapping: Json,
+    before: Sequence[Document],
+    after: Sequence[Document],
+) -> Both:
+    whole = whole_of(engine, mapping, after)
+    parts = parts_of(engine, mapping, before, after)
+    return stack.enter_context(closing(EmbeddedIndex(parts, whole._analyzers))), whole
+
+
+PATHS: dict[str, dict[tuple[Any, str], Any]] = {
+    "as it is": {},
+    "each by itself": {(embedded_index, "TOGETHER"): 10**6},
+    "together": {(embedded_index, "TOGETHER"): 0},
+    "pruned": {(pruning, "FEWEST_DOCUMENTS"): 0, (pruning, "MOST_SHARE"): 0, (pruning, "EXCLUDED_SHARE"): 0},
+    "followed": {
+        (pruning, "FEWEST_DOCUMENTS"): 0,
+        (pruning, "MOST_SHARE"): 0,
+        (pruning, "EXCLUDED_SHARE"): 0,
+        (pruning, "SOUGHT"): 1,
+        (maxscore, "SEEDS"): 4,
+        (maxscore, "BEAM"): 4,
+        (maxscore, "AT_ONCE"): 0,
+        (maxscore, "SCORED_SHARE"): 0,
+        (laid_out, "LOOKED_UP"): 10**6,
+        (pruning, "LOOKED_UP"): 10**6,
+    },
+    "added up": {
+        (pruning, "FEWEST_DOCUMENTS"): 0,
+        (pruning, "MOST_SHARE"): 0,
+        (pruning, "EXCLUDED_SHARE"): 0,
+        (maxscore, "SEEDS"): 1,
+        (maxscore, "FOLLOWED"): 0,
+        (maxscore, "SCORED_SHARE"): 0,
+        (maxscore, "SPARSE"): 8,
+        (accumulated, "BLOCK"): 64,
+    },
+}
+"""What lets a small index be searched in the ways of larger ones."""
+
+
+@given(
+    name=st.sampled_from(list(CASES)),
+    topics=st.lists(TOPICS, min_size=1, max_size=4),
+    size=st.sampled_from([0, 1, 3, 10, 100, 1_000]),
+    first=st.sampled_from([0, 0, 1, 4]),
+    path=st.sampled_from(list(PATHS)),
+    compiled=st.booleans(),
+)
+def test_the_same_is_found_as_in_an_index_that_was_built_anew(
+    cases: dict[str, Both],
+    name: str,
+    topics: list[Json],
+    size: int,
+    first: int,
+    path: str,
+    compiled: bool,
+) -> None:
+    parts, whole = cases[name]
+    bodies = [body(topic, size, **{"from": first}) for topic in topics]
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        for (module, constant), value in PATHS[path].items():
+            patch.setattr(module, constant, value)
+        if not compiled:
+            stack.enter_context(native.without())
+        expected = hits(whole, bodies)
+        assert hits(parts, bodies) == expected
+        assert [hits(parts, [one]) for one in bodies] == [hits(whole, [one]) for one in bodies]
+        assert told(parts, bodies[0], explain=size < 100) == told(whole, bodies[0], explain=size < 100)
+
+
+def hits(index: EmbeddedIndex, bodies: Sequence[Json]) -> Any:
+    """The hits of bodies, or how they are refused."""
+    try:
+        return list(index.search(bodies))
+    except QueryRefused as error:
+        return str(error), error.place
+
+
+def told(index: EmbeddedIndex, asked: Json, *, explain: bool) -> Any:
+    """A page with all that comes with its hits, how many documents match, and their commonest values."""
+    try:
+        found, total = index.page(asked | {"explain": explain})
+        counts = index.counts(asked["query"], {"tag": 5, "id": 3})
+    except SearchappError as error:
+        return str(error)
+    return [shown(one) for one in found], total, counts
+
+
+def shown(found: Found) -> Json:
+    return {
+        "hit": found.hit,
+        "source": found.source,
+        "highlights": found.highlights,
+        "explanation": found.explanation and unnumbered(found.explanation),
+    }
+
+
+def unnumbered(explanation: Explanation) -> Any:
+    """An explanation without the document's number, which is nowhere that of another index."""
+    return (
+        explanation.value,
+        re.sub(r" in \d+\) \[", ") [", explanation.description),
+        [unnumbered(one) for one in explanation.details],
+    )
+
+
+def test_random_bodies_on_random_documents_are_answered_as_by_an_index_that_was_built_anew(
+    tmp_path: Path,
+) -> None:
+    for number, case in enumerate(queries.cases(SEED, 20_000 if FULL else 600)):
+        draw = Draw(f"parts {SEED} {number}")
+        others = mappings.documents(draw)
+        with ExitStack() as stack:
+            engine = stack.enter_context(closing(EmbeddedEngine(tmp_path / str(number), "test")))
+            both = either(stack, engine, case["mapping"], case["documents"], others, draw)
+            if both is None:
+                continue
+            parts, whole = both
+            for asked in case["bodies"]:
+                assert answer(parts, asked) == answer(whole, asked), asked
+            sound = [asked for asked in case["bodies"] if not isinstance(hits(whole, [asked]), tuple)]
+            assert hits(parts, sound) == hits(whole, sound)
+
+
+def either(
+    stack: ExitStack,
+    engine: EmbeddedEngine,
+    mapping: Json,
+    sources: list[Json],
+    others: list[Json],
+    draw: Draw,
+) -> Both | None:
+    """Random documents that were edited at random, those that can be indexed; None if the mapping can't."""
+
+    def sound(sources: list[Json]) -> list[Document]:
+        found = []
+        for source in sources:
+            one = queries.document(source)
+            try:
+                whole_of(engine, mapping, [one])
+            except SearchappError:
+                continue
+            found.append(one)
+        return found
+
+    before, more = sound(sources), sound(others)
+    try:
+        return both_of(stack, engine, mapping, before, edited(draw, before, more, 0.4))
+    except SearchappError:
+        return None
+
+
+def answer(index: EmbeddedIndex, asked: Json) -> Any:
+    """What an index says to a body, its hits with all that comes with them."""
+    try:
+        return [shown(one) for one in index.find(asked)]
+    except SearchappError as error:
+        return str(error)
+
+
+def test_hits_follow_each_other_as_in_an_index_that_was_built_anew(cases: dict[str, Both]) -> None:
+    for name in ("many are changed", "alike"):
+        parts, whole = cases[name]
+        for query in (EVERYTHING, {"match": {"text": "a b c"}}):
+            after: list[Any] | None = None
+            while True:
+                asked = body(query, 37) | ({} if after is None else {"search_after": after})
+                (found,), (expected,) = parts.search([asked]), whole.search([asked])
+                assert found == expected
+                if not len(found):
+                    break
+                last = list(found)[-1]
+                after = [last.score, last.document_id]
+            assert after is not None
+
+
+def test_several_processes_search_the_parts(cases: dict[str, Both], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded_index, "LARGE", 0)
+    monkeypatch.setattr(pruning, "FEWEST_DOCUMENTS", 0)
+    monkeypatch.setattr(pruning, "MOST_SHARE", 0)
+    parts, whole = cases["many are changed"]
+    bodies = [body({"match": {"text": text}}, 20) for text in ("a b", "b c", "d e f", "a g", "absent") * 20]
+    assert hits(parts, bodies) == hits(whole, bodies)
+
+
+def test_a_twin_answers_the_same_until_a_part_is_gone(embedded: EmbeddedEngine, tmp_path: Path) -> None:
+    before, after = CASES["many are changed"]
+    with ExitStack() as stack:
+        parts, _whole = both_of(stack, embedded, MAPPING, before, after)
+        asked = [body({"match": {"text": "a b c"}})]
+        with closing(parts.twin()) as twin:
+            assert hits(twin, asked) == hits(parts, asked)
+            assert twin.info == parts.info
+        parts.verify()
+        assert isinstance(parts._reader, Parts)
+        part = parts._reader.parts[0].folder
+        part.rename(tmp_path / "elsewhere")
+        with pytest.raises(Replaced):
+            parts.twin()
+        (tmp_path / "elsewhere").rename(part)
+
+
+def test_damage_is_named_by_the_part_that_has_it(embedded: EmbeddedEngine) -> None:
+    before, after = CASES["many are changed"]
+    with ExitStack() as stack:
+        parts, _whole = both_of(stack, embedded, MAPPING, before, after)
+        assert isinstance(parts._reader, Parts)
+        folder = parts._reader.parts[1].folder
+        path = next(folder.glob("*.documents.npy"))
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=re.escape(str(folder))):
+            parts.verify()
+
+
+@pytest.mark.parametrize("dead", [[], [0], [1, 0], [0, 0], [-1, 0], [0, 700]])
+def test_parts_that_do_not_fit_together_are_refused(embedded: EmbeddedEngine, dead: list[int]) -> None:
+    before = INDEXES["random"]
+    parts = parts_of(embedded, MAPPING, before, before[2:])
+    with closing(parts), pytest.raises(DataError):
+        Parts(parts.info, *parts._opened, np.array(dead, np.int32))
+
+
+BEYOND: Json = {
+    "bool": {
+        "should": [
+            {"constant_score": {"filter": {"term": {"tag": "x"}}, "boost": 3e38}},
+            {"constant_score": {"filter": {"term": {"text": "a"}}, "boost": 3e38}},
+        ]
+    }
+}
+HUGE: Json = {"match": {"text": {"query": "a b", "boost": 1e38}}}
+WITHOUT_VALUE: Json = {
+    "function_score": {"query": {"match": {"text": "a"}}, "field_value_factor": {"field": "year"}}
+}
+
+
+@pytest.mark.parametrize("query", [BEYOND, HUGE, WITHOUT_VALUE])
+@pytest.mark.parametrize("bad_one", ["dead", "in the base", "new", "nowhere"])
+def test_only_documents_that_count_can_have_a_query_refused(
+    embedded: EmbeddedEngine, either_way: None, query: Json, bad_one: str
+) -> None:
+    sound = [
+        Document(str(number), "a" if number % 2 else "b", {"year": 3, "tag": "y"}) for number in range(40)
+    ]
+    bad = [Document(f"bad {number}", "a b b b", {"tag": "x"}) for number in range(3)]
+    before = [*sound, *bad] if bad_one in ("dead", "in the base") else sound
+    after = [
+        *sound[2:],
+        Document("more", "a", {"year": 1}),
+        *(bad if bad_one in ("new", "in the base") else ()),
+    ]
+    with ExitStack() as stack:
+        parts, whole = both_of(stack, embedded, MAPPING, before, after)
+        for bodies in ([body(query)], [body(EVERYTHING)] * 9 + [body(query)]):
+            expected = hits(whole, bodies)
+            assert hits(parts, bodies) == expected
+            assert isinstance(expected, tuple) == (bad_one in ("new", "in the base")) or query is HUGE
