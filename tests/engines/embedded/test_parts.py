@@ -180,6 +180,8 @@ def hits(index: EmbeddedIndex, bodies: Sequence[Json]) -> Any:
         return list(index.search(bodies))
     except QueryRefused as error:
         return str(error), error.place
+    except SearchappError as error:  # the analysis of a query that is refused
+        return str(error), None
 
 
 def told(index: EmbeddedIndex, asked: Json, *, explain: bool) -> Any:
