@@ -89,6 +89,8 @@ class Parts:
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
         """The ids of documents."""
+        if not (documents >= self.parts[0].count).any():
+            return self.parts[0].ids_of(documents)
         found: list[Any] = [None] * len(documents)
         for part, places in self._shared_out(documents):
             for place, id_ in zip(places.tolist(), part.ids_of(documents[places] - part.first), strict=True):
@@ -117,11 +119,13 @@ class Parts:
     def merged(self, answers: Sequence[Answer], first: int, size: int) -> Answer:
         """The best `size` from the place `first` on of what each part has found, best first."""
         documents, scores = answers[0]
-        if len(answers) > 1 and len(answers[1][0]):
+        # Of a small part few are among the best, and of few topics any.
+        is_behind = len(scores) == first + size and (not size or not (answers[1][1][:1] >= scores[-1]).any())
+        if not is_behind and len(answers[1][0]):
             places = self._places_among(answers[1], answers[0])
             documents = np.insert(documents, places, answers[1][0] + self.parts[1].first)
             scores = np.insert(scores, places, answers[1][1])
-        return documents[first : first + size].astype(np.int32), scores[first : first + size]
+        return documents[first : first + size].astype(np.int32, copy=False), scores[first : first + size]
 
     def _places_among(self, new: Answer, base: Answer) -> NDArray[np.intp]:
         """Before which of the base's best documents each of the new ones comes."""
