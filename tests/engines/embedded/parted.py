@@ -34,15 +34,19 @@ def edited(
 
 
 def parts_of(
-    engine: EmbeddedEngine, mapping: Mapping[str, Any], before: Sequence[Document], after: Sequence[Document]
+    engine: EmbeddedEngine,
+    mapping: Mapping[str, Any],
+    before: Sequence[Document],
+    after: Sequence[Document],
+    like: Mapping[str, Any] | None = None,
 ) -> Parts:
-    """The documents `after` as an index in parts whose base are those `before`."""
+    """The documents `after` as an index in parts whose base are those `before`, scored `like` another mapping."""
     texts = {document.id: repr(document) for document in after}
     gone = [document for document in before if texts.get(document.id) != repr(document)]
     known = {document.id: repr(document) for document in before}
     new = [document for document in after if known.get(document.id) != repr(document)]
     base, added, removed = (
-        reader_of(engine, name, mapping, some)
+        reader_of(engine, name, mapping, some, like)
         for name, some in (("base", before), ("new", new), ("gone", gone))
     )
     numbers = sorted(number for one in gone if (number := base.document(one.id)) is not None)
@@ -59,9 +63,13 @@ def whole_of(
 
 
 def reader_of(
-    engine: EmbeddedEngine, name: str, mapping: Mapping[str, Any], documents: Sequence[Document]
+    engine: EmbeddedEngine,
+    name: str,
+    mapping: Mapping[str, Any],
+    documents: Sequence[Document],
+    like: Mapping[str, Any] | None = None,
 ) -> IndexReader:
     engine.build(name, IndexSpec(mapping, len(documents), "1"), documents)
     folder = engine._versions(name).serving()
     assert folder is not None
-    return IndexReader(folder)
+    return IndexReader(folder, like)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.engines.base import Explanation, Found
+from searchapp.engines.base import BEYOND_FLOAT32, Explanation, Found
 from searchapp.engines.embedded import (
     EmbeddedEngine,
     accumulated,
@@ -30,12 +31,13 @@ from searchapp.engines.embedded import (
 from searchapp.engines.embedded import index as embedded_index
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.parts import Parts
+from searchapp.engines.embedded.storage import impacts
 from searchapp.errors import DataError, QueryRefused, Replaced, SearchappError
 from searchapp.model import Document
 from tests.engines.embedded.conftest import MAPPING, body, compiled_to, compiler
 from tests.engines.embedded.parted import edited, parts_of, whole_of
 from tests.engines.embedded.test_kernels import TOPICS
-from tests.engines.embedded.test_pruning import INDEXES, drawn
+from tests.engines.embedded.test_pruning import INDEXES, PRUNED, drawn
 from tests.profile import FULL, SEED
 from tests.search import mappings, queries
 from tests.search.drawing import Draw
@@ -72,6 +74,14 @@ CASES = {
     "nothing is left": (INDEXES["tiny"], []),
     "all is new": (INDEXES["tiny"], drawn(300, 9, "all is new")),
     "there was nothing": ([], INDEXES["tiny"]),
+    "the new ones are long": (
+        INDEXES["random"],
+        [*INDEXES["random"][40:], *(replace(one, id=f"{one.id} long") for one in drawn(60, 400, "new"))],
+    ),
+    "the long ones are gone": (
+        [*INDEXES["random"], *(replace(one, id=f"{one.id} long") for one in drawn(60, 400, "gone"))],
+        INDEXES["random"],
+    ),
 }
 """Documents before and after."""
 
@@ -258,12 +268,17 @@ def either(
         return None
 
 
+SOME_DOCUMENT = "some document can't be scored"
+OF_A_DOCUMENT = re.compile(f"a document has no value|for some document|{re.escape(BEYOND_FLOAT32)}")
+"""Of several documents that can't be scored, each for another reason, one is named."""
+
+
 def answer(index: EmbeddedIndex, asked: Json) -> Any:
     """What an index says to a body, its hits with all that comes with them."""
     try:
         return [shown(one) for one in index.find(asked)]
     except SearchappError as error:
-        return str(error)
+        return SOME_DOCUMENT if OF_A_DOCUMENT.search(str(error)) else str(error)
 
 
 def test_hits_follow_each_other_as_in_an_index_that_was_built_anew(cases: dict[str, Both]) -> None:
@@ -280,6 +295,48 @@ def test_hits_follow_each_other_as_in_an_index_that_was_built_anew(cases: dict[s
                 last = list(found)[-1]
                 after = [last.score, last.document_id]
             assert after is not None
+
+
+@pytest.mark.parametrize("path", ["as it is", "pruned", "added up"])
+def test_other_similarities_score_parts_as_they_score_the_whole(
+    embedded: EmbeddedEngine, either_way: None, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    for (module, constant), value in PATHS[path].items():
+        monkeypatch.setattr(module, constant, value)
+    like = copy.deepcopy(MAPPING)
+    like["settings"]["similarity"]["flat"] |= {"k1": 2.5, "b": 0.9}
+    before, after = CASES["many are changed"]
+    parts = parts_of(embedded, MAPPING, before, after, like)
+    whole = embedded.open_like("whole", like)
+    with closing(EmbeddedIndex(parts, whole._analyzers)) as index:
+        for query in PRUNED:
+            assert hits(index, [body(query)]) == hits(whole, [body(query)])
+        assert hits(index, [body(query) for query in PRUNED]) == hits(
+            whole, [body(query) for query in PRUNED]
+        )
+
+
+def test_impacts_bound_scores_whatever_the_parts_were_written_with(cases: dict[str, Both]) -> None:
+    changed = 0
+    for parts, _whole in cases.values():
+        for reader in parts._reader.parts:
+            for field in (one for one in reader.fields.values() if one.field.is_text):
+                changed += field.edges_above is not impacts.EDGES
+                for rank in range(len(field.terms)):
+                    found = field.bounded(rank)
+                    x = found.frequencies.astype(np.float32) * field.inverses(found.documents)
+                    assert (x <= field.edges_above[found.impacts]).all()
+                    counted = (
+                        found.frequencies < impacts.COUNTED
+                    )  # the others have the greatest impact anyway
+                    assert (x > field.edges_below[found.impacts.astype(int) - 1])[counted].all()
+    assert changed > len(cases)
+
+
+def test_frequencies_are_those_of_the_whole(cases: dict[str, Both]) -> None:
+    terms = {"text": frozenset([*"abcdefg", "absent"]), "tag": frozenset("xyz"), "nowhere": frozenset("a")}
+    for parts, whole in cases.values():
+        assert parts.frequencies(terms) == whole.frequencies(terms)
 
 
 def test_several_processes_search_the_parts(cases: dict[str, Both], monkeypatch: pytest.MonkeyPatch) -> None:
