@@ -97,12 +97,18 @@ def functions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
             yield
 
 
-@pytest.fixture(scope="module")
-def cases(functions: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Both]]:
-    with ExitStack() as stack:
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
-        for module in (sums, together, compiled_maxscore):  # else nothing here is many
+@pytest.fixture(scope="module", autouse=True)
+def few() -> Iterator[None]:
+    """Let few postings be many, as they are elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (sums, together, compiled_maxscore):
             patch.setattr(module, "FEW", 20)
+        yield
+
+
+@pytest.fixture(scope="module")
+def cases(few: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Both]]:
+    with ExitStack() as stack:
         found = {}
         for name, (before, after) in CASES.items():
             engine = stack.enter_context(closing(EmbeddedEngine(tmp_path_factory.mktemp("parts"), "test")))
@@ -162,6 +168,7 @@ PATHS: dict[str, dict[tuple[Any, str], Any]] = {
     compiled=st.booleans(),
 )
 def test_the_same_is_found_as_in_an_index_that_was_built_anew(
+    functions: None,
     cases: dict[str, Both],
     name: str,
     topics: list[Json],
@@ -225,7 +232,7 @@ def unnumbered(explanation: Explanation) -> Any:
 def test_random_bodies_on_random_documents_are_answered_as_by_an_index_that_was_built_anew(
     tmp_path: Path,
 ) -> None:
-    for number, case in enumerate(queries.cases(SEED, 20_000 if FULL else 600)):
+    for number, case in enumerate(queries.cases(SEED, 20_000 if FULL else 200)):
         draw = Draw(f"parts {SEED} {number}")
         others = mappings.documents(draw)
         with ExitStack() as stack:
