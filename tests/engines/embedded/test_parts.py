@@ -31,6 +31,16 @@ from searchapp.engines.embedded import (
 from searchapp.engines.embedded import index as embedded_index
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.parts import Parts
+from searchapp.engines.embedded.queries.leaf import Leaf
+from searchapp.engines.embedded.queries.leaves.exists import Exists
+from searchapp.engines.embedded.queries.leaves.ids import Ids
+from searchapp.engines.embedded.queries.leaves.number_in_set import NumberInSet
+from searchapp.engines.embedded.queries.leaves.number_range import NumberRange
+from searchapp.engines.embedded.queries.leaves.phrase import Phrase
+from searchapp.engines.embedded.queries.leaves.prefix import Prefix
+from searchapp.engines.embedded.queries.leaves.synonym import Synonym
+from searchapp.engines.embedded.queries.leaves.term import Term
+from searchapp.engines.embedded.queries.leaves.term_in_set import TermInSet
 from searchapp.engines.embedded.storage import impacts
 from searchapp.errors import DataError, QueryRefused, Replaced, SearchappError
 from searchapp.model import Document
@@ -62,7 +72,25 @@ def without_term(term: str) -> tuple[list[Document], list[Document]]:
     return before, [one for one in before if term not in str(one.text).split()]
 
 
+def with_numbers() -> tuple[list[Document], list[Document]]:
+    """Documents with numbers, the least and the greatest of which are gone."""
+    numbered = [
+        replace(
+            one,
+            fields=one.fields
+            | {
+                "year": place % 50,
+                "weight": [-0.0, 0.0, place / 7][: place % 4],
+                "ratio": [0.5] * (place > 5),
+            },
+        )
+        for place, one in enumerate(INDEXES["random"][:200])
+    ]
+    return numbered, [one for one in numbered if one.fields["year"] not in (0, 49)][5:]
+
+
 CASES = {
+    "numbers": with_numbers(),
     "few are changed": with_others("random", 0.03),
     "many are changed": with_others("random", 0.6),
     "long": with_others("long", 0.1),
@@ -338,6 +366,61 @@ def test_impacts_bound_scores_whatever_the_parts_were_written_with(cases: dict[s
                     )  # the others have the greatest impact anyway
                     assert (x > field.edges_below[found.impacts.astype(int) - 1])[counted].all()
     assert changed > len(cases)
+
+
+LEAVES: list[Leaf] = [
+    *(Term("text", term) for term in [*"abcdefg", "absent", "aa", "\U0010ffff"]),
+    *(Phrase("text", tuple(terms), (0, 1)) for terms in ("ab", "ag", "gg", "ef")),
+    *(Synonym("text", tuple(terms)) for terms in ("ab", "eg", "fg")),
+    *(Prefix("id", prefix) for prefix in ("6", "é", "5x", "none")),
+    TermInSet("tag", ("x", "z")),
+    TermInSet("id", ("0", "1x")),
+    Ids(("0", "1x")),
+    Ids(("40", "none")),
+    *(Exists(field) for field in ("text", "year", "weight", "ratio", "long")),
+    *(NumberRange("year", low, high) for low in (0, 1, 48, 49) for high in (0, 1, 48, 49)),
+    *(NumberRange("weight", low, high) for low in (-0.0, 0.0, 1.0, 30.0) for high in (-0.0, 0.0, 9.0, 1e9)),
+    NumberInSet("year", (0, 49)),
+    NumberInSet("year", (0, 3)),
+]
+
+
+def test_each_part_knows_what_the_whole_is_like(cases: dict[str, Both]) -> None:
+    for parts, whole in cases.values():
+        (expected,) = whole._reader.parts
+        for reader in parts._reader.parts:
+            assert reader.whole_count == expected.count
+            for name, field in reader.fields.items():
+                theirs = expected.fields[name]
+                assert field.statistics == theirs.statistics
+                assert reader.in_all(name) == expected.in_all(name)
+                if field.field.is_number:
+                    continue
+                assert field.norm_inverses.tolist() == theirs.norm_inverses.tolist()
+                terms = [term.decode() for term in field.terms]
+                assert field.document_frequencies().tolist() == list(map(theirs.document_frequency, terms))
+                for term in [*terms, *(term.decode() for term in theirs.terms), "absent", "aa", ""]:
+                    assert field.document_frequency(term) == theirs.document_frequency(term)
+                    assert field.occurs(term) == theirs.occurs(term)
+                    assert field.may_have(term) == theirs.may_have(term)
+            for leaf in LEAVES:
+                assert leaf.settled(reader) == leaf.settled(expected)
+                for scores in (True, False):
+                    for known in (True, False):
+                        args = scores, known
+                        assert leaf.may_match(reader, *args) == leaf.may_match(expected, *args), leaf
+
+
+def test_nobody_is_told_of_dead_documents(cases: dict[str, Both]) -> None:
+    for parts, whole in cases.values():
+        (expected,) = whole._reader.parts
+        for leaf in LEAVES:
+            found = [
+                id_
+                for reader in parts._reader.parts
+                for id_ in reader.ids_of(np.unique(leaf.documents(reader)))
+            ]
+            assert sorted(found) == sorted(expected.ids_of(np.unique(leaf.documents(expected))))
 
 
 def test_frequencies_are_those_of_the_whole(cases: dict[str, Both]) -> None:
