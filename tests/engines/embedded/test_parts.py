@@ -114,9 +114,13 @@ CASES = {
 """Documents before and after."""
 
 
-@pytest.fixture(scope="module", params=["as it is built", "small"])
+@pytest.fixture(scope="module", params=["numpy", "as it is built", "small"])
 def functions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The functions, and those that look at so few documents at a time that small indexes go all their ways."""
+    """No functions, the functions, and those that look at so few documents at a time that small indexes go all ways."""
+    if request.param == "numpy":
+        with native.without():
+            yield
+        return
     command = compiler()
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "small":
@@ -193,7 +197,6 @@ PATHS: dict[str, dict[tuple[Any, str], Any]] = {
     size=st.sampled_from([0, 1, 3, 10, 100, 1_000]),
     first=st.sampled_from([0, 0, 1, 4]),
     path=st.sampled_from(list(PATHS)),
-    compiled=st.booleans(),
 )
 def test_the_same_is_found_as_in_an_index_that_was_built_anew(
     functions: None,
@@ -203,20 +206,38 @@ def test_the_same_is_found_as_in_an_index_that_was_built_anew(
     size: int,
     first: int,
     path: str,
-    compiled: bool,
 ) -> None:
     parts, whole = cases[name]
     bodies = [body(topic, size, **{"from": first}) for topic in topics]
-    with ExitStack() as stack:
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
+    with pytest.MonkeyPatch.context() as patch:
         for (module, constant), value in PATHS[path].items():
             patch.setattr(module, constant, value)
-        if not compiled:
-            stack.enter_context(native.without())
         expected = hits(whole, bodies)
         assert hits(parts, bodies) == expected
         assert [hits(parts, [one]) for one in bodies] == [hits(whole, [one]) for one in bodies]
         assert told(parts, bodies[0], explain=size < 100) == told(whole, bodies[0], explain=size < 100)
+
+
+@pytest.mark.parametrize(
+    "name", ["many are changed", "the new ones are long", "the long ones are gone", "alike"]
+)
+@pytest.mark.parametrize("path", ["together", "pruned", "followed", "added up"])
+def test_sums_and_maxima_of_terms_are_found_in_parts_on_all_ways(
+    functions: None,
+    cases: dict[str, Both],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    path: str,
+) -> None:
+    for (module, constant), value in PATHS[path].items():
+        monkeypatch.setattr(module, constant, value)
+    parts, whole = cases[name]
+    for size in (3, 100):
+        bodies = [body(query, size) for query in PRUNED]
+        expected = hits(whole, bodies)
+        assert hits(parts, bodies) == expected
+        for asked, one in zip(bodies, expected, strict=True):
+            assert hits(parts, [asked]) == [one]
 
 
 def hits(index: EmbeddedIndex, bodies: Sequence[Json]) -> Any:
