@@ -318,7 +318,7 @@ def _tell(info: IndexInfo, carried: Carried | SmallPart) -> None:
         carried.left_out,
         carried.analyzed,
         how,
-        carried.version,
+        f"{info.version.rpartition('-')[0]}-{carried.version}",
     )
 
 

@@ -41,6 +41,7 @@ from searchapp.engines.embedded.storage.arrays import ArrayFile
 from searchapp.engines.embedded.storage.carried import Carried
 from searchapp.engines.embedded.storage.fields import Packed
 from searchapp.engines.embedded.storage.layout import MANIFEST, Manifest
+from searchapp.engines.embedded.storage.small_part import SmallPart
 from searchapp.engines.embedded.storage.verified import STAMP
 from searchapp.errors import Damaged, EngineRefused, Replaced, SearchappError
 from searchapp.model import Document
@@ -85,7 +86,9 @@ def compared(
     if comparison is None:
         return None
     assert list(comparison.watch(documents)) == list(documents)
-    return comparison.carried()
+    found = comparison.carried(merged=True)
+    assert not isinstance(found, SmallPart)
+    return found
 
 
 def require_as_rebuilt(

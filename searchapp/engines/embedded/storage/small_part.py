@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from searchapp.engines.base import IndexInfo
 from searchapp.engines.embedded.refusals import invalid
-from searchapp.engines.embedded.storage import arrays
+from searchapp.engines.embedded.storage import arrays, verified
 from searchapp.engines.embedded.storage.carried import Int32s
 from searchapp.engines.embedded.storage.columns import Columns
 from searchapp.engines.embedded.storage.documents import Documents
@@ -31,7 +31,6 @@ from searchapp.engines.embedded.storage.in_parts import (
 )
 from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.terms import Terms
-from searchapp.engines.embedded.storage.verified import refuting
 from searchapp.engines.embedded.storage.writer import IndexWriter
 from searchapp.errors import Replaced
 from searchapp.model import Document
@@ -125,8 +124,9 @@ class SmallPart:
         if read_manifest(self._served.folder).digest != self._served.digest:
             raise Replaced(info.version)
         base = self._served.base
+        verified.require(*base)  # what is altered in it must not serve any longer
         advance(self.documents)
-        with refuting(base.folder):
+        with verified.refuting(base.folder):
             parts = _Base(base, self.dead)
             try:
                 new = _write(
