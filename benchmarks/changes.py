@@ -3,11 +3,12 @@
     python benchmarks/changes.py --data DIR [--sizes 100000 1000000] [--shares 0.01 0.1] [--repeat 5]
 
 The documents are those of `growth.py`. Of each share that changes a third gets another text, a third is deleted and a
-third is new. Both ways are measured one after the other, each in a new process: *whole* builds an index from all
+third is new. Three ways are measured one after the other, each in a new process: *whole* builds an index from all
 documents, *changed* compares them with those of the version that serves, which is done while they are read anyway, and
-takes over what has not changed. Then both versions are compared byte by byte. Seconds are without those of drawing the
-documents, at work in all processes; MiB is the peak of the one process that writes. With `--repeat` both ways are
-measured so often in turn: the figures are medians, the ratio that of the pairs.
+takes over what has not changed, where little has by a small part beside that version; *merged* then makes one version
+of all that. In the end the versions of the first and the last are compared byte by byte. Seconds are without those of
+drawing the documents, at work in all processes; MiB is the peak of the one process that writes. With `--repeat` all
+ways are measured so often in turn: the figures are medians, the ratio that of the pairs.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from searchapp.engines.embedded.storage.verified import STAMP
 from searchapp.model import Document
 from searchapp.settings import Settings
 
-CHANGED, WHOLE = "changed", "whole"
+CHANGED, WHOLE, MERGED = "changed", "whole", "merged"
 
 
 def edited(documents: Iterable[Document], share: float) -> Iterator[Document]:
@@ -66,15 +67,16 @@ class Documents:
         return edited(self._generator.documents(self._size), self._share)
 
 
-def build(home: Path, data: Path, size: int, share: float, name: str) -> dict[str, float]:
+def build(home: Path, data: Path, size: int, share: float, step: str) -> dict[str, float]:
     """Build an index, with what can be carried over from the version that serves if there is one."""
+    name = CHANGED if step == MERGED else step
     documents = Documents(data, size, share)
     engine = EmbeddedEngine.at(Settings(home=home))
     begin = work()
     comparison = engine.compare(name, MAPPING)
     for _ in comparison.watch(documents) if comparison else ():
         pass
-    carried = comparison.carried() if comparison else None
+    carried = comparison.carried(merged=step == MERGED) if comparison else None
     spec = IndexSpec(MAPPING, documents.count, f"{size}-{share}")
     engine.build(name, spec, documents, carried=carried)
     return {
@@ -99,12 +101,13 @@ def _require_same_files(home: Path) -> None:
 
 
 def _print(size: int, share: float, pairs: Sequence[Sequence[dict[str, float]]]) -> None:
-    """A row of the table, of figures of indexing all documents and of indexing changed ones, in pairs."""
+    """A row of the table, of figures of indexing all documents, of indexing changed ones and of merging these."""
     seconds, memory = (
-        [statistics.median(pair[place][key] for pair in pairs) for place in (0, 1)] for key in ("work", "MiB")
+        [statistics.median(pair[place][key] for pair in pairs) for place in (0, 1, 2)]
+        for key in ("work", "MiB")
     )
-    ratio = statistics.median(changed["work"] / whole["work"] for whole, changed in pairs)
-    cells = [f"{value:.1f}" for value in seconds] + [f"{ratio:.2f}"] + [f"{value:.1f}" for value in memory]
+    ratio = statistics.median(changed["work"] / whole["work"] for whole, changed, _merged in pairs)
+    cells = [f"{value:.2f}" for value in seconds] + [f"{ratio:.3f}"] + [f"{value:.1f}" for value in memory]
     taken_over = pairs[0][1]["carried"]
     print(f"| {size:,} | {share:.1%} | {taken_over:,} | {' | '.join(cells)} |", flush=True)
 
@@ -118,7 +121,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--shares", type=float, nargs="+", default=[0.01, 0.1], help="shares that change")
     parser.add_argument("--repeat", type=int, default=1, help="pairs that are measured")
-    parser.add_argument("--step", choices=[CHANGED, WHOLE], help=argparse.SUPPRESS)
+    parser.add_argument("--step", choices=[CHANGED, WHOLE, MERGED], help=argparse.SUPPRESS)
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step:
@@ -133,8 +136,10 @@ def main() -> None:
         figures: dict[str, float] = json.loads(printed)
         return figures
 
-    print("| documents | changed | taken over | whole s | s | ratio | whole MiB | MiB |")
-    print("|---:" * 8 + "|", flush=True)
+    print(
+        "| documents | changed | taken over | whole s | s | merged s | ratio | whole MiB | MiB | merged MiB |"
+    )
+    print("|---:" * 10 + "|", flush=True)
     for size in options.sizes:
         with TemporaryDirectory(prefix="searchapp-changes-") as folder:
             first = Path(folder) / "first"
@@ -144,7 +149,7 @@ def main() -> None:
                 for _ in range(options.repeat):
                     home = Path(folder) / f"{share}"
                     shutil.copytree(first, home)
-                    pairs.append([measured(home, size, share, step) for step in (WHOLE, CHANGED)])
+                    pairs.append([measured(home, size, share, step) for step in (WHOLE, CHANGED, MERGED)])
                     _require_same_files(home)
                     shutil.rmtree(home)
                 _print(size, share, pairs)

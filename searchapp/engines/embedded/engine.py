@@ -23,11 +23,14 @@ from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.memory import Memory
 from searchapp.engines.embedded.refusals import unsupported
 from searchapp.engines.embedded.schema import Analyzers, Schema
-from searchapp.engines.embedded.storage import verified
-from searchapp.engines.embedded.storage.carried import Carried, Comparison, Older
+from searchapp.engines.embedded.storage import in_parts
+from searchapp.engines.embedded.storage.carried import Carried, Older
 from searchapp.engines.embedded.storage.code_digest import code_digest
+from searchapp.engines.embedded.storage.comparison import Comparison
+from searchapp.engines.embedded.storage.in_parts import ordinary, read_manifest
 from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.reader import IndexReader
+from searchapp.engines.embedded.storage.small_part import SmallPart
 from searchapp.engines.embedded.storage.versions import CURRENT, Versions
 from searchapp.engines.embedded.storage.writer import IndexWriter
 from searchapp.engines.index_settings import without_similarities
@@ -79,14 +82,8 @@ class EmbeddedEngine:
             EngineRefused: it is another searchapp's.
             SearchappError: it can't be read at the moment.
         """
-
-        def info(folder: Path) -> IndexInfo:
-            manifest = Manifest.read(folder)
-            verified.require(folder, manifest)
-            return manifest.info
-
         try:
-            return self._of_serving(name, info)
+            return self._of_serving(name, in_parts.require)
         except DataError:
             return None
 
@@ -115,9 +112,11 @@ class EmbeddedEngine:
         """
 
         def verify(folder: Path) -> IndexInfo:
-            manifest = Manifest.read(folder)
-            with progress.stage(f"verifying {name}", manifest.bytes, in_bytes=True) as advance:
-                verified.verify(folder, manifest, advance)
+            manifest = read_manifest(folder)
+            versions = ordinary(folder, manifest)
+            size = sum(one.manifest.bytes for one in versions)
+            with progress.stage(f"verifying {name}", size, in_bytes=True) as advance:
+                in_parts.verify(versions, advance)
             return manifest.info
 
         return self._of_serving(name, verify)
@@ -157,30 +156,26 @@ class EmbeddedEngine:
                 analyzers.analyzer(field.search_analyzer)  # refused now, not when the first query needs it
         if spec.shards != 1:
             raise unsupported(f"{spec.shards} shards, only 1")
-        assert carried is None or isinstance(carried, Carried)
+        assert carried is None or isinstance(carried, Carried | SmallPart)
         if carried and carried.version != before:
             raise Replaced(f"{versions.folder.name}-{carried.version}")
         try:
             with versions.building(before) as folder:
-                older = Older(carried) if carried else None
-                documents = carried.new(documents) if carried else documents
+                info = _info(name, f"{versions.folder.name}-{folder.name}", spec)
                 if carried:
-                    _log.info(
-                        "%s: %d documents are taken over from %s, %d are not there any more, %d are analyzed",
-                        f"{versions.folder.name}-{folder.name}",
-                        carried.documents,
-                        carried.version,
-                        len(carried.renumbered) - carried.documents,
-                        len(carried.added),
+                    _tell(info, carried)
+
+                def writer(folder: Path, older: Older | None = None) -> IndexWriter:
+                    return IndexWriter(
+                        folder, spec.mapping, schema, analyzers, code=self._code(), older=older
                     )
-                writer = IndexWriter(folder, spec.mapping, schema, analyzers, code=self._code(), older=older)
-                try:
-                    writer.add_all(_read(documents), advance)
-                    info = _info(name, f"{versions.folder.name}-{folder.name}", spec)
-                    writer.finish(info)
-                except BaseException:
-                    writer.abandon()
-                    raise
+
+                if isinstance(carried, SmallPart):
+                    carried.write(folder, info, spec.mapping, _read(documents), writer, advance)
+                else:
+                    older = Older(carried) if carried else None
+                    documents = carried.new(documents) if carried else documents
+                    writer(folder, older).write(_read(documents), info, advance)
         except OSError as error:
             raise SearchappError(
                 f"{versions.folder} could not be written: {reason(error)}; what served before still serves"
@@ -188,7 +183,7 @@ class EmbeddedEngine:
         return info
 
     def open(self, name: str) -> EmbeddedIndex:
-        return self._opened(name, IndexReader)
+        return self._opened(name, _reader)
 
     def open_like(self, name: str, mapping: Mapping[str, Any]) -> EmbeddedIndex:
         """A handle that scores as if the index had been made with a mapping, which has other similarities.
@@ -200,9 +195,9 @@ class EmbeddedEngine:
         """
 
         def read(folder: Path) -> IndexReader:
-            if without_similarities(Manifest.read(folder).mapping) != without_similarities(mapping):
+            if without_similarities(read_manifest(folder).mapping) != without_similarities(mapping):
                 raise EngineRefused(f"{folder} was made with another mapping, in more than its similarities")
-            return IndexReader(folder, mapping)
+            return _reader(folder, mapping)
 
         return self._opened(name, read)
 
@@ -270,9 +265,12 @@ def _stored(name: str, versions: Versions) -> Iterator[StoredVersion]:
         return
     except DataError:
         serving = None
+    base = versions.base()
     for folder in versions.all():
+        if folder == base:
+            continue  # a part of the version that serves
         try:
-            info = Manifest.read(folder).info
+            info = _sound(folder)
         except (DataError, EngineRefused):
             info = None
         if info is not None and info.name != name:
@@ -282,11 +280,46 @@ def _stored(name: str, versions: Versions) -> Iterator[StoredVersion]:
         else:
             state = State.building if versions.is_being_built() else State.leftover
         try:
-            size = sum(file.stat().st_size for file in folder.iterdir())
+            size = in_parts.size(folder)
+            if base is not None and folder == serving:
+                size += in_parts.size(base)
         except FileNotFoundError:
             continue  # removed a moment ago
         version = f"{versions.folder.name}-{folder.name}"
         yield StoredVersion(name, version, state, info, size, says_name=info is not None)
+
+
+def _sound(folder: Path) -> IndexInfo:
+    """What a version says of itself, all of whose files are there in their sizes.
+
+    Raises:
+        DataError, EngineRefused, SearchappError: they are not, or it can't be read.
+    """
+    manifest = read_manifest(folder)
+    ordinary(folder, manifest)
+    return manifest.info
+
+
+def _reader(folder: Path, mapping: Mapping[str, Any] | None = None) -> IndexReader:
+    """A version, open; scored by the similarities of a mapping, or of its own."""
+    manifest = read_manifest(folder)
+    if isinstance(manifest, Manifest):
+        return IndexReader(folder, mapping)
+    raise unsupported(f"{folder}, which is in parts,")
+
+
+def _tell(info: IndexInfo, carried: Carried | SmallPart) -> None:
+    """Say what a new version is made of, to those who want to know."""
+    how = "a small part is written beside" if isinstance(carried, SmallPart) else "all is merged with"
+    _log.info(
+        "%s: %d documents are taken over, %d are left out, %d are analyzed; %s what %s has",
+        info.version,
+        carried.documents,
+        carried.left_out,
+        carried.analyzed,
+        how,
+        f"{info.version.rpartition('-')[0]}-{carried.version}",
+    )
 
 
 def _info(name: str, version: str, spec: IndexSpec) -> IndexInfo:

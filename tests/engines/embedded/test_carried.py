@@ -28,11 +28,20 @@ from hypothesis import strategies as st
 import searchapp
 from searchapp.app.index import build
 from searchapp.engines.embedded import EmbeddedEngine, engine
-from searchapp.engines.embedded.storage import carried, code_digest, inverter, joined, merger, writer
+from searchapp.engines.embedded.storage import (
+    carried,
+    code_digest,
+    comparison,
+    inverter,
+    joined,
+    merger,
+    writer,
+)
 from searchapp.engines.embedded.storage.arrays import ArrayFile
 from searchapp.engines.embedded.storage.carried import Carried
 from searchapp.engines.embedded.storage.fields import Packed
 from searchapp.engines.embedded.storage.layout import MANIFEST, Manifest
+from searchapp.engines.embedded.storage.small_part import SmallPart
 from searchapp.engines.embedded.storage.verified import STAMP
 from searchapp.errors import Damaged, EngineRefused, Replaced, SearchappError
 from searchapp.model import Document
@@ -77,7 +86,9 @@ def compared(
     if comparison is None:
         return None
     assert list(comparison.watch(documents)) == list(documents)
-    return comparison.carried()
+    found = comparison.carried(merged=True)
+    assert not isinstance(found, SmallPart)
+    return found
 
 
 def require_as_rebuilt(
@@ -158,8 +169,8 @@ def test_any_edits_give_the_files_of_a_whole_build(
                 (joined, "WINDOW", 3),
                 (joined, "LOOKED_THROUGH", 2),
                 (merger, "MERGED_TOKENS", 4),
-                (carried, "CHUNK", 2),
-                (carried, "KEPT_BYTES", 100),
+                (comparison, "CHUNK", 2),
+                (comparison, "KEPT_BYTES", 100),
             ):
                 patch.setattr(module, name, size)
         with closing(EmbeddedEngine(Path(home), "test")) as embedded:

@@ -225,7 +225,7 @@ def test_a_newer_format_is_named(embedded: EmbeddedEngine) -> None:
     for described in (newer, newer | {"digest": digest_json(newer)}):
         (folder / MANIFEST).write_text(json.dumps(described), "utf-8")
         with pytest.raises(
-            EngineRefused, match=rf"{folder} has the format 99, this searchapp reads 1 and 2: use"
+            EngineRefused, match=rf"{folder} has the format 99, this searchapp reads 1 to 3: use"
         ):
             embedded.open("rings")
 

@@ -8,7 +8,10 @@ term_blocks which absent terms Lucene takes for absent before it looks
 packed      the tokens of a field in some documents as arrays, as other processes send them
 inverter    the tokens of a field turned into sorted runs of postings, in bounded memory
 merger      the runs of a field merged into its postings
-carried     which documents a new version takes over from the one that serves
+comparison  which documents of a collection the version that serves has
+small_part  what has changed, written beside the version that serves
+in_parts    such a version in parts: what it consists of, and whether all of it is sound
+carried     which documents a new version takes over from an older one
 joined      postings of an older version and of new documents, in one
 code_digest which code made a version: what another one made is not taken over
 impacts     how much each posting can give to a score, in one byte

@@ -1,21 +1,15 @@
-"""What a new version of an index can take over from the one that serves: the documents that have not changed.
+"""What a new version of an index takes over from an older one: the documents that have not changed.
 
-With a version stands a digest of each document, `digests.npy`. While a collection is read, its documents are compared
-with these; those that are there already need not be analyzed again, if the mapping and the code that analyzes are the
-same. Their postings are copied under new numbers (see `joined`), so that the new version is, file
-by file and byte by byte, the one that would be built from all documents.
-
-Postings keep the order of their documents when numbers only move. So of documents that changed their places among each
-other, those are carried over that form the longest ascending sequence; the others count as changed.
+With a version stands a digest of each document, `digests.npy`, by which `comparison` finds them. They need not be
+analyzed again: their postings are copied under new numbers (see `joined`), so that the new version is, file by file and
+byte by byte, the one that would be built from all documents.
 """
 
 from __future__ import annotations
 
 import hashlib
-import logging
 import marshal
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,18 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.digests import digest_json
-from searchapp.engines.embedded.storage.arrays import located
 from searchapp.engines.embedded.storage.columns import Column, Columns
 from searchapp.engines.embedded.storage.documents import FILE, stored_text
 from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.terms import Terms
 from searchapp.engines.embedded.storage.verified import refuting
-from searchapp.engines.index_settings import without_similarities
 from searchapp.errors import Replaced
 from searchapp.model import Document
-
-_log = logging.getLogger("searchapp.requests")
 
 Int32s = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -46,15 +35,6 @@ DIGEST_BYTES = 16
 
 NEW = -1
 """In the place of the number that a document had: it is a new one, or has changed."""
-
-CHUNK = 4096
-"""Documents that are looked up together."""
-
-KEPT_BYTES = 64 << 20
-"""How much of new documents is kept from the first reading; where there is more, they are read once again."""
-
-WORTH_IT = 4
-"""One of so many older documents must be left for it to pay: all are read, and reading costs less than analyzing."""
 
 
 _MARSHAL_VERSION = 2
@@ -80,127 +60,29 @@ def digest_of(document: Document) -> bytes:
     return hashlib.blake2b(written(document), digest_size=DIGEST_BYTES).digest()
 
 
-class Comparison:
-    """Compares the documents of a collection with those of a version, while they are read."""
-
-    def __init__(self, folder: Path, manifest: Manifest, columns: Columns) -> None:
-        self._folder = folder
-        self._manifest = manifest.digest
-        digests = columns.column(DIGESTS).all()
-        self._order = np.argsort(digests[0::2], kind="stable").astype(np.int32)
-        self._first, self._second = digests[0::2][self._order], digests[1::2][self._order]
-        self._waiting: list[Document] = []
-        self._numbers: list[Int32s] = []
-        self._kept: list[Document] | None = []
-        self._kept_bytes = 0
-
-    @classmethod
-    def of(cls, folder: Path, mapping: Mapping[str, Any], code: str) -> Comparison | None:
-        """A comparison with the version in a folder; None where nothing of it can be carried over.
-
-        A new version shall have this mapping, and be made by the code of this digest, empty if nobody knows it.
-
-        Raises:
-            DataError, EngineRefused, SearchappError: the version can't be read.
-        """
-        manifest = Manifest.read(folder)
-        columns = Columns(folder, manifest)
-        # Which similarity scores a field is no matter of its postings: impacts are computed anew.
-        wanted, found = (digest_json(without_similarities(one)) for one in (mapping, manifest.mapping))
-        if not code:
-            why = "nobody knows which code analyzes, or its files have changed since searchapp was started"
-        elif manifest.analysis != code or not columns.has(DIGESTS):
-            why = "it was made by another version of searchapp, Python or regex"
-        elif wanted != found:
-            why = "it has another mapping"
-        elif not manifest.info.documents:
-            why = "it has no documents"
-        else:
-            return cls(folder, manifest, columns)
-        _log.info("%s: no document can be taken over, %s", manifest.info.version, why)
-        return None
-
-    def watch(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The same documents, each of which is compared on its way."""
-        for document in documents:
-            self._waiting.append(document)
-            if len(self._waiting) == CHUNK:
-                self._look_up()
-            yield document
-        self._look_up()
-
-    def carried(self) -> Carried | None:
-        """What can be carried over, once all documents have passed; None where that does not pay."""
-        numbers = np.concatenate([np.empty(0, np.int32), *self._numbers])
-        ordered = _in_order(numbers)
-        kept = self._kept if ordered is numbers else None
-        found = Carried(self._folder, self._manifest, ordered, len(self._order), kept)
-        if found.documents * WORTH_IT >= len(self._order):
-            return found
-        _log.info(
-            "%s: %d documents that have not changed are too few to be taken over",
-            found.version,
-            found.documents,
-        )
-        return None
-
-    def _look_up(self) -> None:
-        if not self._waiting:
-            return
-        digests = np.frombuffer(b"".join(map(digest_of, self._waiting)), np.int64).reshape(-1, 2)
-        places, there = located(self._first, digests[:, 0])
-        known = there & (self._second[places] == digests[:, 1])
-        self._numbers.append(np.where(known, self._order[places], np.int32(NEW)))
-        if self._kept is not None:
-            new = [self._waiting[place] for place in np.flatnonzero(~known)]
-            self._kept += new
-            self._kept_bytes += sum(len(written(document)) for document in new)
-            if self._kept_bytes > KEPT_BYTES:
-                self._kept = None
-        self._waiting.clear()
-
-
-def _in_order(numbers: Int32s) -> Int32s:
-    """The numbers; NEW in the place of those that are not in a longest strictly ascending sequence of them."""
-    places = np.flatnonzero(numbers >= 0)
-    if (np.diff(numbers[places]) > 0).all():
-        return numbers
-    lasts: list[int] = []  # the smallest number that a sequence of 1, 2, ... ends with, and where that stands
-    at: list[int] = []
-    before: list[int] = []
-    for place, number in enumerate(numbers[places].tolist()):
-        length = bisect_left(lasts, number)
-        lasts[length : length + 1] = [number]
-        at[length : length + 1] = [place]
-        before.append(at[length - 1] if length else NEW)
-    found = np.full_like(numbers, NEW)
-    place = at[-1]
-    while place != NEW:
-        found[places[place]] = numbers[places[place]]
-        place = before[place]
-    return found
-
-
 class Carried:
     """The documents that a new version takes over from the one in a folder, which has so many of them, `older`.
 
     `manifest` is the digest of its manifest: an index that is removed and made again has versions of the same names.
-    `numbers` has for each document of the new version the number that it had there, or NEW.
+    `numbers` has for each document of the new version the number that it had there, or NEW. `served` is the name of the
+    version that serves, where that is another one, which builds upon the one in the folder.
     """
 
     def __init__(
-        self, folder: Path, manifest: str, numbers: Int32s, older: int, kept: list[Document] | None = None
+        self,
+        folder: Path,
+        manifest: str,
+        numbers: Int32s,
+        older: int,
+        kept: list[Document] | None = None,
+        served: str = "",
     ) -> None:
         self.folder = folder
+        self.version = served or folder.name
         self.manifest = manifest
         self.numbers = numbers
         self._older = older
         self._kept = kept
-
-    @property
-    def version(self) -> str:
-        """The name of the older version's folder."""
-        return self.folder.name
 
     @cached_property
     def is_carried(self) -> Mask:
@@ -211,6 +93,16 @@ class Carried:
     def documents(self) -> int:
         """How many documents are carried over."""
         return int(np.count_nonzero(self.is_carried))
+
+    @property
+    def left_out(self) -> int:
+        """How many documents of the older version are not in the new one."""
+        return self._older - self.documents
+
+    @property
+    def analyzed(self) -> int:
+        """How many documents of the new version are not carried over."""
+        return len(self.numbers) - self.documents
 
     @cached_property
     def renumbered(self) -> Int32s:

@@ -6,6 +6,9 @@
     000007/         a version
         manifest.json, documents.sqlite, digests.npy, ids.*.npy, field<n>.*.npy, checksums.npy
         verified        says that all of these were found to be as they were written, see `verified`
+    000008/         a version in parts, of which 000007 is the base: see `in_parts`
+        manifest.json, dead.npy
+        new/, gone/     each with the files of a version
 
 What vouches for what: the manifest for itself by its `digest`, and for every file by its SHA-256; `checksums.npy` for
 each block of the other arrays; each row of the documents for itself. So nothing that an answer depends on is taken
@@ -32,6 +35,9 @@ from searchapp.progress import Advance, no_progress
 
 FORMAT = 2
 """Raised when files of the same name mean something else."""
+
+IN_PARTS = 3
+"""The format of a version in parts, see `in_parts`: a searchapp that knows only one part refuses it."""
 
 BEFORE_CHECKSUMS = 1
 """The format whose manifest, arrays and documents have no checksums: its files are verified as a whole only."""
@@ -100,9 +106,7 @@ class Manifest:
         return ((name, file) for name, file in sorted(self.files.items()) if file.dtype and name != CHECKSUMS)
 
     def write(self, folder: Path) -> None:
-        text = json.dumps({**self._described(), "digest": self.digest}, ensure_ascii=False, indent=1)
-        # The name of a task's file may hold bytes that are not UTF-8: halves of characters, written as JSON's escapes.
-        (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
+        write_described(folder, self._described())
 
     def _described(self) -> dict[str, Any]:
         described = {
@@ -125,26 +129,22 @@ class Manifest:
             DataError: a file is missing or altered.
             SearchappError: a file can't be read.
         """
-        described = _read(folder)
-        if described.get("searchapp") != "embedded index":
-            raise EngineRefused(f"{folder} holds an index that searchapp did not make: choose another --home")
-        format_ = described.get("format")
-        if format_ not in (BEFORE_CHECKSUMS, FORMAT):
-            raise EngineRefused(
-                f"{folder} has the format {format_}, this searchapp reads {BEFORE_CHECKSUMS} and {FORMAT}: "
-                "use the searchapp that wrote it, or delete the folder and index again"
-            )
-        try:
+        return cls.of(folder, read_described(folder))
+
+    @classmethod
+    def of(cls, folder: Path, described: Mapping[str, Any]) -> Manifest:
+        """The manifest of a version from what it says, see `read_described`; errors are those of `read`."""
+        if described["format"] == IN_PARTS:
+            raise damaged(folder, f"{MANIFEST} is that of several parts, where one should be")
+        with saying(folder):
             manifest = cls(
                 info=IndexInfo(**described["info"]),
                 mapping=described["mapping"],
                 fields={name: FieldSummary(**field) for name, field in described["fields"].items()},
                 files={name: _stored(file) for name, file in described["files"].items()},
-                format=format_,
+                format=described["format"],
                 analysis=str(described.get("analysis", "")),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise damaged(folder, f"{MANIFEST} lacks what it should say") from error
         manifest.check_sizes(folder)
         return manifest
 
@@ -186,8 +186,47 @@ class Manifest:
         return sum(file.size for file in self.files.values())
 
 
+def write_described(folder: Path, described: Mapping[str, Any]) -> None:
+    """Write what a manifest says, with its digest."""
+    text = json.dumps({**described, "digest": digest_json(described)}, ensure_ascii=False, indent=1)
+    # The name of a task's file may hold bytes that are not UTF-8: halves of characters, written as JSON's escapes.
+    (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def read_described(folder: Path) -> dict[str, Any]:
+    """What the manifest of a version says, in parts or not, without its digest, which it has proved to be.
+
+    Raises:
+        EngineRefused: it is not an index of searchapp's, or one of a newer searchapp.
+        DataError: it is missing or altered.
+        SearchappError: it can't be read.
+    """
+    described = _read(folder)
+    if described.get("searchapp") != "embedded index":
+        raise EngineRefused(f"{folder} holds an index that searchapp did not make: choose another --home")
+    format_ = described.get("format")
+    if format_ not in (BEFORE_CHECKSUMS, FORMAT, IN_PARTS):
+        raise EngineRefused(
+            f"{folder} has the format {format_}, this searchapp reads {BEFORE_CHECKSUMS} to {IN_PARTS}: "
+            "use the searchapp that wrote it, or delete the folder and index again"
+        )
+    return described
+
+
+@contextmanager
+def saying(folder: Path) -> Iterator[None]:
+    """Take a manifest that does not say what is asked of it for damaged.
+
+    Raises:
+        DataError: it does not.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise damaged(folder, f"{MANIFEST} lacks what it should say") from error
+
+
 def _read(folder: Path) -> dict[str, Any]:
-    """What the manifest of a version says, without its digest, which it has proved to be."""
     try:
         with reading(folder, MANIFEST):
             text = (folder / MANIFEST).read_text(encoding="utf-8")
@@ -195,7 +234,9 @@ def _read(folder: Path) -> dict[str, Any]:
         if not isinstance(described, dict):
             raise ValueError("a JSON object was expected")
         digest = described.pop("digest", None)
-        sound = digest == digest_json(described) if digest else described.get("format") != FORMAT
+        sound = (
+            digest == digest_json(described) if digest else described.get("format") not in (FORMAT, IN_PARTS)
+        )
     except (ValueError, RecursionError) as error:
         raise damaged(folder, f"{MANIFEST} is no manifest") from error
     if not sound:

@@ -1,8 +1,9 @@
 """Which version of an index serves, and the one process that may build another.
 
 The pointer `current` is replaced by one rename, so a reader finds the old version or the new one, whenever the
-builder is killed. A version that `current` does not name is a leftover; whoever holds the lock removes it. Behind the
-name of the version stands its CRC-32: a turned bit must not let a leftover serve.
+builder is killed. A version that `current` does not name, and on which the one does not build that it names, is a
+leftover; whoever holds the lock removes it. Behind the name of the version stands its CRC-32: a turned bit must not let
+a leftover serve.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import TextIO
 
 from searchapp.engines.embedded.storage.arrays import synchronize
+from searchapp.engines.embedded.storage.in_parts import base_of
 from searchapp.engines.embedded.storage.layout import damaged, reading
 from searchapp.errors import BeingBuilt, DataError, EngineRefused, SearchappError
 
@@ -120,8 +122,8 @@ class Versions:
             shutil.rmtree(self.folder)
 
     def _let_serve(self, version: Path) -> None:
-        for file in version.iterdir():
-            synchronize(file)
+        for entry in version.rglob("*"):
+            synchronize(entry)
         synchronize(version)
         synchronize(self.folder)
         pointer = self.folder / NEXT
@@ -159,9 +161,9 @@ class Versions:
             time.sleep(0.02)
 
     def _remove_leftovers(self) -> None:
-        serving = self.serving_name()
+        needed = self.needed()
         for name in self._names():
-            if name != serving:
+            if name not in needed:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
         with suppress(OSError):
             (self.folder / NEXT).unlink()
@@ -177,6 +179,31 @@ class Versions:
         except DataError:
             return ""
         return serving.name if serving else ""
+
+    def base(self) -> Path | None:
+        """The folder of the version on which the one builds that serves; None if there is none, or none is known."""
+        try:
+            serving = self.serving()
+            name = base_of(serving) if serving else ""
+        except SearchappError:
+            return None
+        return self.folder / name if name else None
+
+    def needed(self) -> set[str]:
+        """The names of the version that serves and of the one on which it builds.
+
+        Where it can't be read on which it builds, all that are older than it count.
+
+        Raises:
+            SearchappError: the pointer can't be read at the moment.
+        """
+        serving = self.serving_name()
+        if not serving:
+            return set()
+        try:
+            return {serving, base_of(self.folder / serving)} - {""}
+        except SearchappError:
+            return {name for name in self._names() if int(name) <= int(serving)}
 
     def _names(self) -> list[str]:
         return [entry.name for entry in self.folder.iterdir() if _VERSION.fullmatch(entry.name)]

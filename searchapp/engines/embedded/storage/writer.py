@@ -84,8 +84,31 @@ class IndexWriter:
         self._sources = self._indexed | schema.stored
         self._digests = (self._scratch / DIGESTS).open("wb")
 
-    def add_all(self, documents: Iterable[Document], advance: Advance) -> None:
-        """Index documents; their texts are analyzed on all cores, unless only few have changed.
+    def write(
+        self,
+        documents: Iterable[Document],
+        info: IndexInfo,
+        advance: Advance = no_progress,
+        *,
+        few: bool = False,
+    ) -> str:
+        """Index documents and write everything; returns the digest of the manifest.
+
+        After an error the folder is for the caller to remove. `few`: see `add_all`.
+
+        Raises:
+            EngineRefused: there is a document that can't be indexed, or there are not as many as there should be.
+            DataError: the older version is damaged.
+        """
+        try:
+            self.add_all(documents, advance, few=few)
+            return self.finish(info)
+        except BaseException:
+            self.abandon()
+            raise
+
+    def add_all(self, documents: Iterable[Document], advance: Advance, *, few: bool = False) -> None:
+        """Index documents; their texts are analyzed on all cores, unless they are `few`, or few have changed.
 
         Raises:
             EngineRefused: one has a field that the mapping does not name, or a value of another type.
@@ -99,7 +122,7 @@ class IndexWriter:
                 drawn.append((some, batch))
                 yield batch
 
-        worth_it = FEW_BATCHES if self._older else processes.WORTH_IT
+        worth_it = FEW_BATCHES if few or self._older else processes.WORTH_IT
         for packed in processes.spread(self._packed, batches(), worth_it=worth_it):
             some, batch = drawn.popleft()
             first, before = self._added, self._documents.count
@@ -173,8 +196,8 @@ class IndexWriter:
             for some in range(first, last, COPIED_DOCUMENTS):
                 advance(self._documents.copy(some, min(some + COPIED_DOCUMENTS, last)))
 
-    def finish(self, info: IndexInfo) -> None:
-        """Write everything that is not written yet; the manifest last."""
+    def finish(self, info: IndexInfo) -> str:
+        """Write everything that is not written yet, the manifest last; returns its digest."""
         self._write_ids(info)
         self._documents.close()
         self._digests.close()
@@ -192,6 +215,7 @@ class IndexWriter:
         files[CHECKSUMS] = _stored(self._folder / CHECKSUMS)
         manifest.write(self._folder)
         verified.remember(self._folder, manifest)
+        return manifest.digest
 
     def _finish(self, writer: FieldWriter) -> FieldSummary:
         older = self._older.field(writer.field.name) if self._older else None
