@@ -7,7 +7,8 @@ merged. Documents of the new part are numbered behind those of the base.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,30 @@ class Parts:
         self._places: NDArray[np.int64] = np.full(new.count, -1, np.int64)
         """Before which of the base's ids, by their order, each new document's id comes; -1 where nobody has asked."""
 
+    @classmethod
+    def of(
+        cls,
+        info: IndexInfo,
+        folders: Sequence[Path],
+        dead: Numbers,
+        mapping: Mapping[str, Any] | None = None,
+    ) -> Parts:
+        """Open the base, the new part and what is gone, in their `folders`; `mapping` as `IndexReader` has it.
+
+        Raises:
+            DataError, EngineRefused, SearchappError: as `IndexReader`.
+        """
+        readers: list[IndexReader] = []
+        try:
+            for folder in folders:
+                readers.append(IndexReader(folder, mapping))
+            base, new, gone = readers
+            return cls(info, base, new, gone, dead)
+        except BaseException:
+            for reader in readers:
+                reader.close()
+            raise
+
     @property
     def is_there(self) -> bool:
         """Whether the files still have their names."""
@@ -65,16 +90,7 @@ class Parts:
 
     def reopened(self) -> Parts:
         """The same index, opened once more."""
-        readers: list[IndexReader] = []
-        try:
-            for reader in self._opened:
-                readers.append(reader.reopened())
-            base, new, gone = readers
-            return Parts(self.info, base, new, gone, self._dead)
-        except BaseException:
-            for reader in readers:
-                reader.close()
-            raise
+        return Parts.of(self.info, [reader.folder for reader in self._opened], self._dead, self.mapping)
 
     def verify(self) -> None:
         """Compare every file of the parts with its digest, see `IndexReader.verify`."""
