@@ -77,8 +77,8 @@ def with_numbers() -> tuple[list[Document], list[Document]]:
     numbered = [
         replace(
             one,
-            fields=one.fields
-            | {
+            fields={
+                **one.fields,
                 "year": place % 50,
                 "weight": [-0.0, 0.0, place / 7][: place % 4],
                 "ratio": [0.5] * (place > 5),
