@@ -382,9 +382,11 @@ def test_impacts_bound_scores_whatever_the_parts_were_written_with(cases: dict[s
                     found = field.bounded(rank)
                     x = found.frequencies.astype(np.float32) * field.inverses(found.documents)
                     assert (x <= field.edges_above[found.impacts]).all()
-                    counted = (
-                        found.frequencies < impacts.COUNTED
-                    )  # the others have the greatest impact anyway
+                    if field.frequencies_by_impact is not None:
+                        known = field.frequencies_by_impact[field.norms[found.documents], found.impacts]
+                        assert ((known == 0) | (known == found.frequencies)).all()
+                    # The others have the greatest impact anyway.
+                    counted = found.frequencies < impacts.COUNTED
                     assert (x > field.edges_below[found.impacts.astype(int) - 1])[counted].all()
     assert changed > len(cases)
 
