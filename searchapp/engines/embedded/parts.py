@@ -7,7 +7,8 @@ merged. Documents of the new part are numbered behind those of the base.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,30 @@ class Parts:
         self._places: NDArray[np.int64] = np.full(new.count, -1, np.int64)
         """Before which of the base's ids, by their order, each new document's id comes; -1 where nobody has asked."""
 
+    @classmethod
+    def of(
+        cls,
+        info: IndexInfo,
+        folders: Sequence[Path],
+        dead: Numbers,
+        mapping: Mapping[str, Any] | None = None,
+    ) -> Parts:
+        """Open the base, the new part and what is gone, in their `folders`; `mapping` as `IndexReader` has it.
+
+        Raises:
+            DataError, EngineRefused, SearchappError: as `IndexReader`.
+        """
+        readers: list[IndexReader] = []
+        try:
+            for folder in folders:
+                readers.append(IndexReader(folder, mapping))
+            base, new, gone = readers
+            return cls(info, base, new, gone, dead)
+        except BaseException:
+            for reader in readers:
+                reader.close()
+            raise
+
     @property
     def is_there(self) -> bool:
         """Whether the files still have their names."""
@@ -65,16 +90,7 @@ class Parts:
 
     def reopened(self) -> Parts:
         """The same index, opened once more."""
-        readers: list[IndexReader] = []
-        try:
-            for reader in self._opened:
-                readers.append(reader.reopened())
-            base, new, gone = readers
-            return Parts(self.info, base, new, gone, self._dead)
-        except BaseException:
-            for reader in readers:
-                reader.close()
-            raise
+        return Parts.of(self.info, [reader.folder for reader in self._opened], self._dead, self.mapping)
 
     def verify(self) -> None:
         """Compare every file of the parts with its digest, see `IndexReader.verify`."""
@@ -89,12 +105,17 @@ class Parts:
 
     def ids_of(self, documents: NDArray[Any]) -> list[str]:
         """The ids of documents."""
-        if not (documents >= self.parts[0].count).any():
-            return self.parts[0].ids_of(documents)
-        found: list[Any] = [None] * len(documents)
-        for part, places in self._shared_out(documents):
-            for place, id_ in zip(places.tolist(), part.ids_of(documents[places] - part.first), strict=True):
-                found[place] = id_
+        base = self.parts[0]
+        new = np.flatnonzero(documents >= base.count)
+        if not len(new):
+            return base.ids_of(documents)
+        found = (
+            base.ids_of(np.where(documents < base.count, documents, 0))
+            if base.count
+            else [""] * len(documents)
+        )
+        for place, id_ in zip(new.tolist(), self.parts[1].ids_of(documents[new] - base.count), strict=True):
+            found[place] = id_
         return found
 
     def sources_of(self, documents: NDArray[Any]) -> list[dict[str, Any]]:
@@ -119,12 +140,14 @@ class Parts:
     def merged(self, answers: Sequence[Answer], first: int, size: int) -> Answer:
         """The best `size` from the place `first` on of what each part has found, best first."""
         documents, scores = answers[0]
-        # Of a small part few are among the best, and of few topics any.
-        is_behind = len(scores) == first + size and (not size or not (answers[1][1][:1] >= scores[-1]).any())
-        if not is_behind and len(answers[1][0]):
-            places = self._places_among(answers[1], answers[0])
-            documents = np.insert(documents, places, answers[1][0] + self.parts[1].first)
-            scores = np.insert(scores, places, answers[1][1])
+        new, of_new = answers[1]
+        if len(scores) == first + size > 0:  # most of what a small part has comes behind
+            better = int((-of_new).searchsorted(-scores[-1], "right"))
+            new, of_new = new[:better], of_new[:better]
+        if len(new):
+            places = self._places_among((new, of_new), answers[0])
+            documents = np.insert(documents, places, new + self.parts[1].first)
+            scores = np.insert(scores, places, of_new)
         return documents[first : first + size].astype(np.int32, copy=False), scores[first : first + size]
 
     def _places_among(self, new: Answer, base: Answer) -> NDArray[np.intp]:

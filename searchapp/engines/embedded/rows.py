@@ -241,12 +241,18 @@ class Rows:
         with self._lock:
             where.update(rows)
             for key, row in rows.items():
-                self._kept.append((where, key, row.bytes))
-                self._bytes += row.bytes
+                size = self._bytes_of(row)
+                self._kept.append((where, key, size))
+                self._bytes += size
             while self._bytes > self._limit:
                 oldest, key, size = self._kept.popleft()
                 oldest.pop(key, None)
                 self._bytes -= size
+
+    def _bytes_of(self, row: Row) -> int:
+        """The memory for a row; where documents are left out, a long one has documents of its own."""
+        is_copied = self._reader.dead is not None and len(row.documents) >= ALONE
+        return row.bytes + (row.documents.nbytes if is_copied else 0)
 
     def _computed(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
         field = self._reader.fields[leaf.field]

@@ -77,8 +77,8 @@ def with_numbers() -> tuple[list[Document], list[Document]]:
     numbered = [
         replace(
             one,
-            fields=one.fields
-            | {
+            fields={
+                **one.fields,
                 "year": place % 50,
                 "weight": [-0.0, 0.0, place / 7][: place % 4],
                 "ratio": [0.5] * (place > 5),
@@ -382,9 +382,11 @@ def test_impacts_bound_scores_whatever_the_parts_were_written_with(cases: dict[s
                     found = field.bounded(rank)
                     x = found.frequencies.astype(np.float32) * field.inverses(found.documents)
                     assert (x <= field.edges_above[found.impacts]).all()
-                    counted = (
-                        found.frequencies < impacts.COUNTED
-                    )  # the others have the greatest impact anyway
+                    if field.frequencies_by_impact is not None:
+                        known = field.frequencies_by_impact[field.norms[found.documents], found.impacts]
+                        assert ((known == 0) | (known == found.frequencies)).all()
+                    # The others have the greatest impact anyway.
+                    counted = found.frequencies < impacts.COUNTED
                     assert (x > field.edges_below[found.impacts.astype(int) - 1])[counted].all()
     assert changed > len(cases)
 
