@@ -166,7 +166,7 @@ class EmbeddedEngine:
                 if carried:
                     _tell(info, carried)
 
-                def writer(folder: Path, older: Older | None = None) -> IndexWriter:
+                def writer(folder: Path, older: Older | None) -> IndexWriter:
                     return IndexWriter(
                         folder, spec.mapping, schema, analyzers, code=self._code(), older=older
                     )

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from searchapp.app.index import build
 from searchapp.engines.base import State
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.storage import comparison
+from searchapp.engines.embedded.storage import comparison, writer
 from searchapp.engines.embedded.storage.carried import Carried
+from searchapp.engines.embedded.storage.fields import Packed
 from searchapp.engines.embedded.storage.in_parts import PartsManifest, read_manifest
 from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader
@@ -245,6 +246,35 @@ def test_the_base_is_never_written_to_and_goes_when_all_is_merged(
     assert indexed(embedded, [*documents, Document("0", "ring")])
     embedded.build("rings", spec_of(documents), documents)
     assert versions(tmp_path) == ["000014"]
+
+
+def test_only_what_changed_since_the_part_of_before_is_analyzed(
+    embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is read for the statistics of the dead included; documents that changed places count as changed."""
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    analyzed: list[str] = []
+    packed = writer.IndexWriter._packed
+
+    def noted(self: writer.IndexWriter, batch: list[writer.Indexed]) -> list[Packed]:
+        analyzed.extend(document_id for document_id, _source in batch)
+        return packed(self, batch)
+
+    monkeypatch.setattr(writer.IndexWriter, "_packed", noted)
+    one, two, three = (Document(name, f"ring {name}") for name in ("one", "two", "three"))
+    for documents, expected in (
+        ([*DOCUMENTS[1:], one, two], ["one", "two", "0"]),
+        ([*DOCUMENTS[1:], one, three, two], ["three"]),
+        ([*DOCUMENTS[1:90], *DOCUMENTS[91:], three, one], ["three", "90"]),
+        ([*DOCUMENTS[:90], *DOCUMENTS[91:], three, one], []),
+    ):
+        analyzed.clear()
+        found = compared(embedded, documents)
+        assert isinstance(found, SmallPart)
+        embedded.build("rings", spec_of(documents), documents, carried=found)
+        assert analyzed == expected
+        assert found.analyzed == len([name for name in expected if not name.isdecimal()])
+        require_as_whole(embedded, tmp_path, documents)
 
 
 @pytest.mark.parametrize(

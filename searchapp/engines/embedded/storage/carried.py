@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import marshal
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -58,6 +59,27 @@ def written(document: Document) -> bytes:
 def digest_of(document: Document) -> bytes:
     """The digest of a document."""
     return hashlib.blake2b(written(document), digest_size=DIGEST_BYTES).digest()
+
+
+def in_order(numbers: Int32s) -> Int32s:
+    """The numbers; NEW in the place of those that are not in a longest strictly ascending sequence of them."""
+    places = np.flatnonzero(numbers >= 0)
+    if (np.diff(numbers[places]) > 0).all():
+        return numbers
+    lasts: list[int] = []  # the smallest number that a sequence of 1, 2, ... ends with, and where that stands
+    at: list[int] = []
+    before: list[int] = []
+    for place, number in enumerate(numbers[places].tolist()):
+        length = bisect_left(lasts, number)
+        lasts[length : length + 1] = [number]
+        at[length : length + 1] = [place]
+        before.append(at[length - 1] if length else NEW)
+    found = np.full_like(numbers, NEW)
+    place = at[-1]
+    while place != NEW:
+        found[places[place]] = numbers[places[place]]
+        place = before[place]
+    return found
 
 
 class Carried:

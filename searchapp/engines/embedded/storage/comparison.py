@@ -12,7 +12,6 @@ carried over that form the longest ascending sequence; others that changed their
 from __future__ import annotations
 
 import logging
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,15 @@ import numpy as np
 
 from searchapp.digests import digest_json
 from searchapp.engines.embedded.storage.arrays import located
-from searchapp.engines.embedded.storage.carried import DIGESTS, NEW, Carried, Int32s, digest_of, written
+from searchapp.engines.embedded.storage.carried import (
+    DIGESTS,
+    NEW,
+    Carried,
+    Int32s,
+    digest_of,
+    in_order,
+    written,
+)
 from searchapp.engines.embedded.storage.columns import Columns
 from searchapp.engines.embedded.storage.in_parts import read_manifest
 from searchapp.engines.embedded.storage.small_part import Served, SmallPart
@@ -122,14 +129,15 @@ class Comparison:
         left = np.count_nonzero(alive)
         if left + added != len(numbers) or max(added, count - left) > most:
             return None  # a document that comes twice is refused where all is merged
-        return SmallPart(self._served, ~in_base, np.flatnonzero(~alive).astype(np.int32), self._kept)
+        dead = np.flatnonzero(~alive).astype(np.int32)
+        return SmallPart(self._served, numbers, dead, self._kept)
 
     def _merged(self, numbers: Int32s) -> Carried | None:
         """What of the base one version of all documents is made of."""
         folder, manifest = self._served.base
         older = manifest.info.documents
         numbers = np.where(numbers < older, numbers, np.int32(NEW))
-        ordered = _in_order(numbers)
+        ordered = in_order(numbers)
         kept = self._kept if ordered is numbers else None
         found = Carried(folder, manifest.digest, ordered, older, kept, self._served.folder.name)
         if found.documents * WORTH_IT >= older:
@@ -157,24 +165,3 @@ class Comparison:
             if self._kept_bytes > KEPT_BYTES:
                 self._kept = None
         self._waiting.clear()
-
-
-def _in_order(numbers: Int32s) -> Int32s:
-    """The numbers; NEW in the place of those that are not in a longest strictly ascending sequence of them."""
-    places = np.flatnonzero(numbers >= 0)
-    if (np.diff(numbers[places]) > 0).all():
-        return numbers
-    lasts: list[int] = []  # the smallest number that a sequence of 1, 2, ... ends with, and where that stands
-    at: list[int] = []
-    before: list[int] = []
-    for place, number in enumerate(numbers[places].tolist()):
-        length = bisect_left(lasts, number)
-        lasts[length : length + 1] = [number]
-        at[length : length + 1] = [place]
-        before.append(at[length - 1] if length else NEW)
-    found = np.full_like(numbers, NEW)
-    place = at[-1]
-    while place != NEW:
-        found[places[place]] = numbers[places[place]]
-        place = before[place]
-    return found
