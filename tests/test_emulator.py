@@ -12,7 +12,37 @@ from tests import emulator
 
 COLUMNS, LINES = 12, 5
 
-ALONE = ["\r", "\n", "\x08", "\t", "\x0e", "\x1b", "\x1b[", "\x1b[3", "\x1b[4h", "\x1b[4l", "\x1b[?5h", "\x1b[?5l", "\x1b[?7l", "\x1b[?1;31m", "\x1b[\x0831m", "\x1b[3\x181m", "\x1b]0;\x1b[31mtitle\x07", "\x1b]0;\x1b[31m", "\x1bM", "\x1bD", "\x1b7", "\x1b8", "\x1bc", "\x1b#8", "\x1b[J", "\x1b[2J", "\x1b[1m", "\x1b[7m", "\x1b[0m"]
+ALONE = [
+    "\r",
+    "\n",
+    "\x08",
+    "\t",
+    "\x0e",
+    "\x1b",
+    "\x1b[",
+    "\x1b[3",
+    "\x1b[4h",
+    "\x1b[4l",
+    "\x1b[?5h",
+    "\x1b[?5l",
+    "\x1b[?7l",
+    "\x1b[?1;31m",
+    "\x1b[\x0831m",
+    "\x1b[3\x181m",
+    "\x1b]0;\x1b[31mtitle\x07",
+    "\x1b]0;\x1b[31m",
+    "\x1bM",
+    "\x1bD",
+    "\x1b7",
+    "\x1b8",
+    "\x1bc",
+    "\x1b#8",
+    "\x1b[J",
+    "\x1b[2J",
+    "\x1b[1m",
+    "\x1b[7m",
+    "\x1b[0m",
+]
 """What comes as it is: begun and broken off, within a title, without numbers."""
 
 pieces = st.one_of(
