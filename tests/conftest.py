@@ -22,7 +22,8 @@ from tests.compiled import compile_tests
 from tests.memory import in_memory, own_folder
 from tests.profile import FULL, PROFILE
 from tests.real import RealRuns, real_data
-from tests.scheduling import CLUSTER, LONGEST, OLDER, SECURED, FilesAndParts
+from tests.scheduling import OLDER, SECURED
+from tests.scheduling import pytest_xdist_make_scheduler as pytest_xdist_make_scheduler  # a hook, by its name
 from tests.server import distribution
 from tests.server.choice import given_server
 from tests.server.errors import ServerFailed, ServerUnavailable
@@ -110,14 +111,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # the hook's o
     With one more a fifth of two processors' time went by unused.
     """
     return (os.cpu_count() or 1) + 2
-
-
-@pytest.hookimpl(tryfirst=True)  # before xdist's own
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """With `--dist loadfile`, one process runs all tests of such a node, and what takes long comes first."""
-    if config.getvalue("dist") != "loadfile":
-        return None
-    return FilesAndParts([SECURED, CLUSTER, OLDER], LONGEST, config, log)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at `-m`

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import pytest
 from xdist.scheduler import LoadFileScheduling
 
 SECURED = "secured"
@@ -113,3 +114,11 @@ class FilesAndParts(LoadFileScheduling):  # type: ignore[misc]  # xdist has no t
             if unit in self.workqueue:
                 self.workqueue.move_to_end(unit, last=False)
         super()._assign_work_unit(node)
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist's own
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """With `--dist loadfile`, one process runs all tests of such a node, and what takes long comes first."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    return FilesAndParts([SECURED, CLUSTER, OLDER], LONGEST, config, log)

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-import pyte
-
+from tests.emulator import Screen, Stream
 from tests.forkserver import fork_server
 from tests.profile import FULL
 
@@ -46,8 +45,8 @@ class Terminal:
         program: Sequence[str] = SEARCHAPP,
         **environment: str,
     ) -> None:
-        self._screen = pyte.Screen(columns, lines)
-        self._stream = pyte.ByteStream(self._screen)
+        self._screen = Screen(columns, lines)
+        self._stream = Stream(self._screen)
         # Processes that run tests say in COLUMNS and LINES how large theirs is, and programs believe it.
         kept = {
             name: value
@@ -89,11 +88,7 @@ class Terminal:
     @property
     def text(self) -> str:
         if self._text is None:
-            # not pyte's own `display`, which stops where half of a wide character was written over
-            lines = (self._screen.buffer[line] for line in range(self._screen.lines))
-            self._text = "\n".join(
-                "".join(line[x].data for x in range(self._screen.columns)) for line in lines
-            )
+            self._text = self._screen.text
         return self._text
 
     @property

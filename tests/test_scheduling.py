@@ -36,9 +36,25 @@ def test_the_tests_of_a_file_stay_together_and_so_do_those_of_the_secured_node(t
     names = [f"test_{letter}" for letter in "abcd"]
     for name in names:
         (tmp_path / f"{name}.py").write_text(TESTS, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "xdist",
+        "-p",
+        "tests.scheduling",
+    ]
     command += ["-n", "3", "--dist", "loadfile", "--basetemp", str(tmp_path / "base"), "."]
-    environment = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    environment = {
+        "PATH": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(tmp_path),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert "72 passed" in done.stdout, done.stdout + done.stderr
     ran = [path.name.removeprefix("ran-").rpartition("-") for path in (tmp_path / "base").glob("ran-*")]
@@ -54,9 +70,25 @@ def test_what_takes_long_begins_first(tmp_path: Path) -> None:
     for name, tests in ((path, 1), (tmp_path / "test_many.py", 50), (tmp_path / "test_more.py", 60)):
         lines = ["import pytest", f"@pytest.mark.parametrize('number', range({tests}))"]
         name.write_text("\n".join([*lines, "def test_one(number): pass", ""]), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-p", "tests.conftest"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-v",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "xdist",
+        "-p",
+        "tests.scheduling",
+    ]
     command += ["-n", "1", "--dist", "loadfile", "--basetemp", str(tmp_path / "base"), "."]
-    environment = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    environment = {
+        "PATH": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(tmp_path),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     passed = [line.split()[-1] for line in done.stdout.splitlines() if "PASSED" in line]
     assert len(passed) == 111, done.stdout + done.stderr
@@ -97,9 +129,25 @@ def test_processes_that_die_are_replaced_also_while_another_is(tmp_path: Path) -
         (tmp_path / f"test_{letter}.py").write_text(DYING, encoding="utf-8")
     for letter in "cd":
         (tmp_path / f"test_{letter}.py").write_text("def test_one(): pass\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "xdist",
+        "-p",
+        "tests.scheduling",
+    ]
     command += ["-n", "2", "--dist", "loadfile", "--basetemp", str(tmp_path / "base"), "."]
-    environment = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    environment = {
+        "PATH": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(tmp_path),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
     )

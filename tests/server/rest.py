@@ -74,19 +74,16 @@ class Server:
         """Delete the indices and aliases whose names begin with a prefix.
 
         Each by its name, because a node does not delete by a pattern unless it is told to; all in one request, because
-        each is a change of the cluster's state. Aliases go with their indices, but for those on others.
+        each is a change of the cluster's state. Aliases go with their indices, but for those on others. They are listed
+        without what they hold, which takes a node several times as long.
         """
-        listed = [entry["index"] for entry in self._listed("indices", prefix)]
-        if indices := [name for name in listed if name.startswith(prefix)]:  # not one that an alias leads to
-            self.request("DELETE", f"/{','.join(indices)}", timeout=60)
-        for entry in self._listed("aliases", prefix):
-            self.request("DELETE", f"/{entry['index']}/_alias/{entry['alias']}", timeout=60)
-
-    def _listed(self, kind: str, prefix: str) -> list[dict[str, str]]:
-        """The indices or aliases whose names begin with a prefix."""
-        path = f"/_cat/{kind}/{prefix}*?format=json&expand_wildcards=all"
-        listed: list[dict[str, str]] = self.request("GET", path).json()
-        return listed
+        there = self.request("GET", f"/_resolve/index/{prefix}*?expand_wildcards=all").json()
+        indices = {entry["name"] for entry in there["indices"]}
+        if indices:
+            self.request("DELETE", f"/{','.join(sorted(indices))}", timeout=60)
+        for alias in there["aliases"]:
+            for index in set(alias["indices"]) - indices:
+                self.request("DELETE", f"/{index}/_alias/{alias['name']}", timeout=60)
 
     def _authorization(self) -> dict[str, str]:
         parts = urlsplit(self.url)

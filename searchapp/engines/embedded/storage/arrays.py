@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,6 +13,13 @@ from numpy.typing import DTypeLike, NDArray
 
 SUFFIX = ".npy"
 TYPES = frozenset({"|u1", "<u2", "<u4", "<i4", "<i8", "<f8"})
+
+_HEADER_BYTES = 128
+_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00\x76\x00\{'descr': '(\|u1|<u2|<u4|<i4|<i8|<f8)', 'fortran_order': False, "
+    rb"'shape': \(([0-9]{1,18}),\), \} *\n"
+)
+"""The header that `ArrayFile` writes. NumPy parses it as a program, which takes a tenth of opening a small index."""
 
 
 class ArrayFile:
@@ -131,6 +139,9 @@ def synchronize(path: Path) -> None:
 def described(path: Path) -> tuple[str, int]:
     """The type and the number of what an array file of ours holds."""
     with path.open("rb") as file:
+        if header := _HEADER.fullmatch(file.read(_HEADER_BYTES)):
+            return header[1].decode(), int(header[2])
+        file.seek(0)
         version = np.lib.format.read_magic(file)
         if version != (1, 0):
             raise ValueError(f"{path} is not an array that searchapp wrote")

@@ -76,6 +76,10 @@ class StoredFile:
         """How many blocks the file has."""
         return -(-self.size // BLOCK)
 
+    def described(self) -> dict[str, Any]:
+        """As `asdict`, which goes through each of a hundred files again for every opening of an index."""
+        return {"size": self.size, "digest": self.digest, "dtype": self.dtype, "length": self.length}
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -114,7 +118,7 @@ class Manifest:
             "info": asdict(self.info),
             "mapping": self.mapping,
             "fields": {name: asdict(field) for name, field in self.fields.items()},
-            "files": {name: asdict(file) for name, file in self.files.items()},
+            "files": {name: file.described() for name, file in self.files.items()},
             "format": self.format,
         }
         # Without it manifests are as they were written before they had it.
