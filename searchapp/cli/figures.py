@@ -75,6 +75,21 @@ def blocks(first: Column, columns: Sequence[Column], width: int) -> Iterator[tup
     yield block, True
 
 
+def _folded(first: Column, block: Sequence[Column], width: int) -> list[int]:
+    """The widths of a table's columns where texts are folded.
+
+    Where the terminal is too narrow for the first column and one other, texts are folded to less, and figures are not.
+    """
+    widths = [column.least_width for column in (first, *block)]
+    room = width - GAP
+    if len(block) == 1 and sum(widths) > room:
+        of_text = max(room // 2, room - widths[1])
+        widths[0] = max(1, of_text if block[0].is_text else room - widths[1])
+        if block[0].is_text:
+            widths[1] = max(1, room - widths[0])
+    return widths
+
+
 def print_columns(
     console: Console, first: Column, columns: Sequence[Column], bold: Iterable[int] = ()
 ) -> None:
@@ -87,17 +102,19 @@ def print_columns(
         if number:
             console.print()
         table = Table(box=None, pad_edge=False, padding=(0, GAP // 2), header_style="bold")
-        for column in (first, *block):
+        shown = (first, *block)
+        widths = _folded(first, block, console.width) if folded else [column.width for column in shown]
+        for column, width in zip(shown, widths, strict=True):
             table.add_column(
                 Text(visible(column.heading)),
                 justify="left" if column.is_text else "right",
                 overflow="fold",
-                width=column.least_width if folded else column.width,
+                width=width,
             )
         for row in range(len(first.cells)):
             cells = [
                 Text(visible(column.cells[row]), style=column.styles[row] if column.styles else "")
-                for column in (first, *block)
+                for column in shown
             ]
             table.add_row(*cells, style="bold" if row in strong else None)
         console.print(table)

@@ -129,9 +129,11 @@ def warn_of_notes(notes: InvalidFiles | None) -> None:
 def print_json(value: Any) -> None:
     """One JSON document on stdout; a figure that is not a number is the text "nan", which JSON can hold.
 
-    Characters that could act on a terminal, or that nobody would see, are written as escapes.
+    Characters that could act on a terminal, or that nobody would see, are written as escapes; so are all but those of
+    ASCII where stdout can't hold every one, as under PYTHONIOENCODING=latin-1: Python's own escapes are not JSON's.
     """
-    text = json.dumps(_without_nan(value), indent=2, ensure_ascii=False, allow_nan=False)
+    holds_all = (sys.stdout.encoding or "utf-8").casefold().startswith("utf")
+    text = json.dumps(_without_nan(value), indent=2, ensure_ascii=not holds_all, allow_nan=False)
     sys.stdout.write(f"{escaped(text)}\n")
 
 

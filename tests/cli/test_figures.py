@@ -10,6 +10,7 @@ from rich.console import Console
 
 from searchapp.app.evaluate import Evaluation
 from searchapp.cli.figures import Column, blocks, headings, print_columns
+from searchapp.cli.judgments import tables
 from searchapp.evaluation.base import OfficialScore
 from searchapp.evaluation.measures import Measures
 
@@ -32,7 +33,7 @@ def printed(width: int) -> str:
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 100, 1000])
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 1000])
 def test_no_figure_heading_or_group_is_cut(width: int) -> None:
     text = printed(width)
     assert "…" not in text
@@ -43,7 +44,7 @@ def test_no_figure_heading_or_group_is_cut(width: int) -> None:
     for column in (GROUP, *FIGURES):
         for word in column.heading.split():
             assert set(word) <= set(letters)
-    assert "FORMER SECRETARY" in text
+    assert "SECRETARY" in text
 
 
 def test_a_table_that_fits_is_one_line_a_row_and_right_aligned() -> None:
@@ -62,6 +63,26 @@ def test_a_table_that_is_too_wide_goes_on_below_with_the_groups_again() -> None:
 def test_a_column_wider_than_the_terminal_has_a_table_of_its_own() -> None:
     wide = Column("figure", ["1" * 50])
     assert [len(block) for block, _folded in blocks(GROUP, [wide, wide], 60)] == [1, 1]
+
+
+ROWS = [
+    ("a name of four words", "person", "1,234", "0", "0: 1,000"),
+    ("another of five words", "model", "20", "17", "1: 20"),
+]
+
+
+@pytest.mark.parametrize(("width", "lines"), [(20, None), (30, None), (45, 6), (200, 3)])
+def test_a_table_of_judgments_is_folded_and_never_cut(
+    monkeypatch: pytest.MonkeyPatch, width: int, lines: int | None
+) -> None:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    monkeypatch.setattr(tables, "stdout_console", lambda: console)
+    tables.print_table(("annotator", "kind", "graded", "can't tell", "grades"), ROWS, left=(0, 1, 4))
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert "…" not in text and all(len(line) <= width for line in text.splitlines())
+    assert {word for row in ROWS for cell in row for word in cell.split()} <= set(text.split())
+    assert lines is None or text.count("\n") == lines
 
 
 def evaluation(*paths: str) -> Evaluation:

@@ -486,6 +486,21 @@ def test_topics_are_shared_out_by_a_seed(offline: Cli, tmp_path: Path) -> None:
     assert refused.code == 2 and "NAME=TOPICS" in refused.stderr
 
 
+def test_who_takes_topics_is_called_as_the_same_name_is_when_judging(
+    indexed_offline: Cli, tmp_path: Path
+) -> None:
+    out, run = tmp_path / "a.json", tmp_path / "run"
+    assert indexed_offline("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--out", run).code == 0
+    options = ("nlps", "--data", SAMPLE, "--split", "dev", "--out", out)
+    assert indexed_offline("judgments", "assign", *options, "--to", " ann\u2028=2").code == 0
+    assert list(json.loads(out.read_text())["topics"]) == ["ann"]
+    assigned = ("--run", run, "--plain", "--assignment", out, "--annotator", " ann\u2028")
+    assert indexed_offline("judge", "nlps", *assigned).code == 0
+    for twice in ([" =2"], ["ann=2", " ann=1"]):
+        more = [word for one in twice for word in ("--to", one)]
+        assert indexed_offline("judgments", "assign", *options, *more, "--overwrite").code == 2
+
+
 def judge_like_gold(path: Path, topics: dict[str, list[str]], documents: dict[str, list[str]]) -> None:
     """A scripted person who grades every given document of some topics as the gold does."""
     with JudgmentLog(path) as opened:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,15 @@ def test_tables_lines_and_styles_are_harmless(capfd: pytest.CaptureFixture[str])
 def test_json_is_harmless_and_keeps_what_it_holds(capfd: pytest.CaptureFixture[str]) -> None:
     output.print_json({HOSTILE: [HOSTILE]})
     assert json.loads(printed(capfd)) == {HOSTILE: [HOSTILE]}
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8", "utf-16"])
+def test_json_is_json_in_every_encoding(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    value = {"é": ["日本語 😀", HOSTILE, "\ud800"]}
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding, "backslashreplace", write_through=True)
+    monkeypatch.setattr(sys, "stdout", stdout)
+    output.print_json(value)
+    assert json.loads(stdout.buffer.getvalue().decode(encoding)) == value
 
 
 @pytest.mark.parametrize("verbose", [False, True])

@@ -205,7 +205,7 @@ def _prompts(world: World, assigned: Path) -> Iterator[Case]:
         [task, "--annotator", decides, "--topic", world.topics[0], "--document", world.documents[1],
          "--grade", 2, "--reason", world.hostile.text("reason of a decision")],
     )  # fmt: skip
-    yield Case("judgments list", [task, "--annotator", decides])
+    yield Case("judgments list", [task, "--annotator", decides.strip()])  # as the log has the name
 
 
 def _data(world: World) -> Iterator[Case]:

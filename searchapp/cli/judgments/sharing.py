@@ -135,9 +135,11 @@ def register(group: typer.Typer) -> None:
 
 
 def _quotas(given: list[str]) -> dict[str, int]:
+    """How many topics each takes, by the name that `judge --annotator` makes of theirs: without blanks around it."""
     quotas: dict[str, int] = {}
     for one in given:
         name, equals, number = one.rpartition("=")
+        name = name.strip()
         if not equals or not name or not number.isdecimal():
             raise UsageError(f"--to {one}: use the form NAME=TOPICS, for instance ann=20")
         if name in quotas:
