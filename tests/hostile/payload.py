@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
+
+from rich.cells import cell_len  # as tables count: some characters take two places
 
 from tests.profile import FULL
 
@@ -36,7 +39,28 @@ HALF = "\ud800"
 
 MARK = re.compile(r"Q\d\dZ")
 
+_BEGUN = re.compile(r"Q\d{0,2}(?=  |$)")
+_ENDED = re.compile(r"(?:^|(?<=  ))\d{0,2}Z")
+"""What can stand of a mark at the end of a column's line, and at the beginning of its next one."""
+
 _ACTS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def marks(text: str) -> set[str]:
+    """The marks that lines of text show, also those that are broken where a column or a line ends.
+
+    Where that is in a path depends on the length of the temporary folder's, which holds the id of a process.
+    """
+    found = set(MARK.findall(text))
+    for above, below in pairwise(re.split(r"\r*\n", text)):
+        for begun in _BEGUN.finditer(above):
+            column = cell_len(re.match(r"(?:.*  )?", above[: begun.start()])[0])  # type: ignore[index]
+            found |= {
+                begun[0] + rest[0]
+                for rest in _ENDED.finditer(below)
+                if cell_len(below[: rest.start()]) == column and MARK.fullmatch(begun[0] + rest[0])
+            }
+    return found
 
 
 class Hostile:

@@ -14,7 +14,7 @@ import pytest
 from searchapp import cli
 from searchapp.visible import visible
 from tests.hostile.cases import SCREEN_ALONE, Case, cases, commands
-from tests.hostile.payload import MARK, Hostile, turns
+from tests.hostile.payload import Hostile, marks, turns
 from tests.hostile.world import World, build, judge
 from tests.hostile.written import Written, read
 from tests.terminal import Terminal
@@ -137,12 +137,12 @@ def test_json_holds_what_was_given_and_shows_it(outcomes: list[Outcome], world: 
 def test_every_command_shows_hostile_text_or_nothing_would_be_tested(outcomes: list[Outcome]) -> None:
     for one in outcomes:
         if one.case.command not in SHIPPED:
-            assert MARK.search(one.written.text), one.case.line
+            assert marks(one.written.text), one.case.line
         if one.case.command not in PIPED_OTHERWISE:
-            assert MARK.search(one.piped), one.case.line
+            assert marks(one.piped), one.case.line
 
 
 def test_every_field_is_shown_somewhere(outcomes: list[Outcome], world: World) -> None:
-    shown = "".join(one.written.text for one in outcomes)
+    shown = marks("".join(one.written.text for one in outcomes))
     unseen = {name for mark, name in world.hostile.fields.items() if mark not in shown}
     assert unseen == SHOWN_IN_ERRORS | IN_JSON_ALONE

@@ -14,7 +14,7 @@ import pytest
 from searchapp.cli import complete
 from searchapp.visible import visible
 from tests.hostile import world as worlds
-from tests.hostile.payload import HALF, MARK, NUL, Hostile, turns
+from tests.hostile.payload import HALF, NUL, Hostile, marks, turns
 from tests.hostile.test_commands import into_pipe, judged_world
 from tests.hostile.world import World, quoted
 from tests.hostile.written import read
@@ -114,7 +114,7 @@ def test_what_is_wrong_is_repeated_harmlessly(world: World, what: str) -> None:
     finally:
         (world.home / "settings.toml").unlink(missing_ok=True)
     assert written.startswith(("searchapp: ", "warning: "))
-    assert MARK.search(written), written
+    assert marks(written), written
     assert visible(written) == written
     assert not read(written.encode(), pipe=True).wrong
     assert "internal error" not in written
@@ -171,4 +171,4 @@ def test_tab_offers_no_name_that_acts(world: World, tmp_path: Path, shell: str) 
     )
     assert b"plain.toml" in offered.stdout
     assert not read(offered.stdout + offered.stderr, pipe=True).wrong
-    assert b"name.toml" not in offered.stdout and not MARK.search(offered.stdout.decode())
+    assert b"name.toml" not in offered.stdout and not marks(offered.stdout.decode())

@@ -7,6 +7,7 @@ import io
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -215,14 +216,15 @@ def test_what_fails_in_the_background_while_deciding_is_told(
 
 def test_pace_and_the_time_that_is_left_are_shown(judging: Judging, monkeypatch: pytest.MonkeyPatch) -> None:
     class Slow(events.datetime):  # type: ignore[name-defined,misc]
-        """A clock that goes on twelve seconds each time it is looked at."""
+        """A clock that goes on twelve seconds each time it is looked at, and stands still in between."""
 
+        begin = datetime.now(UTC)
         seconds = 0
 
         @classmethod
         def now(cls, tz: Any = None) -> Any:
             cls.seconds += 12
-            return super().now(tz) + events.timedelta(seconds=cls.seconds)  # type: ignore[attr-defined]
+            return cls.begin.astimezone(tz) + timedelta(seconds=cls.seconds)
 
     monkeypatch.setattr(events, "datetime", Slow)
 
