@@ -7,8 +7,8 @@ third is new. Three ways are measured one after the other, each in a new process
 documents, *changed* compares them with those of the version that serves, which is done while they are read anyway, and
 takes over what has not changed, where little has by a small part beside that version; *merged* then makes one version
 of all that. In the end the versions of the first and the last are compared byte by byte. Seconds are those of all
-processes at work, once the documents are in memory; MiB is what the one process that writes takes besides. With
-`--repeat` all ways are measured so often in turn: the figures are medians, the ratio that of *changed* and *whole*.
+processes at work, once the documents are in memory. With `--repeat` all ways are measured so often in turn: the figures
+are medians, the ratio that of *changed* and *whole*.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from growth import MAPPING, Generator
-from usage import peak, work
+from usage import work
 
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.embedded import EmbeddedEngine
@@ -59,7 +59,7 @@ def build(home: Path, data: Path, size: int, share: float, step: str) -> dict[st
     gc.freeze()  # or Python would look through the documents for garbage, which are not there together elsewhere
     engine = EmbeddedEngine.at(Settings(home=home))
     engine.index_info(name)  # the files were copied: they are verified anew, which others need not do
-    begin, drawn = work(), peak()
+    begin = work()
     comparison = engine.compare(name, MAPPING)
     for _ in comparison.watch(documents) if comparison else ():
         pass
@@ -70,7 +70,6 @@ def build(home: Path, data: Path, size: int, share: float, step: str) -> dict[st
         "documents": len(documents),
         "carried": carried.documents if carried else 0,
         "work": work() - begin,
-        "MiB": peak() - drawn,
     }
 
 
@@ -89,12 +88,9 @@ def _require_same_files(home: Path) -> None:
 
 def _print(size: int, share: float, pairs: Sequence[Sequence[dict[str, float]]]) -> None:
     """A row of the table, of figures of indexing all documents, of indexing changed ones and of merging these."""
-    seconds, memory = (
-        [statistics.median(pair[place][key] for pair in pairs) for place in (0, 1, 2)]
-        for key in ("work", "MiB")
-    )
+    seconds = [statistics.median(pair[place]["work"] for pair in pairs) for place in (0, 1, 2)]
     ratio = statistics.median(changed["work"] / whole["work"] for whole, changed, _merged in pairs)
-    cells = [f"{value:.2f}" for value in seconds] + [f"{ratio:.3f}"] + [f"{value:.1f}" for value in memory]
+    cells = [f"{value:.2f}" for value in seconds] + [f"{ratio:.3f}"]
     taken_over = pairs[0][1]["carried"]
     print(f"| {size:,} | {share:.1%} | {taken_over:,} | {' | '.join(cells)} |", flush=True)
 

@@ -97,7 +97,7 @@ class Opened:
 
     def documents(self) -> list[tuple[str, dict[str, Any]]]:
         """The id and the source of each document, in order of ids."""
-        found = []
+        found: list[tuple[str, dict[str, Any]]] = []
         for reader, _sign in self.signed[:2]:
             numbers = [
                 number for number in range(reader.count) if reader is not self.base or number not in self.dead
