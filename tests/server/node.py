@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +28,11 @@ START_SECONDS = 180.0
 STOP_SECONDS = 40.0  # longer than the supervisor's own patience, after which it kills
 PAUSE_SECONDS = 10.0
 LOG_LINES = 30
+
+LOWEST_PORT = 12000
+"""Well-known servers, and those that a developer starts, listen on lower ones."""
+
+GIVEN_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 # Options of Java for a server that lives for minutes and never earns back what the optimizing compiler takes: without
 # it a start takes two thirds of the processor time, and requests just after it half. Nor does it earn back that every
@@ -439,8 +445,25 @@ def write_certificates(plan: Plan) -> None:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on at the moment."""
-    with socket.socket() as probe:
+    """A port of 127.0.0.1 that nobody listens on, nor is given by the system meanwhile.
+
+    A node takes it only when it has started, on a busy machine minutes later. One of those that the system gives to
+    whoever connects would then be somebody's.
+    """
+    first = first_given_port()
+    while first - LOWEST_PORT > 1000:
+        port = LOWEST_PORT + secrets.randbelow(first - LOWEST_PORT)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    with socket.socket() as probe:  # there are hardly any others
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        return int(probe.getsockname()[1])
+
+
+def first_given_port() -> int:
+    """The first of the ports that the system gives to whoever asks for any."""
+    try:
+        return int(GIVEN_PORTS.read_text(encoding="ascii").split()[0])
+    except OSError:
+        return 32768  # as of Linux; those of other systems are higher
