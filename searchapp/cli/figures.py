@@ -83,8 +83,8 @@ def _folded(first: Column, block: Sequence[Column], width: int) -> list[int]:
     widths = [column.least_width for column in (first, *block)]
     room = width - GAP
     if len(block) == 1 and sum(widths) > room:
-        of_text = max(room // 2, room - widths[1])
-        widths[0] = max(1, of_text if block[0].is_text else room - widths[1])
+        left = room - widths[1]
+        widths[0] = max(1, min(widths[0], max(room // 2, left)) if block[0].is_text else left)
         if block[0].is_text:
             widths[1] = max(1, room - widths[0])
     return widths

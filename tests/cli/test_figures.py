@@ -65,6 +65,18 @@ def test_a_column_wider_than_the_terminal_has_a_table_of_its_own() -> None:
     assert [len(block) for block, _folded in blocks(GROUP, [wide, wide], 60)] == [1, 1]
 
 
+def test_a_first_column_that_fits_is_not_widened() -> None:
+    console = Console(file=io.StringIO(), width=20, color_system=None)
+    print_columns(console, Column("n", ["1", "2"], True), [Column("text", ["x" * 20, "y"], True)])
+    assert isinstance(console.file, io.StringIO)
+    assert [line.split() for line in console.file.getvalue().splitlines()] == [
+        ["n", "text"],
+        ["1", "x" * 17],
+        ["xxx"],
+        ["2", "y"],
+    ]
+
+
 ROWS = [
     ("a name of four words", "person", "1,234", "0", "0: 1,000"),
     ("another of five words", "model", "20", "17", "1: 20"),

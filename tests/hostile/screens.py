@@ -106,7 +106,9 @@ def judge(world: World) -> Result:
         one.see("Choose")
         one.do("g", "Ranking")
         one.see("JudgeScreen")
-        _read_to_the_end(one, "home", world.documents[2], _mark(world, "why annotator 1 can't tell"))
+        _read_to_the_end(
+            one, "home", world.documents[worlds.RANKED[0]], _mark(world, "why annotator 1 can't tell")
+        )
         one.do("d", ".")
         one.do("d m m b b", "Ranking")
         _say(one, hostile.id("pasted note"), hostile.id("pasted reason"))
@@ -354,7 +356,7 @@ def leave_unsaved(world: World) -> Result:
     arguments = ["judge", world.task, "--run", world.run, "--annotator", world.people[1]]
     with driven(world, *arguments, TMPDIR=str(folder)) as one, _locked(world.log):
         one.see("JudgeScreen")
-        _read_to_the_end(one, "end", world.documents[0], _mark(world, "reason of a model"))
+        _read_to_the_end(one, "end", world.documents[worlds.RANKED[-1]], _mark(world, "reason of a model"))
         one.do("g 1", "NOT SAVED")
         one.do("q", "are not saved")
         one.terminal.press("w")
@@ -399,7 +401,7 @@ def browse(world: World) -> Result:
         one.do("i", SCREENS["Choose"])
         one.do("f", "The folder with the official files")
         one.paste(hostile.id("folder to index"))
-        one.do("enter", "there is no folder")
+        one.do("enter", "there is no folder|can't be read: file name too long")
         one.do("n", "The TOML file of a task")
         one.paste(hostile.id("task file to index"))
         one.do("enter", "is not the file|━Tasks")

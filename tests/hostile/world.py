@@ -17,6 +17,10 @@ TASK = "hostile"
 WORD = "lentils"
 """What every document and topic has."""
 DOCUMENTS, TOPICS = 5, 3
+RANKED = (2, 3, 4, 1, 0)
+"""The documents as every topic ranks them: whichever kind comes first in the texts, it is the same for the screens."""
+SPICES = [f"s{number}" for number in range(4 * (DOCUMENTS - 1))]
+"""What topics ask for, and a document has four fewer of than the one before it."""
 
 
 @dataclass
@@ -76,7 +80,7 @@ def _documents_and_topics(world: World, data: Path) -> None:
         (
             {
                 "id": id_,
-                "text": f"{text} {WORD} {' stew' * number}",
+                "text": f"{text} {WORD} {' '.join(SPICES[4 * RANKED.index(number) :])}",
                 "title": title,
                 "group": group,
                 "part": number,
@@ -88,10 +92,11 @@ def _documents_and_topics(world: World, data: Path) -> None:
     with (data / "documents.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"id": world.documents[0], "text": "twice"}) + "\n")
     level = hostile.text("further field of a topic")
+    words = " ".join([WORD, *SPICES])
     _write_jsonl(
         data / "topics.jsonl",
         (
-            {"id": id_, "text": f"{hostile.text(f'text of topic {number}')} {WORD}", "level": level}
+            {"id": id_, "text": f"{hostile.text(f'text of topic {number}')} {words}", "level": level}
             for number, id_ in enumerate(world.topics)
         ),
     )
@@ -161,7 +166,8 @@ signals = [
 def judge(world: World) -> None:
     """Write what people and a model say, in disagreement, with notes and reasons."""
     hostile = world.hostile
-    world.people = [hostile.text("first annotator"), hostile.text("second annotator")]
+    # white space around a name is no part of it: `judge` would not know who has judged
+    world.people = [hostile.text(f"{place} annotator").strip() for place in ("first", "second")]
     world.model = hostile.text("model that annotates")
     topic, documents = world.topics[0], world.documents
     run = world.run.name

@@ -9,7 +9,7 @@ from typing import Protocol
 from textual.app import App
 
 from searchapp.app.overview import TaskState
-from searchapp.errors import SearchappError, UsageError
+from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.settings import Settings
 from searchapp.tasks import load
 from searchapp.tasks.base import Task
@@ -87,13 +87,13 @@ class Maker:
         def named(words: str | None) -> None:
             if not words:
                 return
-            path = Path(words).expanduser().absolute()
             try:
+                path = _path(words)
                 if path.suffix.lower() != ".toml":
                     raise UsageError(f"{path} is not the file of a task: its name must end in .toml")
                 task = load(str(path))
             except (SearchappError, OSError) as error:
-                self._home.tell_error(error)
+                self._home.tell_error(_told(error, words))
             else:
                 self.start(task, path.parent)
 
@@ -118,11 +118,14 @@ class Maker:
         def named(words: str | None) -> None:
             if not words:
                 return
-            folder = Path(words).expanduser().absolute()
-            if folder.is_dir():
-                self.start(task, folder, remember=True)
+            try:
+                folder = _path(words)
+                if not folder.is_dir():
+                    raise UsageError(f"there is no folder {folder}")
+            except (UsageError, OSError) as error:  # a name can be longer than any file's
+                self._home.tell_error(_told(error, words))
             else:
-                self._home.tell_error(UsageError(f"there is no folder {folder}"))
+                self.start(task, folder, remember=True)
 
         self._home.app.push_screen(Words(f"The folder with the official files of {task.name}"), named)
 
@@ -150,3 +153,22 @@ class Maker:
         else:
             self._home.tell_news(result, "$success")
         self._done()
+
+
+def _path(words: str) -> Path:
+    """The path that somebody typed.
+
+    Raises:
+        UsageError: it is in the home folder of a user whom nobody knows.
+    """
+    try:
+        return Path(words).expanduser().absolute()
+    except RuntimeError as error:
+        raise UsageError(f"{words} begins with ~ and nobody knows whose folder that is") from error
+
+
+def _told(error: SearchappError | OSError, words: str) -> SearchappError:
+    """What is wrong with the path that somebody typed, in a sentence."""
+    if isinstance(error, SearchappError):
+        return error
+    return DataError(f"{words} can't be read: {(error.strerror or str(error)).lower()}")

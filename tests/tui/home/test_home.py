@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,25 @@ def test_a_folder_that_is_typed_is_indexed_and_remembered(at_home: AtHome, tmp_p
 
     at_home.drive(steps)
     assert json.loads((at_home.home / "folders.json").read_text())["folders"] == {"nlps": str(data)}
+
+
+TOO_LONG, NOBODYS = "x" * 300 + ".toml", "~nobody-of-this-name/x.toml"
+
+
+@pytest.mark.parametrize("keys", [("i", "f"), ("n",)])
+def test_a_path_that_no_file_can_have_is_refused(at_home: AtHome, keys: tuple[str, ...]) -> None:
+    async def steps(pilot: P, screen: HomeScreen) -> None:
+        for path, said in ((TOO_LONG, "file name too long"), (NOBODYS, "begins with ~")):
+            await pilot.press(*keys)
+            pilot.app.post_message(events.Paste(path))
+            await pilot.pause()
+            await pilot.press("enter")
+            await comes(pilot, partial(contains, screen, said))
+
+    def contains(screen: HomeScreen, said: str) -> bool:
+        return said in screen._details.text.plain
+
+    at_home.drive(steps)
 
 
 def test_invalid_files_are_told_problem_by_problem(at_home: AtHome, tmp_path: Path) -> None:
