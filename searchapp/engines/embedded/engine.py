@@ -306,17 +306,8 @@ def _reader(folder: Path, mapping: Mapping[str, Any] | None = None) -> IndexRead
     manifest = read_manifest(folder)
     if isinstance(manifest, Manifest):
         return IndexReader(folder, mapping)
-    stored = manifest.opened(folder)
-    readers: list[IndexReader] = []
-    try:
-        for part in (stored.base, stored.new, stored.gone):
-            readers.append(IndexReader(part.folder, mapping))
-        base, new, gone = readers
-        return Parts(manifest.info, base, new, gone, stored.dead)
-    except BaseException:
-        for reader in readers:
-            reader.close()
-        raise
+    base, new, gone, dead = manifest.opened(folder)
+    return Parts.of(manifest.info, [base.folder, new.folder, gone.folder], dead, mapping)
 
 
 def _tell(info: IndexInfo, carried: Carried | SmallPart) -> None:

@@ -22,6 +22,7 @@ from searchapp.errors import DataError
 from searchapp.model import Document
 from tests.engines.embedded.conftest import spec_of
 from tests.engines.embedded.test_carried import DOCUMENTS, SCORED, WORDS, edited, edits, fields, texts
+from tests.engines.embedded.test_parts import hits, told
 from tests.engines.embedded.test_small_parts import CHANGED, indexed, small_parts
 
 __all__ = ["small_parts"]  # a fixture that all tests use
@@ -44,12 +45,12 @@ def bodies(queries: Sequence[Any]) -> list[Body]:
 def require_same_answers(ours: EmbeddedIndex, whole: EmbeddedIndex, queries: Sequence[Any] = QUERIES) -> None:
     assert ours.info.documents == whole.info.documents
     asked = bodies(queries)
-    assert list(ours.search(asked)) == list(whole.search(asked))
-    for query, body in zip(queries, asked, strict=True):
-        assert list(ours.search([body])) == list(whole.search([body]))
-        explained = {**body, "_source": True, "explain": True}
-        assert ours.find(explained) == whole.find(explained)
-        assert ours.counts(query, {"tag": 9}) == whole.counts(query, {"tag": 9})
+    assert hits(ours, asked) == hits(whole, asked)
+    for body in asked:
+        assert hits(ours, [body]) == hits(whole, [body])
+        assert told(ours, {**body, "_source": True}, explain=True) == told(
+            whole, {**body, "_source": True}, explain=True
+        )
 
 
 @hypothesis.settings(max_examples=max(8, hypothesis.settings().max_examples // 10), deadline=None)
