@@ -11,6 +11,7 @@
     pruning, prunable, bounded_clause, laid_out, maxscore, accumulated, candidates
                                            the same in a large index, where not all documents are scored
     compiled_maxscore, compiled_phrases        the same by the functions compiled from maxscore.c and phrases.c
+    parts, searcher                            an index in two parts, each of which is searched by itself
     native, compiling                          the library of compiled functions
     highlight, explain, describe, source       what a person sees of a hit
     body, index, engine                        the protocols of `engines.base`

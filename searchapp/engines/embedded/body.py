@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from searchapp.engines.base import Body
@@ -86,6 +86,13 @@ class Request:
     query: Query
     marked: Query
     frame: Frame
+
+    def from_first(self) -> Request:
+        """The same for the hits before as well, and so what a part of an index must find for it."""
+        frame = self.frame
+        if not frame.first:
+            return self
+        return replace(self, frame=replace(frame, first=0, size=frame.first + frame.size))
 
 
 class BodyReader:

@@ -51,8 +51,10 @@ def of_term(field: FieldReader, term: str, boost: np.float32) -> BoundedClause |
     if rank is None:
         return None
     found = field.bounded(rank)
-    weight = field.weight(boost, len(found.documents))
-    clause = _clause((field.field.name, term), found.documents, found.impacts, _upper(weight), weight, found)
+    weight = field.weight(boost, field.document_frequency(term))
+    upper, lower = _scores(weight, field.edges_above), _scores(weight, field.edges_below)
+    key = field.field.name, term
+    clause = _clause(key, found.documents, found.impacts, (upper, lower), weight, found)
     # Of a very frequent term the greatest impact says nothing of the document's length.
     least = similarity.scores(weight, _COUNTED, field.norm_inverses.min(keepdims=True))
     clause.lower[-1] = min(clause.lower[-1], least[0])
@@ -64,9 +66,9 @@ def of_leaf(field: FieldReader, leaf: ScoredLeaf, boost: np.float32, row: Row) -
     if not len(row.documents):
         return None
     weight = field.similarity.weight(boost, leaf.idf(field))
-    upper = _upper(weight)
-    impacts = np.maximum(upper.searchsorted(row.scores), 1).astype(np.uint8)
-    return _clause((leaf, float(boost)), row.documents, impacts, upper, weight)
+    scores = _scores(weight, EDGES)
+    impacts = np.maximum(scores.searchsorted(row.scores), 1).astype(np.uint8)
+    return _clause((leaf, float(boost)), row.documents, impacts, (scores, scores), weight)
 
 
 def of_phrase(
@@ -78,7 +80,8 @@ def of_phrase(
     impact is not above theirs.
     """
     weight = field.similarity.weight(boost, phrase.idf(field))
-    return _clause((phrase, float(boost)), documents, impacts, _upper(weight), weight, sought=phrase)
+    upper = _scores(weight, field.edges_above)
+    return _clause((phrase, float(boost)), documents, impacts, (upper, upper), weight, sought=phrase)
 
 
 def is_bounded(weight: np.float32) -> bool:
@@ -86,24 +89,26 @@ def is_bounded(weight: np.float32) -> bool:
     return bool(WEIGHTS[0] < weight < WEIGHTS[1])
 
 
-def _upper(weight: np.float32) -> Float32s:
+def _scores(weight: np.float32, edges: Float32s) -> Float32s:
+    """The scores that impacts stand for by their edges."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return similarity.scores(weight, EDGES, _ONES)
+        return similarity.scores(weight, edges, _ONES)
 
 
 def _clause(
     key: Hashable,
     documents: Numbers,
     impacts: Impacts,
-    upper_: Float32s,
+    scores: tuple[Float32s, Float32s],
     weight: np.float32,
     postings: BoundedPostings | None = None,
     sought: Phrase | None = None,
 ) -> BoundedClause:
-    upper = upper_.astype(np.float64)
+    """`scores` are those of the edges, no less than any score that they stand for, and no greater than any beyond."""
+    upper = scores[0].astype(np.float64)
     factor = np.nextafter(np.float32((upper[1:] / _STEPS).max()), np.float32(np.inf))
     greatest = int(impacts.max()) if postings is None else postings.greatest
-    lower = np.append(0.0, upper[:-1]) if sought is None else np.zeros_like(upper)
+    lower = np.append(0.0, scores[1][:-1].astype(np.float64)) if sought is None else np.zeros_like(upper)
     return BoundedClause(
         key,
         documents,

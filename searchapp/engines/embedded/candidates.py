@@ -14,7 +14,13 @@ from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.rows import NO_ROW, Row, Rows, is_common, scores_of
 from searchapp.engines.embedded.storage import arrays
 from searchapp.engines.embedded.storage.impacts import Impacts
-from searchapp.engines.embedded.storage.reader import BoundedPostings, FieldReader, IndexReader, Numbers
+from searchapp.engines.embedded.storage.reader import (
+    BoundedPostings,
+    FieldReader,
+    IndexReader,
+    Mask,
+    Numbers,
+)
 
 Places = NDArray[np.intp]
 
@@ -55,6 +61,10 @@ class CandidateRows:
         """The number of documents that the rows are of."""
         return len(self._candidates)
 
+    def everything(self) -> Mask:
+        """Marks of all of them that count: dead documents are no candidates."""
+        return np.ones(self.count, bool)
+
     def row(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
         """The row of a leaf whose boost is given."""
         if isinstance(leaf, Term):
@@ -90,9 +100,9 @@ class CandidateRows:
                 known = there, postings.frequencies.take(at.take(there))
             places.append(known[0])
             frequencies.append(known[1])
-            weights.append(field.weight(boost, len(postings.documents)))
+            weights.append(field.weight(boost, field.document_frequency(term)))
         if not places:
-            return [NO_ROW] * len(terms)
+            return [self._nowhere(field, term) for term in terms]
         counts = [len(some) for some in places]
         scores = similarity.scores(
             np.repeat(np.array(weights, np.float32), counts),
@@ -101,15 +111,19 @@ class CandidateRows:
         )
         pieces = iter(zip(places, np.split(scores, np.cumsum(counts)[:-1]), strict=True))
         rows = []
-        for postings in found:
+        for term, postings in zip(terms, found, strict=True):
             if postings is None:
-                rows.append(NO_ROW)
+                rows.append(self._nowhere(field, term))
                 continue
             there, of_term = next(pieces)
-            frequency = len(postings.documents)
-            common = is_common(frequency, self._reader.count)
+            frequency = field.document_frequency(term)
+            common = is_common(frequency, self._reader.whole_count)
             rows.append(Row(there.astype(np.int32), of_term, bool(of_term.all()), common, whole=frequency))
         return rows
+
+    def _nowhere(self, field: FieldReader, term: str) -> Row:
+        """The row of a term that stands in no document here, but perhaps in other parts of the index."""
+        return NO_ROW._replace(whole=field.document_frequency(term)) if self._reader.is_part else NO_ROW
 
     def _known(
         self, field: FieldReader, term: str, codes: NDArray[np.uint8]

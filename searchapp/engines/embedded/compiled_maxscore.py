@@ -26,7 +26,7 @@ from searchapp.engines.embedded.memory import NOTHING, Answer
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.nodes import TermsDisjunction
 from searchapp.engines.embedded.rows import most_of_a_rare_term
-from searchapp.engines.embedded.storage.impacts import EDGES, Impacts
+from searchapp.engines.embedded.storage.impacts import Impacts
 from searchapp.engines.embedded.storage.reader import BoundedPostings, FieldReader, IndexReader, Numbers
 from searchapp.engines.embedded.sums import FEW
 from searchapp.engines.embedded.together import Clause, Flat
@@ -34,14 +34,15 @@ from searchapp.engines.embedded.together import Clause, Flat
 MOST_TERMS = 1 << 15
 """Terms whose postings are kept at hand, some 700 bytes each."""
 
-_CLAUSE = struct.Struct("=8qd")
+_CLAUSE = struct.Struct("=10qd")
 """`Clause` of maxscore.c."""
 
 _TYPES: dict[str, type[ctypes._SimpleCData[Any]]] = {
     "slack": ctypes.c_double,
     "tie_breaker": ctypes.c_double,
-    **dict.fromkeys(("ranks", "edges", "excluded", "room", "documents", "scores", "looks"), ctypes.c_void_p),
+    **dict.fromkeys(("ranks", "live", "excluded", "room", "documents", "scores", "looks"), ctypes.c_void_p),
     **dict.fromkeys(("clauses", "marks", "sum_ends", "sum_rounded"), ctypes.c_char_p),
+    **dict.fromkeys(("terms_elsewhere", "postings_elsewhere"), ctypes.c_char_p),
 }
 
 
@@ -51,8 +52,9 @@ class _Query(ctypes.Structure):
     _fields_ = [
         (name, _TYPES.get(name, ctypes.c_int64))
         for name in (
-            *("count", "ranks", "edges", "slack", "few", "common"),
+            *("count", "ranks", "live", "slack", "few", "common"),
             *("clause_count", "clauses", "marks", "sum_count", "sum_ends", "sum_rounded"),
+            *("terms_elsewhere", "postings_elsewhere"),
             *("tie_breaker", "excluded_count", "excluded", "size", "room"),
             *("found", "documents", "scores", "looks"),
         )
@@ -61,7 +63,7 @@ class _Query(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A term that occurs, and what maxscore.c knows of it.
+    """A term that stands in some document, and what maxscore.c knows of it.
 
     `is_bounded` says whether its scores are numbers that float32 has in full precision.
     """
@@ -123,10 +125,10 @@ class CompiledSearch:
         return _Query(
             count=self._reader.count,
             ranks=self._ranks.ctypes.data,
-            edges=EDGES.ctypes.data,
+            live=None if self._reader.live is None else self._reader.live.ctypes.data,
             slack=SLACK,
             few=FEW,
-            common=most_of_a_rare_term(self._reader.count),
+            common=most_of_a_rare_term(self._reader.whole_count),
         )
 
     def best(self, library: ctypes.CDLL, flat: Flat, excluded: Numbers, size: int) -> Answer | None:
@@ -172,6 +174,10 @@ class CompiledSearch:
         query.sum_count = sums
         query.sum_ends = of_sums.pack(*accumulate(map(len, clauses)))
         query.sum_rounded = of_sums.pack(*[clause.rounded for clause in flat.clauses])
+        if self._reader.is_part:
+            elsewhere = [clause.elsewhere(self._reader) for clause in flat.clauses]
+            query.terms_elsewhere = of_sums.pack(*[terms for terms, _postings in elsewhere])
+            query.postings_elsewhere = of_sums.pack(*[postings for _terms, postings in elsewhere])
         query.tie_breaker = flat.tie_breaker
         query.excluded_count = len(excluded)
         if len(excluded):
@@ -210,7 +216,7 @@ class CompiledSearch:
             self._lock.release()
 
     def _of_clause(self, clause: Clause) -> list[_Term]:
-        """The terms of a clause that occur."""
+        """The terms of a clause that stand in some document."""
         terms = clause.terms
         assert isinstance(terms, TermsDisjunction | Term)
         known = self._terms.setdefault((terms.field, float(clause.boost)), {})
@@ -241,7 +247,8 @@ class CompiledSearch:
             raise IndexError("the postings of a term are no numbers of postings")
         if len(field.norms) != self._reader.count:
             raise IndexError("a field does not have the lengths of all documents")
-        weight = field.weight(boost, size)
+        frequency = field.document_frequency(name)
+        weight = field.weight(boost, frequency)
         packed = _CLAUSE.pack(
             found.documents.ctypes.data,
             found.impacts.ctypes.data,
@@ -251,6 +258,8 @@ class CompiledSearch:
             found.greatest,
             field.norms.ctypes.data,
             field.norm_inverses.ctypes.data,
+            field.edges_above.ctypes.data,
+            frequency,
             float(weight),
         )
         return _Term((field.field.name, name), found, is_bounded(weight), packed)

@@ -16,7 +16,7 @@ from searchapp.engines.embedded.explain_functions import lowered, with_functions
 from searchapp.engines.embedded.explanations import constant, exact, explained
 from searchapp.engines.embedded.java_numbers import printed
 from searchapp.engines.embedded.queries.disjunctions import spelled_out, with_terms_as_clauses
-from searchapp.engines.embedded.queries.leaf import Leaf, Mask
+from searchapp.engines.embedded.queries.leaf import Leaf
 from searchapp.engines.embedded.queries.nodes import (
     Bool,
     Boost,
@@ -30,7 +30,7 @@ from searchapp.engines.embedded.queries.nodes import (
 from searchapp.engines.embedded.refusals import unsupported
 from searchapp.engines.embedded.scoring import Scorer
 from searchapp.engines.embedded.similarity import ONE
-from searchapp.engines.embedded.storage.reader import IndexReader
+from searchapp.engines.embedded.storage.reader import IndexReader, Mask
 
 
 class Explainer:

@@ -10,39 +10,36 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, islice
 
-import numpy as np
-
 from searchapp import processes
 from searchapp.engines.base import (
     BEST_FIRST,
     NO_TERMS,
     Body,
     Counts,
+    Explanation,
     Found,
     Index,
     IndexInfo,
     Terms,
     one_by_one,
 )
-from searchapp.engines.embedded import native, topk
-from searchapp.engines.embedded.body import BodyReader, Frame, Request
+from searchapp.engines.embedded import native
+from searchapp.engines.embedded.body import BodyReader, Request
 from searchapp.engines.embedded.counting import counts
-from searchapp.engines.embedded.explain import Explainer
 from searchapp.engines.embedded.highlight import Emitted, Highlighter
 from searchapp.engines.embedded.memory import Answer, Memory, Packed, packed, unpacked
-from searchapp.engines.embedded.pruning import Pruned, Pruner
+from searchapp.engines.embedded.parts import Parts
+from searchapp.engines.embedded.pruning import Pruned
+from searchapp.engines.embedded.queries.nodes import Query
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.queries.readers import READERS
 from searchapp.engines.embedded.queries.settle import settled
 from searchapp.engines.embedded.refusals import invalid
-from searchapp.engines.embedded.rows import Rows
 from searchapp.engines.embedded.schema import Analyzer, Analyzers
-from searchapp.engines.embedded.scoring import Scorer, finite_scores
+from searchapp.engines.embedded.scoring import finite_scores
+from searchapp.engines.embedded.searcher import Searcher
 from searchapp.engines.embedded.similarity import Float32s
-from searchapp.engines.embedded.storage import verified
 from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
-from searchapp.engines.embedded.sums import Scores
-from searchapp.engines.embedded.together import Together
 from searchapp.engines.waiting import require_wanted
 from searchapp.errors import DataError, EngineRefused, QueryRefused, Replaced
 from searchapp.model import AnalysisStep, Hits
@@ -68,19 +65,17 @@ class EmbeddedIndex:
 
     is_at_hand = True
 
-    def __init__(self, reader: IndexReader, analyzers: Analyzers, memory: Memory | None = None) -> None:
+    def __init__(
+        self, reader: IndexReader | Parts, analyzers: Analyzers, memory: Memory | None = None
+    ) -> None:
         self._reader = reader
         self._memory = memory
         self._analyzers = analyzers
-        self._bodies = BodyReader(Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader)))
-        rows = Rows(reader)
-        self._scorer = Scorer(reader, rows)
-        self._pruner = Pruner(reader, rows, analyzers)
-        self._together = Together(reader, rows)
+        self._bodies = BodyReader(
+            Parser(reader.schema, analyzers, READERS, partial(settled, reader=reader.parts[0]))
+        )
+        self._searchers = [Searcher(part, analyzers) for part in reader.parts]
         self._emitted = Emitted(analyzers)
-        self._found: tuple[str, Scores] | None = None
-        """The scores of the query that was asked last, whose next hits are often asked for."""
-
         self.is_closed = False
 
     @property
@@ -166,7 +161,8 @@ class EmbeddedIndex:
             for body in bodies:
                 with suppress(EngineRefused), finite_scores():
                     queries.append(self._bodies.ranked(body).query)
-            self._pruner.prepare(queries)
+            for searcher in self._searchers:
+                searcher.pruner.prepare(queries)
 
     def _answers(self, bodies: Sequence[Body]) -> tuple[Packed, int, int]:
         """The best documents of each body of a batch; for how many of these not all documents were scored, and how many
@@ -181,42 +177,31 @@ class EmbeddedIndex:
                 for body in bodies:
                     requests.append(self._bodies.ranked(body))
             alone = len(requests) < TOGETHER
-            some = [self._pruned(request, alone=alone) for request in requests]
-            found: list[Answer | None] = [None if one is None else one[:2] for one in some]
-            pruned = sum(one is not None for one in some)
-            compiled = sum(one is not None and one.is_compiled for one in some)
-            self._answer_together(requests, found)
-            left = found.count(None)
-            # The body that is refused is refused again when it is answered, by its place.
-            with suppress(EngineRefused), finite_scores():
-                self._scorer.prepare(
-                    request.query for request, one in zip(requests, found, strict=True) if one is None
-                )
+            asked = requests if len(self._searchers) == 1 else [request.from_first() for request in requests]
+            every = [searcher.found(asked, alone=alone) for searcher in self._searchers]
             answers: list[Answer] = []
             with _next_is_named(answers):
-                for request, one in zip(requests, found, strict=True):
-                    answers.append(self._best(request) if one is None else one)
-            return packed(answers), pruned, compiled + len(answers) - pruned - left
+                for place, request in enumerate(requests):
+                    answers.append(
+                        self._merged(
+                            request,
+                            [
+                                searcher.best(asked[place]) if (one := found[place]) is None else one
+                                for searcher, (found, _pruned, _compiled) in zip(
+                                    self._searchers, every, strict=True
+                                )
+                            ],
+                        )
+                    )
+            _found, pruned, compiled = every[0]  # those of the base, which is nearly all
+            return packed(answers), pruned, compiled
 
-    def _answer_together(self, requests: Sequence[Request], found: list[Answer | None]) -> None:
-        """Put the answers into `found` that can be had together, of the requests that have none."""
-        places = [place for place, one in enumerate(found) if one is None]
-        if not places:
-            return
-        with suppress(EngineRefused), finite_scores():
-            answers = self._together.best([requests[place] for place in places])
-            for place, answer in zip(places, answers, strict=True):
-                found[place] = answer
-
-    def _pruned(self, request: Request, *, alone: bool = True) -> Pruned | None:
-        """The best documents of a query where they can be found without scoring all documents, None elsewhere."""
-        frame = request.frame
-        if frame.after is not None:
-            return None
-        found = self._pruner.best(request.query, frame.first + frame.size, alone=alone)
-        if found is None or not frame.first:
-            return found
-        return Pruned(found.documents[frame.first :], found.scores[frame.first :], found.is_compiled)
+    def _merged(self, request: Request, answers: Sequence[Answer]) -> Answer:
+        """The answer to a request from those that the parts give to it, see `Request.from_first`."""
+        if len(answers) == 1:
+            return answers[0]
+        assert isinstance(self._reader, Parts)
+        return self._reader.merged(answers, request.frame.first, request.frame.size)
 
     def _tell(self, answers: int, pruned: int, together: int = 0) -> None:
         """Say how a batch was searched, to those who want to know."""
@@ -230,22 +215,32 @@ class EmbeddedIndex:
             request = self._bodies.read(body)
             frame = request.frame
             schema, query = self._reader.schema, request.query
-            explainer = Explainer(self._reader, self._scorer) if frame.explain else None
             highlighter = None
             if frame.highlight is not None:
                 highlighter = Highlighter.of(frame.highlight, request.marked, schema, self._emitted)
             documents, scores = self._best_again(request, f"{frame.counts_all} {body.get('query')!r}")
             hits = self._hits(documents, scores)
-            sources = self._reader.sources.sources(documents.tolist())
+            sources = self._reader.sources_of(documents)
+            explanations = self._explanations(query, documents) if frame.explain else {}
             return [
                 Found(
                     hit=hit,
                     source=frame.source.apply(source),
                     highlights=highlighter.highlights(source) if highlighter else {},
-                    explanation=explainer.explanation(query, document) if explainer else None,
+                    explanation=explanations.get(document),
                 )
                 for hit, document, source in zip(hits, documents.tolist(), sources, strict=True)
             ]
+
+    def _explanations(self, query: Query, documents: Numbers) -> dict[int, Explanation]:
+        """How a query comes to the scores of documents, by their numbers."""
+        found: dict[int, Explanation] = {}
+        for searcher in self._searchers:
+            first, count = searcher.reader.first, searcher.reader.count
+            there = documents[(documents >= first) & (documents < first + count)]
+            explanations = searcher.explanations(query, (there - first).tolist())
+            found |= zip(there.tolist(), explanations, strict=True)
+        return found
 
     def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
         found = self.find(body, terms)
@@ -274,14 +269,14 @@ class EmbeddedIndex:
     def counts(self, query: Body, fields: Mapping[str, int]) -> Counts:
         require_wanted()
         with self._damage_reported(), finite_scores():
-            matching = self._scorer.matching(self._bodies.read({"query": query, "sort": BEST_FIRST}).query)
-            return counts(self._reader, matching, fields)
+            read = self._bodies.read({"query": query, "sort": BEST_FIRST}).query
+            return counts([(one.reader, one.matching(read)) for one in self._searchers], fields)
 
     def twin(self) -> EmbeddedIndex:
         try:
-            return EmbeddedIndex(IndexReader(self._reader.folder, self._reader.mapping), self._analyzers)
+            return EmbeddedIndex(self._reader.reopened(), self._analyzers)
         except DataError:
-            if self._reader.folder.is_dir():
+            if self._reader.is_there:
                 raise
             raise Replaced(self.info.version) from None
 
@@ -296,7 +291,7 @@ class EmbeddedIndex:
             DataError: a file was altered.
             SearchappError: a file can't be read.
         """
-        verified.verify(self._reader.folder, self._reader.manifest)
+        self._reader.verify()
 
     def _analyzer_of(self, name: str | None) -> Analyzer:
         if name is None:
@@ -306,30 +301,15 @@ class EmbeddedIndex:
             raise invalid(f"the index {self.info.name} has no field {name}")
         return self._analyzers.analyzer(field.analyzer or "keyword")
 
-    def _best(self, request: Request) -> Answer:
-        return self._best_of(self._scored(request), request.frame)
-
-    def _scored(self, request: Request) -> Scores:
-        scorer = self._scorer.complete if request.frame.counts_all else self._scorer
-        return scorer.scores(request.query)
-
     def _best_again(self, request: Request, words: str) -> Answer:
         """The best documents of a query in these words; if all are scored, the scores are kept for its next hits."""
-        if self._found is None or self._found[0] != words:
-            pruned = self._pruned(request)
-            self._tell(1, pruned is not None, int(pruned is not None and pruned.is_compiled))
-            if pruned is not None:
-                return pruned[:2]
-            self._found = words, self._scored(request)
-        return self._best_of(self._found[1], request.frame)
-
-    def _best_of(self, scores: Scores, frame: Frame) -> Answer:
-        first, size = frame.first, frame.size
-        if frame.after is not None:
-            score, id_ = frame.after
-            scores = topk.behind(scores, self._reader.ranks, score, self._reader.ids.place_behind(id_))
-        documents = topk.best(scores, self._reader.ranks, first + size)[first:]
-        return documents.astype(np.int32), scores.values[documents]
+        asked = request if len(self._searchers) == 1 else request.from_first()
+        is_new = not self._searchers[0].remembers(words)
+        answers = [searcher.best_again(asked, words) for searcher in self._searchers]
+        if is_new:
+            first = answers[0]
+            self._tell(1, isinstance(first, Pruned), int(isinstance(first, Pruned) and first.is_compiled))
+        return self._merged(request, [answer[:2] for answer in answers])
 
     def _hits(self, documents: Numbers, scores: Float32s) -> Hits:
         return Hits(self._reader.ids_of(documents), scores.tolist())
@@ -340,7 +320,7 @@ class EmbeddedIndex:
         try:
             yield
         except (IndexError, TypeError, ValueError, OverflowError, MemoryError, sqlite3.Error):
-            if self._reader.folder.is_dir():
+            if self._reader.is_there:
                 self.verify()
             raise
 

@@ -19,14 +19,15 @@ typedef struct {
     const int32_t *documents;
     const float *scores;
     const int64_t *starts;
+    const int64_t *frequencies; /* of each term: its postings in the whole index; nothing if they are those here */
     int64_t terms;
     int64_t postings;
-    int64_t common; /* a row with more postings is common, see `rows` */
+    int64_t common; /* a row with more postings in the whole index is common, see `rows` */
 } Table;
 
 /* Topics have clauses, clauses have rows, a row is a term of a table; `ends` say where those of the next one begin. */
 typedef struct {
-    int64_t count; /* documents of the index */
+    int64_t count; /* documents of the index, or of the part of one */
     const int32_t *ranks; /* the place of each document among the ids in order */
     const int32_t *by_rank; /* the document at each place */
     int64_t few; /* a rounded clause with no more postings is `sums.total_of_few` */
@@ -41,8 +42,11 @@ typedef struct {
     const int64_t *sizes; /* of each topic: how many documents are asked for */
     const int64_t *row_ends; /* of each clause */
     const uint8_t *rounded; /* of each clause: whether its sum is rounded before it is added */
+    const int64_t (*elsewhere)[2]; /* of each clause: its terms that are in other parts only, and their postings; or nothing */
     const int32_t *row_tables;
     const int32_t *row_ranks;
+    int64_t dead_count;
+    const int32_t *dead; /* documents that never match; they have no postings in tables */
     int64_t width; /* places for each topic in what follows */
     int32_t *documents;
     float *scores;
@@ -67,6 +71,7 @@ typedef struct {
     const int32_t *documents;
     const float *scores;
     int64_t size;
+    int64_t frequency; /* postings in the whole index */
     int is_common;
 } Row;
 
@@ -78,7 +83,8 @@ static int row_of(const Batch *batch, int64_t number, Row *row)
     if (rank < 0 || rank >= table->terms) return MISFIT;
     int64_t start = table->starts[rank], end = table->starts[rank + 1];
     if (start < 0 || end < start || end > table->postings) return MISFIT;
-    *row = (Row){table->documents + start, table->scores + start, end - start, end - start > table->common};
+    int64_t frequency = table->frequencies ? table->frequencies[rank] : end - start;
+    *row = (Row){table->documents + start, table->scores + start, end - start, frequency, frequency > table->common};
     return DONE;
 }
 
@@ -144,12 +150,13 @@ static int kind_of(const Batch *batch, int64_t number, int64_t begin, int64_t en
 {
     *kind = JOINED;
     if (!batch->rounded[number]) return DONE;
-    int64_t postings = 0, rows = 0;
+    int64_t rows = batch->elsewhere ? batch->elsewhere[number][0] : 0;
+    int64_t postings = batch->elsewhere ? batch->elsewhere[number][1] : 0;
     for (int64_t one = begin; one < end; one++) {
         Row row;
         if (row_of(batch, one, &row)) return MISFIT;
-        postings += row.size;
-        rows += row.size > 0;
+        postings += row.frequency;
+        rows += row.frequency > 0;
     }
     if (rows > 1) *kind = postings <= batch->few ? FEW : MANY;
     return DONE;
@@ -393,6 +400,10 @@ int searchapp_best(const Batch *batch)
             if (document < 0 || document >= batch->count) return MISFIT;
             beyond |= !((float)batch->sums[document] <= FLT_MAX);
             batch->sums[document] = -1; /* no score is negative */
+        }
+        for (int64_t place = 0; batch->all_match[topic] && place < batch->dead_count; place++) {
+            if ((uint32_t)batch->dead[place] >= batch->count) return MISFIT;
+            batch->sums[batch->dead[place]] = -1;
         }
         int64_t found = best_of(batch, topic);
         if (found == NOWHERE) return MISFIT;

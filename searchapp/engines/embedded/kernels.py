@@ -30,13 +30,15 @@ _BEYOND = -1
 class Table:
     """The postings of terms, one term after the other: those of a rank from `starts[rank]` to `starts[rank + 1]`.
 
-    A term with more postings than `common` is common, see `rows`.
+    A term with more postings than `common` is common, see `rows`. `frequencies` has how many postings each term has in
+    the whole index, where these are those of a part.
     """
 
     documents: Numbers
     scores: Float32s
     starts: Longs
     common: int
+    frequencies: Longs | None = None
 
     @classmethod
     def of(cls, documents: NDArray[Any], scores: NDArray[Any], starts: NDArray[Any], common: int) -> Table:
@@ -63,6 +65,9 @@ class Batch:
     sum of a clause is `rounded` before it is added to those of others. `row_tables` has the table of as many
     rows as `rows_of_table` says. The other lists have a value for each topic: how many documents are asked for, whether
     documents with the score 0 match too, and the tie breaker.
+
+    Of a part of an index, `elsewhere` has for each clause how many of its terms occur in other parts only, and in how
+    many documents. Documents that are `dead` never match.
     """
 
     tables: list[Table] = field(default_factory=list)
@@ -77,6 +82,8 @@ class Batch:
     sizes: list[int] = field(default_factory=list)
     all_match: list[bool] = field(default_factory=list)
     tie_breakers: list[float] = field(default_factory=list)
+    elsewhere: list[tuple[int, int]] = field(default_factory=list)
+    dead: Numbers | None = None
 
     def add_rows(self, table: int, ranks: Sequence[int]) -> None:
         """Add terms of a table to the clause at work."""
@@ -104,11 +111,11 @@ class _Table(ctypes.Structure):
 
     _fields_ = [
         (name, ctypes.c_int64 if name in ("terms", "postings", "common") else ctypes.c_void_p)
-        for name in ("documents", "scores", "starts", "terms", "postings", "common")
+        for name in ("documents", "scores", "starts", "frequencies", "terms", "postings", "common")
     ]
 
 
-_NUMBERS = ("count", "few", "table_count", "topic_count", "width")
+_NUMBERS = ("count", "few", "table_count", "topic_count", "width", "dead_count")
 
 
 class _Batch(ctypes.Structure):
@@ -119,7 +126,8 @@ class _Batch(ctypes.Structure):
         for name in (
             *("count", "ranks", "by_rank", "few", "table_count", "tables", "topic_count"),
             *("clause_ends", "excluded_ends", "excluded", "all_match", "tie_breakers", "sizes"),
-            *("row_ends", "rounded", "row_tables", "row_ranks", "width", "documents", "scores", "found"),
+            *("row_ends", "rounded", "elsewhere", "row_tables", "row_ranks", "dead_count", "dead"),
+            *("width", "documents", "scores", "found"),
             *("sums", "clause", "rest", "values", "keys"),
         )
     ]
@@ -161,12 +169,17 @@ def best(
         "values": np.empty(count, np.float32),
         "keys": np.empty(2 * count, np.uint64),
     }
+    if batch.elsewhere:
+        arrays["elsewhere"] = np.array(batch.elsewhere, np.int64)
+    if batch.dead is not None:
+        arrays["dead"] = np.ascontiguousarray(batch.dead, np.int32)
     given = _Batch(
         count=count,
         few=few,
         table_count=len(tables),
         topic_count=topics,
         width=width,
+        dead_count=0 if batch.dead is None else len(batch.dead),
         tables=ctypes.addressof(tables),
         **{name: array.ctypes.data for name, array in arrays.items()},
     )
@@ -183,6 +196,7 @@ def _addressed(table: Table) -> _Table:
         table.documents.ctypes.data,
         table.scores.ctypes.data,
         table.starts.ctypes.data,
+        None if table.frequencies is None else table.frequencies.ctypes.data,
         len(table.starts) - 1,
         len(table.documents),
         table.common,

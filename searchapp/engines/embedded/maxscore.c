@@ -272,6 +272,7 @@ static int seed(Search *search)
             if (clause->impacts[place] < least) continue;
             int32_t document = clause->documents[place];
             if ((uint32_t)document >= search->query->count) return MISFIT;
+            if (search->query->live && !search->query->live[document]) continue;
             take(search, document, number);
             left--;
         }
@@ -285,7 +286,7 @@ static int64_t append(Search *search, int64_t sum, int64_t end_of_order, int tak
 {
     int64_t number = sum ? search->query->sum_ends[sum - 1] : 0;
     for (; number < search->query->sum_ends[sum]; number++) {
-        int is_common = search->query->clauses[number].size > search->query->common;
+        int is_common = search->query->clauses[number].frequency > search->query->common;
         if (is_common ? takes_common : takes_rare) search->order[end_of_order++] = search->places[number];
     }
     return end_of_order;
@@ -302,11 +303,17 @@ typedef enum { JOINED, SHORT, APART } Kind;
 /* How a sum is added: clause by clause, or as one number, see `Scorer._should`. */
 static Kind kind_of(const Search *search, int64_t sum)
 {
-    int64_t begin = sum ? search->query->sum_ends[sum - 1] : 0, end = search->query->sum_ends[sum], postings = 0;
-    if (search->query->tie_breaker >= 0) return APART;
-    if (!search->query->sum_rounded[sum] || end - begin < 2) return JOINED;
-    for (int64_t number = begin; number < end; number++) postings += search->query->clauses[number].size;
-    return postings <= search->query->few ? SHORT : APART;
+    const Query *query = search->query;
+    int64_t begin = sum ? query->sum_ends[sum - 1] : 0, end = query->sum_ends[sum];
+    int64_t terms = query->terms_elsewhere ? query->terms_elsewhere[sum] : 0;
+    int64_t postings = query->postings_elsewhere ? query->postings_elsewhere[sum] : 0;
+    if (query->tie_breaker >= 0) return APART;
+    for (int64_t number = begin; number < end; number++) {
+        terms += query->clauses[number].frequency > 0;
+        postings += query->clauses[number].frequency;
+    }
+    if (!query->sum_rounded[sum] || terms < 2) return JOINED;
+    return postings <= query->few ? SHORT : APART;
 }
 
 /* Say in which order scores are added: rare terms first, then common ones, then what is rounded; `sums.total`. */
@@ -331,9 +338,9 @@ static void arrange(Search *search)
     }
 }
 
-static double bound_of(const Search *search, const Clause *clause)
+static double bound_of(const Clause *clause)
 {
-    return score_of(clause, search->query->edges[clause->greatest]);
+    return score_of(clause, clause->edges[clause->greatest]);
 }
 
 /* Put the clauses in order, and compute their bounds. */
@@ -342,9 +349,9 @@ static void prepare(Search *search)
     int64_t count = search->query->clause_count;
     for (int64_t number = 0; number < count; number++) {
         const Clause *clause = &search->query->clauses[number];
-        double bound = bound_of(search, clause);
+        double bound = bound_of(clause);
         int64_t place = number;
-        for (; place && bound_of(search, &search->clauses[place - 1]) < bound; place--) {
+        for (; place && bound_of(&search->clauses[place - 1]) < bound; place--) {
             search->clauses[place] = search->clauses[place - 1];
             search->numbers[place] = search->numbers[place - 1];
         }
@@ -355,7 +362,7 @@ static void prepare(Search *search)
     for (int64_t place = count; place--;) {
         const Clause *clause = &search->clauses[place];
         float *upper = search->upper + place * IMPACTS;
-        for (int impact = 0; impact < IMPACTS; impact++) upper[impact] = score_of(clause, search->query->edges[impact]);
+        for (int impact = 0; impact < IMPACTS; impact++) upper[impact] = score_of(clause, clause->edges[impact]);
         search->rest[place] = upper[clause->greatest] + search->rest[place + 1];
         search->places[search->numbers[place]] = place;
         search->marks[place] = search->query->marks[search->numbers[place]];

@@ -26,6 +26,8 @@ typedef struct {
     int64_t greatest; /* impact */
     const uint8_t *norms; /* the code of each document's length */
     const float *inverses; /* of each code */
+    const float *edges; /* what each impact stands for: `FieldReader.edges_above` */
+    int64_t frequency; /* in how many documents of the whole index the term is */
     double weight; /* a float */
 } Clause;
 
@@ -39,9 +41,9 @@ enum { MARKED = 64 };
 
 /* What is asked. */
 typedef struct {
-    int64_t count; /* documents of the index */
+    int64_t count; /* documents of the index, or of the part of one */
     const int32_t *ranks; /* the place of each document among the ids in order */
-    const float *edges; /* `impacts.EDGES` */
+    const uint8_t *live; /* whether each document counts; nothing if all do */
     double slack; /* what a bound is compared with, of the threshold */
     int64_t few; /* a rounded sum of no more postings is `sums.total_of_few` */
     int64_t common; /* a term with more postings is common, see `rows` */
@@ -51,6 +53,8 @@ typedef struct {
     int64_t sum_count; /* the query is made of sums of clauses, see `together.Clause` */
     const int64_t *sum_ends; /* of each sum: where the clauses of the next one begin */
     const int64_t *sum_rounded; /* of each sum: whether it is rounded before it is added */
+    /* Of each sum: its terms that only occur in other parts of the index, and in how many documents; or nothing. */
+    const int64_t *terms_elsewhere, *postings_elsewhere;
     double tie_breaker; /* negative for the sum of these, else for their maximum */
     int64_t excluded_count;
     const int32_t *excluded; /* documents that do not match, ascending */
@@ -236,6 +240,7 @@ static void sort(Search *search)
 
 static int is_excluded(const Search *search, int32_t document)
 {
+    if (search->query->live && !search->query->live[document]) return 1;
     int64_t first = 0, end = search->query->excluded_count;
     while (first < end) {
         int64_t middle = first + (end - first) / 2;

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from searchapp.engines.embedded import accumulated, topk
 from searchapp.engines.embedded.bounded_clause import BoundedClause
 from searchapp.engines.embedded.memory import Answer
-from searchapp.engines.embedded.queries.leaf import Mask
 from searchapp.engines.embedded.rows import Doubles
 from searchapp.engines.embedded.similarity import Float32s
 from searchapp.engines.embedded.storage.impacts import Impacts
-from searchapp.engines.embedded.storage.reader import Numbers
+from searchapp.engines.embedded.storage.reader import Mask, Numbers
 from searchapp.engines.embedded.sums import Scores
 
 SLACK = 1 - 2.0**-20
@@ -84,9 +83,12 @@ class Search:
         size: int,
         *,
         excluded: Numbers,
+        live: Mask | None,
         is_sum: bool,
     ) -> None:
         """`scores` scores documents, `ranks` orders all documents by id, `excluded` are left out.
+
+        `live` marks the documents that count, None if all do.
 
         Scores are the sums of what the clauses give if `is_sum` is true, and what has one of them matches; if it is not
         true, scores are not above these sums.
@@ -96,6 +98,7 @@ class Search:
         self._ranks = ranks
         self._size = size
         self._excluded = excluded
+        self._live = live
         self._is_sum = is_sum
         self._clauses = sorted(clauses, key=lambda clause: -clause.bound)
         bounds = [clause.bound for clause in self._clauses]
@@ -156,6 +159,7 @@ class Search:
                 break
             pieces.append(_greatest(clause, left))
         documents = np.unique(np.concatenate(pieces)) if len(pieces) > 1 else pieces[0]
+        documents = self._of_live(documents)
         beam = max(BEAM, 2 * size)
         least = np.zeros(len(documents))
         for place, clause in enumerate(self._clauses):
@@ -247,6 +251,7 @@ class Search:
 
     def _score(self, documents: Numbers) -> None:
         """Score documents, which are ascending, and keep the best of all that were."""
+        documents = self._of_live(documents)
         for left_out in (self._documents, self._excluded):
             if len(left_out):
                 documents = documents[~np.isin(documents, left_out)]
@@ -262,6 +267,9 @@ class Search:
             documents, scores = documents[keep], scores[keep]
             self._threshold = max(self._threshold, float(last) * SLACK)
         self._documents, self._scores = documents, scores
+
+    def _of_live(self, documents: Numbers) -> Numbers:
+        return documents if self._live is None else documents[self._live.take(documents)]
 
     def _best(self) -> Answer:
         order = topk.first(self._scores, self._ranks[self._documents], self._size)

@@ -176,6 +176,7 @@ class Pruner:
                 clauses,
                 size,
                 excluded=excluded,
+                live=self._reader.live,
                 is_sum=shape.is_sum,
             )
             answer = search.answer()

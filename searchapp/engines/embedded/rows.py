@@ -19,7 +19,7 @@ from searchapp.engines.embedded.queries.leaves.phrase import Phrase
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.scored_leaf import ScoredLeaf
 from searchapp.engines.embedded.similarity import Float32s
-from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Numbers, Postings
+from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Mask, Numbers, Postings
 
 Doubles = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class Row(NamedTuple):
 
     `positive` says that none of the scores is 0. The row of a common term is added up after those of others, which may
     make a difference to the last bit where boosts are very different. `whole` is the number of documents of the row
-    that this one is cut out of; None if it is whole itself.
+    of the whole index that this one is cut out of; None if it is whole itself.
     """
 
     documents: Numbers
@@ -117,6 +117,10 @@ class Rows:
         """The number of documents that the rows are of."""
         return self._reader.count
 
+    def everything(self) -> Mask:
+        """Marks of all of them that count."""
+        return self._reader.everything()
+
     def row(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
         """The row of a leaf whose boost is given."""
         if isinstance(leaf, Term):
@@ -169,41 +173,63 @@ class Rows:
     def _is_worth_scoring_whole(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> bool:
         if (field.field.name, float(boost)) in self._whole:
             return True
-        return field.postings_count <= WHOLE and len(terms) * MANY_TERMS >= len(field.terms)
+        if field.postings_count > WHOLE or len(terms) * MANY_TERMS < len(field.terms):
+            return False
+        with np.errstate(over="ignore"):  # a term that nobody asks for must not be refused
+            return bool(np.isfinite(field.weight(boost, 0)))
 
     def _whole_field(self, field: FieldReader, boost: np.float32) -> Row:
         """The rows of all terms of a field, one after the other."""
         key = field.field.name, float(boost)
         if key not in self._whole:
             field.remember_terms()
-            everything = slice(0, field.postings_count)
-            found = field.postings_in([everything])
-            row = self._scored(field, found, field.document_frequencies(), boost)
+            row = self._scored(
+                field, field.all_postings(), np.diff(field.starts), field.document_frequencies(), boost
+            )
             self._keep(self._whole, {key: row})
             return row
         return self._whole[key]
 
     def _cut_from(self, whole: Row, field: FieldReader, terms: Sequence[str]) -> dict[str, Row]:
         return {
-            term: self._row(whole.documents[part], whole.scores[part], whole.positive)
+            term: self._row(
+                whole.documents[part],
+                whole.scores[part],
+                whole.positive,
+                field.document_frequency(term) if self._reader.is_part else part.stop - part.start,
+            )
             for term, part in zip(terms, field.parts(terms), strict=True)
         }
 
     def _together(self, field: FieldReader, terms: Sequence[str], boost: np.float32) -> dict[str, Row]:
-        parts = field.parts(terms)
-        counts = np.array([part.stop - part.start for part in parts], np.int64)
-        found = self._scored(field, field.postings_in(parts), counts, boost)
+        postings, counts = field.postings_of(terms)
+        frequencies = counts
+        if self._reader.is_part:
+            frequencies = np.array([field.document_frequency(term) for term in terms], np.int64)
+        found = self._scored(field, postings, counts, frequencies, boost)
         ends = np.cumsum(counts).tolist()
         return {
-            term: self._row(found.documents[start:end], found.scores[start:end], found.positive)
-            for term, start, end in zip(terms, [0, *ends], ends, strict=False)
+            term: self._row(found.documents[start:end], found.scores[start:end], found.positive, frequency)
+            for term, start, end, frequency in zip(
+                terms, [0, *ends], ends, frequencies.tolist(), strict=False
+            )
         }
 
     def _scored(
-        self, field: FieldReader, found: Postings, counts: NDArray[np.int64], boost: np.float32
+        self,
+        field: FieldReader,
+        found: Postings,
+        counts: NDArray[np.int64],
+        frequencies: NDArray[np.int64],
+        boost: np.float32,
     ) -> Row:
-        """The scores of the postings of several terms; `counts` are the postings of each term."""
-        different, which = np.unique(counts, return_inverse=True)
+        """The scores of the postings of several terms: how many each term has here, and in the whole index.
+
+        What stands nowhere here has no weight, so that it can't leave float32 either.
+        """
+        here = np.flatnonzero(counts)
+        counts = counts[here]
+        different, which = np.unique(frequencies[here], return_inverse=True)
         weights = np.array([field.weight(boost, count) for count in different.tolist()], np.float32)
         scores = similarity.scores(
             np.repeat(weights[which], counts), found.frequencies, field.inverses(found.documents)
@@ -215,12 +241,18 @@ class Rows:
         with self._lock:
             where.update(rows)
             for key, row in rows.items():
-                self._kept.append((where, key, row.bytes))
-                self._bytes += row.bytes
+                size = self._bytes_of(row)
+                self._kept.append((where, key, size))
+                self._bytes += size
             while self._bytes > self._limit:
                 oldest, key, size = self._kept.popleft()
                 oldest.pop(key, None)
                 self._bytes -= size
+
+    def _bytes_of(self, row: Row) -> int:
+        """The memory for a row; where documents are left out, a long one has documents of its own."""
+        is_copied = self._reader.dead is not None and len(row.documents) >= ALONE
+        return row.bytes + (row.documents.nbytes if is_copied else 0)
 
     def _computed(self, leaf: ScoredLeaf, boost: np.float32) -> Row:
         field = self._reader.fields[leaf.field]
@@ -228,15 +260,19 @@ class Rows:
         scores = scores_of(leaf, boost, field, found)
         if isinstance(leaf, Phrase):  # never counts as common: who looks for it in some documents can't know
             return Row(found.documents, scores, bool(scores.all()))
-        return self._row(found.documents, scores, bool(scores.all()))
+        whole = self._reader.sum_of_parts(
+            len(scores), lambda part: len(leaf.postings(part.fields[leaf.field]).documents)
+        )
+        return self._row(found.documents, scores, bool(scores.all()), whole)
 
-    def _row(self, documents: Numbers, scores: Float32s, positive: bool) -> Row:
+    def _row(self, documents: Numbers, scores: Float32s, positive: bool, frequency: int) -> Row:
+        """A row of what is in so many documents of the whole index."""
         dense: NDArray[Any] | None = None
-        common = is_common(len(scores), self._reader.count)
-        if common and self._is_dense:
+        common = is_common(frequency, self._reader.whole_count)
+        if common and self._is_dense and len(documents):
             dense = np.zeros(self._reader.count, np.float64 if self._reader.count < MANY else np.float32)
             dense[documents] = scores
-        return Row(documents, scores, positive, common, dense)
+        return Row(documents, scores, positive, common, dense, frequency)
 
 
 def scores_of(leaf: ScoredLeaf, boost: np.float32, field: FieldReader, found: Postings) -> Float32s:

@@ -17,7 +17,7 @@ from searchapp.engines.embedded import functions
 from searchapp.engines.embedded.candidates import CandidateRows
 from searchapp.engines.embedded.may_match import ScoreMode, may_match
 from searchapp.engines.embedded.queries.boosts import without_boosts
-from searchapp.engines.embedded.queries.leaf import Leaf, Mask
+from searchapp.engines.embedded.queries.leaf import Leaf
 from searchapp.engines.embedded.queries.leaves.match_all import gives_nothing
 from searchapp.engines.embedded.queries.leaves.term import Term
 from searchapp.engines.embedded.queries.nodes import (
@@ -35,7 +35,7 @@ from searchapp.engines.embedded.queries.walk import looks_at_scores, looks_at_va
 from searchapp.engines.embedded.refusals import beyond_float32
 from searchapp.engines.embedded.rows import Row, Rows
 from searchapp.engines.embedded.similarity import ONE
-from searchapp.engines.embedded.storage.reader import IndexReader
+from searchapp.engines.embedded.storage.reader import IndexReader, Mask
 from searchapp.engines.embedded.sums import Scores, best, restricted, total, total_of_few
 
 
@@ -194,7 +194,7 @@ class Scorer:
         if not query.must and not query.filter:
             return self._should(query.should, query.minimum, boost, among)
         if query.should and query.minimum == 0 and all(map(gives_nothing, query.must)):
-            return Scores(self._should(query.should, 0, boost, among).values, np.ones(self._count, bool))
+            return Scores(self._should(query.should, 0, boost, among).values, self._rows.everything())
         if query.minimum and query.must:
             found = [
                 clause
@@ -214,7 +214,7 @@ class Scorer:
 
     def _must(self, clauses: Sequence[Query], boost: np.float32, among: Mask | None) -> Scores:
         if not clauses:
-            return Scores(np.zeros(self._count, np.float32), np.ones(self._count, bool))
+            return Scores(np.zeros(self._count, np.float32), self._rows.everything())
         every = [self.scores(clause, boost, among) for clause in clauses]
         if len(every) == 1:
             return every[0]
@@ -261,7 +261,7 @@ class Scorer:
         return total_of_few(rows) or total(self._count, [row for row in rows if len(row.documents)])
 
     def _matching_bool(self, query: Bool, boost: np.float32, among: Mask | None) -> Mask:
-        mask = np.ones(self._count, bool) if among is None else among.copy()
+        mask = self._rows.everything() if among is None else among.copy()
         # What looks at scores comes last, when it is known which documents get that far: first what excludes.
         required = [(clause, False) for clause in (*query.must, *query.filter)]
         excluded = [(clause, True) for clause in query.must_not]

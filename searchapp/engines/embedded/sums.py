@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchapp.engines.embedded.queries.leaf import Mask
 from searchapp.engines.embedded.rows import NO_ROW, Doubles, Row
 from searchapp.engines.embedded.similarity import Float32s
+from searchapp.engines.embedded.storage.reader import Mask
 
 FEW = 256
 """Postings up to which it is cheaper to sort them than to make a number for every document."""

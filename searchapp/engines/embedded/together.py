@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -49,6 +49,10 @@ class Clause:
     def of(cls, terms: TermsDisjunction | ScoredLeaf, boost: np.float32, rounded: bool) -> Clause:
         key = (terms.field, float(boost)) if isinstance(terms, TermsDisjunction | Term) else None
         return cls(terms, boost, rounded, key)
+
+    def elsewhere(self, reader: IndexReader) -> tuple[int, int]:
+        """How many terms occur in other parts of the index only, and in how many documents, see `PartField`."""
+        return (0, 0) if self.key is None else reader.fields[self.key[0]].elsewhere(_written(self.terms))
 
 
 @dataclass(slots=True)
@@ -129,13 +133,16 @@ class _Tables:
         for clause in clauses:
             if clause.key is not None:
                 wanted[clause.key].append(clause.terms)
-        common = most_of_a_rare_term(self.reader.count)
+        common = most_of_a_rare_term(self.reader.whole_count)
         for (name, factor), terms in wanted.items():
             boost = np.float32(factor)
             row = self.rows.whole(name, chain.from_iterable(map(_written, terms)), boost)
             if row is not None:
-                starts = self.reader.fields[name].starts
-                self.whole[name, factor] = self._add(row, Table.of(row.documents, row.scores, starts, common))
+                of_field = self.reader.fields[name]
+                table = Table.of(row.documents, row.scores, of_field.starts, common)
+                if self.reader.is_part:
+                    table = replace(table, frequencies=of_field.document_frequencies())
+                self.whole[name, factor] = self._add(row, table)
 
     def have(self, clause: Clause) -> bool:
         """Whether the rows of a clause can be added."""
@@ -177,7 +184,7 @@ class Together:
         tables = _Tables(self._reader, self._rows)
         tables.add_fields(chain.from_iterable(one.clauses for one in flat if one is not None))
         flat = [one if one is not None and all(map(tables.have, one.clauses)) else None for one in flat]
-        batch = Batch(tables.tables)
+        batch = Batch(tables.tables, dead=self._reader.dead)
         for request, one in zip(requests, flat, strict=True):
             if one is not None:
                 self._add(batch, tables, one, request.frame.first + request.frame.size)
@@ -195,6 +202,8 @@ class Together:
         for clause in flat.clauses:
             tables.add_to(batch, clause)
             batch.end_clause(clause.rounded)
+            if self._reader.is_part:
+                batch.elsewhere.append(clause.elsewhere(self._reader))
         excluded = chain.from_iterable(one.documents(self._reader).tolist() for one in flat.excluded)
         batch.end_topic(size, flat.all_match, flat.tie_breaker, list(excluded))
 

@@ -203,7 +203,7 @@ def test_what_a_large_batch_needs_is_marked_for_its_processes(
     bodies = [body(match("abcg"[number % 3 :]), 5) for number in range(embedded_index.FIRST_OF_LARGE + 9)]
     bodies[3] = body(recipe([match("abc")], "7"), 5)
     assert list(index.search(bodies)) == [hits for one in bodies for hits in indexes["random"].search([one])]
-    assert {("text", "b"), ("text", "c")} <= set(index._pruner._compiled._marks.known)
+    assert {("text", "b"), ("text", "c")} <= set(index._searchers[0].pruner._compiled._marks.known)
     index.close()
 
 
@@ -223,9 +223,9 @@ def test_what_is_at_work_is_not_waited_for(functions: None, indexes: dict[str, E
     """A process may have been forked meanwhile, in which the work never ends."""
     index = indexes["random"].twin()
     expected = list(index.search([body(match("ab"), 5)]))
-    with index._pruner._compiled._lock:
-        index._pruner.prepare([])
-        assert index._pruner.best(index._bodies.read(body(match("ab"), 5)).query, 5) is None
+    with index._searchers[0].pruner._compiled._lock:
+        index._searchers[0].pruner.prepare([])
+        assert index._searchers[0].pruner.best(index._bodies.read(body(match("ab"), 5)).query, 5) is None
         assert list(index.search([body(match("ab"), 5)])) == expected
     index.close()
 

@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,17 +101,32 @@ SCORES = np.array([0.5, 1, 1, 1.5, 2.0**-30, 2.0**30, 3.4e38, 1e-45, 1 / 3], np.
 COUNT = 40
 
 
-def drawn_clauses(seed: int) -> list[list[Row]]:
-    """Clauses of rows in an index of `COUNT` documents; drawn without hypothesis, which takes its time for arrays."""
+def drawn_clauses(seed: int, is_part: bool) -> list[list[Row]]:
+    """Clauses of rows in an index of `COUNT` documents, or in a part of one that has more.
+
+    They are drawn without hypothesis, which takes its time for arrays.
+    """
     random = np.random.default_rng(seed)
 
     def row() -> Row:
         size = int(random.choice([0, 1, 2, 5, 12, COUNT]))
         documents = np.sort(random.choice(COUNT, size, replace=False)).astype(np.int32)
         greatest = random.integers(1, len(SCORES), endpoint=True)  # most are drawn without the greatest ones
-        return Row(documents, random.choice(SCORES[:greatest], size), True, bool(random.integers(2)))
+        whole = size + int(random.choice([0, 1, 3, COUNT])) if is_part else None
+        return Row(
+            documents, random.choice(SCORES[:greatest], size), True, bool(random.integers(2)), whole=whole
+        )
 
     return [[row() for _ in range(random.integers(7))] for _ in range(random.integers(1, 5))]
+
+
+def table_of(row: Row) -> Table:
+    """A row as a term of a field that is scored whole."""
+    table = Table.of_row(row)
+    if row.whole is None:
+        return table
+    common = row.whole - row.is_common
+    return replace(table, frequencies=np.array([row.whole], np.int64), common=common)
 
 
 @given(
@@ -119,20 +135,27 @@ def drawn_clauses(seed: int) -> list[list[Row]]:
     st.sampled_from([SUM, SUM, 0.0, 0.3, 1.0]),
     st.sampled_from([1, 5, COUNT, 2 * COUNT]),
     st.sampled_from([0, 3, 10**6]),
+    st.booleans(),
 )
 def test_rows_are_added_in_the_order_of_numpy(
-    library: Path, seed: int, all_match: bool, tie: float, size: int, few: int
+    library: Path, seed: int, all_match: bool, tie: float, size: int, few: int, is_part: bool
 ) -> None:
     """Scores so unlike that each order of adding them gives other bits."""
-    functions, clauses = native.library(), drawn_clauses(seed)
+    functions, clauses = native.library(), drawn_clauses(seed, is_part)
     assert functions is not None
     ranks = np.arange(COUNT, dtype=np.int32)[::-1].copy()
     batch = Batch()
     for clause in clauses:
-        for row in clause:
-            batch.tables.append(Table.of_row(row))
-            batch.add_rows(len(batch.tables) - 1, (0,))
+        elsewhere = []
+        for place, row in enumerate(clause):
+            if is_part and place % 2 and not len(row.documents):
+                elsewhere += [row.frequency] if row.frequency else []
+            else:
+                batch.tables.append(table_of(row))
+                batch.add_rows(len(batch.tables) - 1, (0,))
         batch.end_clause(rounded=True)
+        if is_part:
+            batch.elsewhere.append((len(elsewhere), sum(elsewhere)))
     batch.end_topic(size, all_match, float(np.float32(tie)), [2, 7])
     (answer,) = kernels.best(functions, batch, ranks, ranks, few)
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore", invalid="ignore"):

@@ -78,7 +78,7 @@ def test_a_phrase_is_found_where_its_terms_stand(
             }
             assert frequencies(phrase, index) == expected, phrase
             some = np.array(sorted(random_.sample(range(300), random_.choice([1, 7, 150]))), np.int32)
-            found_there = phrase.postings_among(index._reader.fields["text"], some)
+            found_there = phrase.postings_among(index._searchers[0].reader.fields["text"], some)
             of_some = {id_: count for id_, count in expected.items() if int(id_) in some}
             assert by_id(found_there, index) == of_some, phrase
             found += bool(expected)
@@ -138,7 +138,7 @@ def test_positions_that_are_nowhere_are_no_crash(
 
 def frequencies(phrase: Phrase, index: EmbeddedIndex) -> dict[str, float]:
     """How often a phrase stands in each document, by id."""
-    return by_id(phrase.postings(index._reader.fields["text"]), index)
+    return by_id(phrase.postings(index._searchers[0].reader.fields["text"]), index)
 
 
 def by_id(postings: Postings, index: EmbeddedIndex) -> dict[str, float]:

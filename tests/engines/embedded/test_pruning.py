@@ -101,13 +101,14 @@ def always() -> Iterator[None]:
 
 
 def pruner_of(index: EmbeddedIndex, maps: int = laid_out.MAP_BYTES) -> Pruner:
-    return Pruner(index._reader, Rows(index._reader), index._analyzers, maps)
+    reader = index._searchers[0].reader
+    return Pruner(reader, Rows(reader), index._analyzers, maps)
 
 
 def answers(index: EmbeddedIndex, query: Json, size: int, pruner: Pruner) -> tuple[Any, Any]:
     """What is found with and without pruning; scores as bits."""
     request = index._bodies.read(body(query, size))
-    (documents, scores) = index._best_of(index._scored(request), request.frame)
+    (documents, scores) = index._searchers[0].best(request)
     found = pruner.best(request.query, size)
     expected = documents.tolist(), scores.view(np.int32).tolist()
     return None if found is None else (found[0].tolist(), found[1].view(np.int32).tolist()), expected
@@ -438,7 +439,7 @@ def test_what_a_large_batch_needs_is_prepared_for_its_processes(
     bodies = [body(match("abcg"[number % 3 :]), 5) for number in range(embedded_index.FIRST_OF_LARGE + 9)]
     bodies[3] = body(fields("bce"), 5)
     assert list(index.search(bodies)) == [hits for one in bodies for hits in indexes["random"].search([one])]
-    assert {("text", "b"), ("text", "c")} <= set(index._pruner._laid_out.known)
+    assert {("text", "b"), ("text", "c")} <= set(index._searchers[0].pruner._laid_out.known)
     bodies[5] = body({"bool": {"should": [match("abc", boost=1e38)], "boost": 1e38}})
     with pytest.raises(QueryRefused) as refused:
         list(index.search(bodies))

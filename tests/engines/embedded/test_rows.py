@@ -113,7 +113,7 @@ def test_rows_that_are_forgotten_are_computed_again(
     index = opened(embedded)
     expected = [scores(index, query) for query in QUERIES]
     few_bytes = partial(_rows_of, limit=2_000)
-    monkeypatch.setattr("searchapp.engines.embedded.index.Rows", few_bytes)
+    monkeypatch.setattr("searchapp.engines.embedded.searcher.Rows", few_bytes)
     forgetful = embedded.open("rows")
     for _ in range(2):
         assert [scores(forgetful, query) for query in QUERIES] == expected

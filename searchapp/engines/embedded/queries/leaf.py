@@ -18,11 +18,8 @@ from numpy.typing import NDArray
 from searchapp.engines.base import Explanation
 from searchapp.engines.embedded.explanations import constant
 from searchapp.engines.embedded.schema import Schema
-from searchapp.engines.embedded.storage.reader import IndexReader
+from searchapp.engines.embedded.storage.reader import IndexReader, Mask
 from searchapp.model import Token
-
-Mask = NDArray[np.bool_]
-"""Whether each document of an index matches."""
 
 Places = Sequence[tuple[int, int]]
 """First and last positions of the parts of a text."""
@@ -83,7 +80,7 @@ class Leaf:
         Where scores don't count, which `scores` says, Lucene puts off looking for a term, if it is not `known` that
         the term is absent.
         """
-        return len(self.documents(reader)) > 0
+        return any(len(self.documents(part)) > 0 for part in reader.parts)
 
     # Showing
 

@@ -66,7 +66,8 @@ class ScoredLeaf(MarkedLeaf):
             score, f"score(freq={printed(frequency)}), computed as boost * idf * tf from:", details
         )
         name = self.described(reader.schema)
-        return explained(score, f"weight({name} in {document}) [PerFieldSimilarity], result of:", [result])
+        where = f"{name} in {reader.first + document}"
+        return explained(score, f"weight({where}) [PerFieldSimilarity], result of:", [result])
 
     def _explained_tf(
         self, field: FieldReader, document: int, frequency: np.float32, inverse: np.float32

@@ -20,6 +20,7 @@ fields      the values of a field in, its files out
 writer      documents in, a complete version out
 columns     the numbers of a version, verified block by block
 verified    which versions were verified whole
-reader      a version opened for searching
+reader, field_reader   a version opened for searching, and its fields
+part_reader a part of an index, with the statistics of the whole
 known_ids, term_positions   ids of documents and positions of terms, as they are read
 """

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded.queries.boosts import boosted
-from searchapp.engines.embedded.queries.leaf import Leaf, Mask
+from searchapp.engines.embedded.queries.leaf import Leaf
 from searchapp.engines.embedded.queries.nodes import Boost, Constant, Query
 from searchapp.engines.embedded.queries.parse import Parser
 from searchapp.engines.embedded.schema import Schema
-from searchapp.engines.embedded.storage.reader import IndexReader
+from searchapp.engines.embedded.storage.reader import IndexReader, Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ class MatchAll(Leaf):
     late: bool = dataclass_field(default=False, compare=False)
 
     def documents(self, reader: IndexReader) -> NDArray[Any]:
-        return np.arange(reader.count, dtype=np.int32)
+        return np.flatnonzero(reader.everything()).astype(np.int32)
 
     def mask(self, reader: IndexReader) -> Mask:
-        return np.ones(reader.count, bool)
+        return reader.everything()
 
     def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:  # noqa: ARG002
         return True

@@ -59,7 +59,7 @@ class Phrase(ScoredLeaf):
 
     def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:  # noqa: ARG002
         field = reader.fields[self.field]
-        return all(field.rank(term) is not None for term in self.terms)
+        return all(field.occurs(term) for term in self.terms)
 
     def idf(self, field: FieldReader) -> np.float32:
         """The sum of the terms' idfs, in double."""
@@ -74,6 +74,10 @@ class Phrase(ScoredLeaf):
 
         First it is found which documents have all terms; positions are only read there, and some documents at a time.
         """
+        return field.living(self._postings_among(field, among))
+
+    def _postings_among(self, field: FieldReader, among: Numbers | None) -> Postings:
+        """The same, dead documents too."""
         terms = [field.positions(term) for term in self.terms]
         known = [term for term in terms if term is not None]
         if len(known) < len(terms):

@@ -53,7 +53,7 @@ class Term(ScoredLeaf):
 
     def may_match(self, reader: IndexReader, scores: bool, known: bool) -> bool:
         field = reader.fields[self.field]
-        return field.rank(self.term) is not None if scores or known else field.may_have(self.term)
+        return field.occurs(self.term) if scores or known else field.may_have(self.term)
 
     def described(self, schema: Schema) -> str:  # noqa: ARG002
         return f"{self.field}:{self.term}"
