@@ -21,6 +21,7 @@ from searchapp.engines.base import (
 )
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.memory import Memory
+from searchapp.engines.embedded.parts import Parts
 from searchapp.engines.embedded.refusals import unsupported
 from searchapp.engines.embedded.schema import Analyzers, Schema
 from searchapp.engines.embedded.storage import in_parts
@@ -194,14 +195,14 @@ class EmbeddedEngine:
             EngineRefused: there is no such index, or the mapping differs in more than similarities.
         """
 
-        def read(folder: Path) -> IndexReader:
+        def read(folder: Path) -> IndexReader | Parts:
             if without_similarities(read_manifest(folder).mapping) != without_similarities(mapping):
                 raise EngineRefused(f"{folder} was made with another mapping, in more than its similarities")
             return _reader(folder, mapping)
 
         return self._opened(name, read)
 
-    def _opened(self, name: str, read: Callable[[Path], IndexReader]) -> EmbeddedIndex:
+    def _opened(self, name: str, read: Callable[[Path], IndexReader | Parts]) -> EmbeddedIndex:
         reader = self._of_serving(name, read)
         if reader is None:
             folder = self._versions(name).folder
@@ -300,12 +301,13 @@ def _sound(folder: Path) -> IndexInfo:
     return manifest.info
 
 
-def _reader(folder: Path, mapping: Mapping[str, Any] | None = None) -> IndexReader:
+def _reader(folder: Path, mapping: Mapping[str, Any] | None = None) -> IndexReader | Parts:
     """A version, open; scored by the similarities of a mapping, or of its own."""
     manifest = read_manifest(folder)
     if isinstance(manifest, Manifest):
         return IndexReader(folder, mapping)
-    raise unsupported(f"{folder}, which is in parts,")
+    *parts, dead = manifest.opened(folder)
+    return Parts.of(manifest.info, [part.folder for part in parts], dead, mapping)
 
 
 def _tell(info: IndexInfo, carried: Carried | SmallPart) -> None:

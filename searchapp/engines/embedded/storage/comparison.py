@@ -37,7 +37,7 @@ from searchapp.model import Document
 
 _log = logging.getLogger("searchapp.requests")
 
-SMALL_PARTS = False
+SMALL_PARTS = True
 """Whether a small part may be written at all."""
 
 FEWEST_DOCUMENTS = 20_000
