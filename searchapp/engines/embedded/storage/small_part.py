@@ -139,22 +139,22 @@ class SmallPart:
             DataError: it is damaged.
             EngineRefused: a document can't be indexed, or an id comes twice.
         """
-        if read_manifest(self._served.folder).digest != self._served.digest:
-            raise Replaced(info.version)
+        served = read_manifest(self._served.folder)
+        if served.digest != self._served.digest:
+            raise Replaced(served.info.version)
         base = self._served.base
         verified.require(*base)  # what is altered in it must not serve any longer
         advance(len(self._is_new) - len(self._known))
-        with verified.refuting(base.folder):
-            beside = _Base(base)
-            try:
-                new, gone = self._new_part, self._gone_part
-                added = beside.added(self._new(documents), set(self.dead.tolist()))
-                added = new.new(added) if new else added
-                of_new = _write(folder / NEW, info, len(self._known), new, added, writer, advance)
-                dead = beside.documents(self.dead[gone.added] if gone else self.dead)
-                of_gone = _write(folder / GONE, info, len(self.dead), gone, dead, writer)
-            finally:
-                beside.close()
+        new, gone = self._new_part, self._gone_part
+        beside = _Base(base)
+        try:
+            added = beside.added(self._new(documents), set(self.dead.tolist()))
+            added = new.new(added) if new else added
+            of_new = _write(folder / NEW, info, len(self._known), new, added, writer, advance)
+            dead = beside.documents(self.dead[gone.added] if gone else self.dead)
+            of_gone = _write(folder / GONE, info, len(self.dead), gone, dead, writer)
+        finally:
+            beside.close()
         arrays.save(folder, DEAD, self.dead)
         digest = hashlib.sha256((folder / f"{DEAD}{arrays.SUFFIX}").read_bytes()).hexdigest()
         digests = base.manifest.digest, of_new, of_gone, digest
