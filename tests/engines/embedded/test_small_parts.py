@@ -40,6 +40,7 @@ from tests.engines.embedded.test_carried import (
     folder_of,
     texts,
 )
+from tests.profile import FULL
 
 CHANGED = [*DOCUMENTS[:50], Document("50", "ring of another text", {"year": 77}), *DOCUMENTS[52:]]
 """One document has changed, and one is gone."""
@@ -162,7 +163,7 @@ def require_merged(embedded: EmbeddedEngine, home: Path, documents: Sequence[Doc
 rounds = st.lists(st.tuples(edits, st.sampled_from(["", "", "change back", "none", "first"])), max_size=4)
 
 
-@hypothesis.settings(max_examples=max(8, hypothesis.settings().max_examples // 5), deadline=None)
+@hypothesis.settings(max_examples=200 if FULL else 5, deadline=None)
 @given(
     st.lists(st.tuples(texts, fields), min_size=1, max_size=20), rounds, st.booleans(), st.integers(0, 100)
 )
