@@ -109,11 +109,9 @@ class Parts:
         new = np.flatnonzero(documents >= base.count)
         if not len(new):
             return base.ids_of(documents)
-        found = (
-            base.ids_of(np.where(documents < base.count, documents, 0))
-            if base.count
-            else [""] * len(documents)
-        )
+        found = [""] * len(documents)
+        if base.count:
+            found = base.ids_of(np.where(documents < base.count, documents, 0))
         for place, id_ in zip(new.tolist(), self.parts[1].ids_of(documents[new] - base.count), strict=True):
             found[place] = id_
         return found
@@ -155,15 +153,20 @@ class Parts:
         falling = -base[1]
         firsts = falling.searchsorted(-new[1], "left")
         ends = falling.searchsorted(-new[1], "right")
-        for place in np.flatnonzero(firsts < ends).tolist():  # of equal scores ids decide
-            some = base[0][firsts[place] : ends[place]]
-            of_new = self._place_in_base(int(new[0][place]))
-            firsts[place] += self.parts[0].ranks[some].searchsorted(of_new)
-        return firsts
+        tied = np.flatnonzero(firsts < ends)
+        if not len(tied):
+            return firsts
+        places, ranks = firsts.copy(), self.parts[0].ranks
+        in_base = self._places_in_base(new[0][tied])
+        for first in np.unique(firsts[tied]).tolist():  # of equal scores ids decide
+            equal = firsts[tied] == first
+            some = tied[equal]
+            places[some] += ranks[base[0][first : ends[some[0]]]].searchsorted(in_base[equal])
+        return places
 
-    def _place_in_base(self, document: int) -> int:
-        """Before which of the base's ids, by their order, the id of a new document comes."""
-        if self._places[document] < 0:
-            (id_,) = self.parts[1].ids_of(np.array([document]))
+    def _places_in_base(self, documents: Numbers) -> NDArray[np.int64]:
+        """Before which of the base's ids, by their order, the ids of new documents come."""
+        unknown = documents[self._places[documents] < 0]
+        for document, id_ in zip(unknown.tolist(), self.parts[1].ids_of(unknown), strict=True):
             self._places[document] = bisect_left(self.parts[0].ids, id_.encode())
-        return int(self._places[document])
+        return self._places[documents]
