@@ -123,7 +123,8 @@ def test_what_serves_outlives_a_kill_at_any_moment(
     for left in range(1, steps + 1) if FULL else (steps // 2, steps - 2, steps - 1):
         shutil.rmtree(tmp_path)
         shutil.copytree(saved, tmp_path)
-        assert run(left)[0] == -signal.SIGKILL
+        code, said = run(left)
+        assert code == -signal.SIGKILL, said
         version = folder_of(tmp_path, "rings")
         served.add(version.name)
         assert embedded.verify("rings", Silent()) is not None
