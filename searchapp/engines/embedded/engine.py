@@ -306,8 +306,8 @@ def _reader(folder: Path, mapping: Mapping[str, Any] | None = None) -> IndexRead
     manifest = read_manifest(folder)
     if isinstance(manifest, Manifest):
         return IndexReader(folder, mapping)
-    base, new, gone, dead = manifest.opened(folder)
-    return Parts.of(manifest.info, [base.folder, new.folder, gone.folder], dead, mapping)
+    *parts, dead = manifest.opened(folder)
+    return Parts.of(manifest.info, [part.folder for part in parts], dead, mapping)
 
 
 def _tell(info: IndexInfo, carried: Carried | SmallPart) -> None:

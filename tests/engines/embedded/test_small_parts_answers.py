@@ -1,0 +1,106 @@
+"""An index that was written in parts gives the answers of one that was built anew."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from searchapp.engines.embedded import EmbeddedEngine
+from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded.storage import comparison
+from searchapp.errors import Damaged, Replaced
+from searchapp.model import Document
+from tests.engines.embedded.conftest import body, spec_of
+from tests.engines.embedded.test_carried import SCORED, folder_of
+from tests.engines.embedded.test_damage import DOCUMENTS, HIGHLIGHT, QUERIES
+from tests.engines.embedded.test_small_parts import indexed
+from tests.profile import FULL
+from tests.search.comparing import comparable
+
+NUMBER = re.compile(r"\d+ \[PerFieldSimilarity\]")
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small parts beside few documents too."""
+    monkeypatch.setattr(comparison, "SMALL_PARTS", True)
+    monkeypatch.setattr(comparison, "FEWEST_DOCUMENTS", 1)
+    monkeypatch.setattr(comparison, "SMALL", 2)
+
+
+def answers(index: EmbeddedIndex) -> list[Any]:
+    """All that an index is asked for: rankings, hits with all that comes with them, and counts."""
+    with closing(index):
+        ranked = list(index.search(body(query, 40) for query in QUERIES))
+        # Lucene's words name the number that a document has within the index, which is another one in parts.
+        found = [
+            NUMBER.sub("", json.dumps(comparable(one)))
+            for query in QUERIES
+            for one in index.find(body(query, 20, highlight=HIGHLIGHT, explain=True))
+        ]
+        return [ranked, found, [index.counts(query, {"tag": 9}) for query in QUERIES]]
+
+
+def changed(documents: Sequence[Document], chance: random.Random) -> list[Document]:
+    """The documents, of which some have changed, some are gone and some are new."""
+    found = []
+    for document in documents:
+        what = chance.random()
+        other = chance.choice(DOCUMENTS)
+        if what < 0.03:
+            found.append(Document(f"{document.id}-{chance.randrange(999)}", other.text, document.fields))
+        elif what < 0.06:
+            found.append(Document(document.id, other.text, other.fields))
+            continue
+        elif what < 0.09:
+            continue
+        found.append(document)
+    return found
+
+
+def test_answers_are_those_of_an_index_that_was_built_anew(embedded: EmbeddedEngine, tmp_path: Path) -> None:
+    chance = random.Random(7)
+    documents = list(DOCUMENTS)
+    embedded.build("rings", spec_of(documents), documents)
+    for _round in range(20 if FULL else 2):
+        documents = changed(documents, chance)
+        indexed(embedded, documents)
+        embedded.build("whole", spec_of(documents), documents)
+        assert answers(embedded.open("rings")) == answers(embedded.open("whole"))
+        embedded.build("scored", spec_of(documents, SCORED), documents)
+        assert answers(embedded.open_like("rings", SCORED)) == answers(embedded.open("scored"))
+
+
+def test_an_open_index_answers_from_its_parts_after_all_was_merged(
+    embedded: EmbeddedEngine, tmp_path: Path
+) -> None:
+    documents = DOCUMENTS[3:]
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    assert indexed(embedded, documents)
+    index = embedded.open("rings")
+    twin = index.twin()
+    twin.verify()
+    assert twin.info == index.info
+    assert not indexed(embedded, documents, merged=True)
+    assert answers(index) == answers(twin) == answers(embedded.open("rings"))
+    with pytest.raises(Replaced):
+        twin.twin()
+
+
+@pytest.mark.parametrize("part", ["000001/ids.terms.npy", "000002/new/checksums.npy", "000002/dead.npy"])
+def test_a_damaged_part_is_not_ranked_on(embedded: EmbeddedEngine, tmp_path: Path, part: str) -> None:
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    assert indexed(embedded, [*DOCUMENTS[3:], Document("new", "ring119")])
+    assert folder_of(tmp_path, "rings").name == "000002"
+    file = tmp_path / "indexes" / "test-rings" / part
+    content = file.read_bytes()
+    file.write_bytes(content[:-5] + bytes([content[-5] ^ 1]) + content[-4:])
+    with pytest.raises(Damaged, match=file.name):
+        embedded.open("rings")
