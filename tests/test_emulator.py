@@ -65,7 +65,7 @@ def test_it_shows_what_pyte_shows(written: list[str], cuts: list[int]) -> None:
     for first, last in pairwise(places):
         failed = [type(error) for stream in streams if (error := fed(stream, data[first:last]))]
         assert len(failed) in (0, 2) and len(set(failed)) < 2
-        if failed:  # pyte reads no parameters of some: what comes after is read anew by it
+        if failed:  # on what neither takes, in the middle of which they stopped
             return
         assert cells(ours) == cells(theirs)
         assert (ours.cursor.x, ours.cursor.y, ours.cursor.attrs) == (

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.scheduling import CLUSTER, LONGEST, OLDER, SECURED
+import pytest
+
+from tests.scheduling import CLUSTER, LONGEST, OLDER, SECURED, pytest_xdist_make_scheduler
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,31 +33,23 @@ def test_of_the_file(number, tmp_path_factory, request):
 """
 
 
+def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the tests of a folder in several processes, which load no plugins besides those that it takes."""
+    command = [sys.executable, "-m", "pytest", *options, "-p", "no:cacheprovider", "-p", "xdist"]
+    command += ["-p", "tests.scheduling", "--dist", "loadfile", "--basetemp", str(folder / "base"), "."]
+    environment = {"PATH": str(folder), "PYTHONPATH": str(ROOT), "HOME": str(folder)}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
 def test_the_tests_of_a_file_stay_together_and_so_do_those_of_the_secured_node(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = elasticsearch\n", encoding="utf-8")
     names = [f"test_{letter}" for letter in "abcd"]
     for name in names:
         (tmp_path / f"{name}.py").write_text(TESTS, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "xdist",
-        "-p",
-        "tests.scheduling",
-    ]
-    command += ["-n", "3", "--dist", "loadfile", "--basetemp", str(tmp_path / "base"), "."]
-    environment = {
-        "PATH": str(tmp_path),
-        "PYTHONPATH": str(ROOT),
-        "HOME": str(tmp_path),
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-    }
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = run_pytest(tmp_path, "-q", "-n", "3")
     assert "72 passed" in done.stdout, done.stdout + done.stderr
     ran = [path.name.removeprefix("ran-").rpartition("-") for path in (tmp_path / "base").glob("ran-*")]
     assert sorted(what for what, _, _ in ran) == [*names, "with-the-one"]
@@ -70,26 +64,7 @@ def test_what_takes_long_begins_first(tmp_path: Path) -> None:
     for name, tests in ((path, 1), (tmp_path / "test_many.py", 50), (tmp_path / "test_more.py", 60)):
         lines = ["import pytest", f"@pytest.mark.parametrize('number', range({tests}))"]
         name.write_text("\n".join([*lines, "def test_one(number): pass", ""]), encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-v",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "xdist",
-        "-p",
-        "tests.scheduling",
-    ]
-    command += ["-n", "1", "--dist", "loadfile", "--basetemp", str(tmp_path / "base"), "."]
-    environment = {
-        "PATH": str(tmp_path),
-        "PYTHONPATH": str(ROOT),
-        "HOME": str(tmp_path),
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-    }
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = run_pytest(tmp_path, "-v", "-n", "1")
     passed = [line.split()[-1] for line in done.stdout.splitlines() if "PASSED" in line]
     assert len(passed) == 111, done.stdout + done.stderr
     assert passed[0].startswith(first)
@@ -129,30 +104,14 @@ def test_processes_that_die_are_replaced_also_while_another_is(tmp_path: Path) -
         (tmp_path / f"test_{letter}.py").write_text(DYING, encoding="utf-8")
     for letter in "cd":
         (tmp_path / f"test_{letter}.py").write_text("def test_one(): pass\n", encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "xdist",
-        "-p",
-        "tests.scheduling",
-    ]
-    command += ["-n", "2", "--dist", "loadfile", "--basetemp", str(tmp_path / "base"), "."]
-    environment = {
-        "PATH": str(tmp_path),
-        "PYTHONPATH": str(ROOT),
-        "HOME": str(tmp_path),
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-    }
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
+    done = run_pytest(tmp_path, "-q", "-n", "2")
     assert done.returncode == 1 and "INTERNALERROR" not in done.stdout, done.stdout + done.stderr
     assert "2 failed, 6 passed" in done.stdout, "a process's death fails its test, which another then passes"
+
+
+def test_all_tests_are_shared_out_in_this_way(pytestconfig: pytest.Config) -> None:
+    asked = pytestconfig.hook.pytest_xdist_make_scheduler.get_hookimpls()
+    assert pytest_xdist_make_scheduler in [one.function for one in asked]
 
 
 def test_what_takes_long_is_there() -> None:

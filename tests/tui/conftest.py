@@ -98,7 +98,7 @@ def draw_unseen(app: App[Any]) -> None:
 
 
 async def pause_and_draw(pilot: Pilot[Any], delay: float | None = None) -> None:
-    """Wait as Textual's own does; until nothing is left to do, draw what has changed meanwhile."""
+    """Wait as Textual's own does; where that is until nothing is left to do, draw what has changed."""
     await pause(pilot, delay)
     if delay is None:
         draw_unseen(pilot.app)
