@@ -49,7 +49,6 @@ CHANGED = [*DOCUMENTS[:50], Document("50", "ring of another text", {"year": 77})
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small parts beside few documents too."""
-    monkeypatch.setattr(comparison, "SMALL_PARTS", True)
     monkeypatch.setattr(comparison, "FEWEST_DOCUMENTS", 1)
     monkeypatch.setattr(comparison, "SMALL", 10)
 
@@ -278,9 +277,7 @@ def test_only_what_changed_since_the_part_of_before_is_analyzed(
         require_as_whole(embedded, tmp_path, documents)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("FEWEST_DOCUMENTS", 101), ("SMALL_PARTS", False), ("SMALL", 101)]
-)
+@pytest.mark.parametrize(("name", "value"), [("FEWEST_DOCUMENTS", 101), ("SMALL", 101)])
 def test_all_is_merged_where_little_is_there_or_much_has_changed(
     embedded: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, name: str, value: int
 ) -> None:

@@ -8,18 +8,24 @@ import re
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from searchapp.engines.base import State
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.storage import comparison
-from searchapp.errors import Damaged, Replaced
+from searchapp.errors import Damaged, DataError, Replaced
 from searchapp.model import Document
 from tests.engines.embedded.conftest import body, spec_of
-from tests.engines.embedded.test_carried import SCORED, folder_of
+from tests.engines.embedded.test_carried import SCORED, WORDS, edited, edits, fields, folder_of, texts
 from tests.engines.embedded.test_damage import DOCUMENTS, HIGHLIGHT, QUERIES
+from tests.engines.embedded.test_parts import hits, told
 from tests.engines.embedded.test_small_parts import indexed
 from tests.profile import FULL
 from tests.search.comparing import comparable
@@ -30,9 +36,19 @@ NUMBER = re.compile(r"\d+ \[PerFieldSimilarity\]")
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small parts beside few documents too."""
-    monkeypatch.setattr(comparison, "SMALL_PARTS", True)
     monkeypatch.setattr(comparison, "FEWEST_DOCUMENTS", 1)
     monkeypatch.setattr(comparison, "SMALL", 2)
+
+
+OF_WORDS: list[Any] = [
+    {"match_all": {}},
+    {"exists": {"field": "tag"}},
+    {"range": {"year": {"gte": 0, "lte": 2}}},
+    *({"match": {"text": word}} for word in WORDS),
+    {"bool": {"should": [{"match": {"text": " ".join(WORDS)}}, {"match": {"tag": WORDS[0]}}]}},
+    {"bool": {"must": [{"match": {"text": WORDS[0]}}], "must_not": [{"term": {"tag": WORDS[1]}}]}},
+    {"match_phrase": {"text": " ".join(WORDS[:2])}},
+]
 
 
 def answers(index: EmbeddedIndex) -> list[Any]:
@@ -46,6 +62,12 @@ def answers(index: EmbeddedIndex) -> list[Any]:
             for one in index.find(body(query, 20, highlight=HIGHLIGHT, explain=True))
         ]
         return [ranked, found, [index.counts(query, {"tag": 9}) for query in QUERIES]]
+
+
+def all_told(index: EmbeddedIndex) -> list[Any]:
+    """What an index answers to queries of words, together and one by one, with all that comes with the hits."""
+    asked = [body(query, 30) for query in OF_WORDS]
+    return [hits(index, asked), [(hits(index, [one]), told(index, one, explain=True)) for one in asked]]
 
 
 def changed(documents: Sequence[Document], chance: random.Random) -> list[Document]:
@@ -78,6 +100,30 @@ def test_answers_are_those_of_an_index_that_was_built_anew(embedded: EmbeddedEng
         assert answers(embedded.open_like("rings", SCORED)) == answers(embedded.open("scored"))
 
 
+@hypothesis.settings(max_examples=max(8, hypothesis.settings().max_examples // 10), deadline=None)
+@given(
+    st.lists(st.tuples(texts, fields), min_size=1, max_size=20),
+    st.lists(st.tuples(edits, st.booleans()), min_size=1, max_size=4),
+)
+def test_after_any_edits_answers_are_those_of_a_whole_build(
+    first: list[tuple[str, Any]], rounds: list[tuple[Any, bool]]
+) -> None:
+    documents = [Document(str(number), text, others) for number, (text, others) in enumerate(first)]
+    before = list(documents)
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as home:
+        patch.setattr(comparison, "SMALL", 1)
+        with closing(EmbeddedEngine(Path(home), "test")) as embedded:
+            embedded.build("rings", spec_of(documents), documents)
+            for round_, (steps, is_back) in enumerate(rounds):
+                if is_back:
+                    documents = list(before)
+                edited(documents, steps, round_)
+                indexed(embedded, documents)
+                embedded.build("whole", spec_of(documents), documents)
+                with closing(embedded.open("rings")) as ours, closing(embedded.open("whole")) as whole:
+                    assert all_told(ours) == all_told(whole)
+
+
 def test_an_open_index_answers_from_its_parts_after_all_was_merged(
     embedded: EmbeddedEngine, tmp_path: Path
 ) -> None:
@@ -104,3 +150,13 @@ def test_a_damaged_part_is_not_ranked_on(embedded: EmbeddedEngine, tmp_path: Pat
     file.write_bytes(content[:-5] + bytes([content[-5] ^ 1]) + content[-4:])
     with pytest.raises(Damaged, match=file.name):
         embedded.open("rings")
+
+
+def test_a_base_that_is_missing_is_named(embedded: EmbeddedEngine, tmp_path: Path) -> None:
+    embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
+    assert indexed(embedded, DOCUMENTS[3:])
+    (tmp_path / "indexes" / "test-rings" / "000001").rename(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match="000001, on which it builds, is missing"):
+        embedded.open("rings")
+    (stored,) = embedded.stored()
+    assert stored.state is State.unreadable

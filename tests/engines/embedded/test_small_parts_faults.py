@@ -41,7 +41,6 @@ AGAIN = [*CHANGED[3:], DOCUMENTS[51]]
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small parts beside few documents too."""
-    monkeypatch.setattr(comparison, "SMALL_PARTS", True)
     monkeypatch.setattr(comparison, "FEWEST_DOCUMENTS", 1)
     monkeypatch.setattr(comparison, "SMALL", 10)
 
@@ -69,7 +68,7 @@ from searchapp.engines.embedded.storage import comparison, versions
 from searchapp.engines.embedded.storage.arrays import ArrayFile
 from searchapp.model import Document
 
-comparison.SMALL_PARTS, comparison.FEWEST_DOCUMENTS, comparison.SMALL = True, 1, 10
+comparison.FEWEST_DOCUMENTS, comparison.SMALL = 1, 10
 home, left, how, given = sys.argv[1:]
 left = int(left)
 mapping, documents = json.loads(given)

@@ -37,9 +37,6 @@ from searchapp.model import Document
 
 _log = logging.getLogger("searchapp.requests")
 
-SMALL_PARTS = True
-"""Whether a small part may be written at all."""
-
 FEWEST_DOCUMENTS = 20_000
 """So many documents the base of a version in parts has at least: to merge fewer takes hardly longer."""
 
@@ -118,7 +115,7 @@ class Comparison:
         base = self._served.base.manifest
         count = base.info.documents
         most = count // SMALL
-        if not SMALL_PARTS or count < FEWEST_DOCUMENTS or not base.has_checksums:
+        if count < FEWEST_DOCUMENTS or not base.has_checksums:
             return None
         if digest_json(self._mapping) != digest_json(base.mapping):
             return None  # impacts of other similarities bound no scores
