@@ -119,10 +119,8 @@ def main() -> None:
         figures: dict[str, float] = json.loads(printed)
         return figures
 
-    print(
-        "| documents | changed | taken over | whole s | s | merged s | ratio | whole MiB | MiB | merged MiB |"
-    )
-    print("|---:" * 10 + "|", flush=True)
+    print("| documents | changed | taken over | whole s | s | merged s | ratio |")
+    print("|---:" * 7 + "|", flush=True)
     for size in options.sizes:
         with TemporaryDirectory(prefix="searchapp-changes-") as folder:
             first = Path(folder) / "first"
