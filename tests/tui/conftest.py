@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TextIO, TypeVar, cast
-from weakref import WeakKeyDictionary
 
 import pytest
 from textual import events
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
-from textual.app import App
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.geometry import Region
@@ -64,50 +62,29 @@ def parse_once(sheet: Stylesheet, *asked: Any, **more: Any) -> list[RuleSet]:
 
 
 render_update = Compositor.render_update
-pause = Pilot.pause
-unseen: WeakKeyDictionary[Compositor, set[Region]] = WeakKeyDictionary()
-"""What has changed of a screen since it was drawn."""
 
 
 def render_unseen(
     compositor: Compositor, full: bool = False, screen_stack: Any = None, simplify: bool = False
 ) -> Any:
-    """Remember what has changed, for a terminal that is not there.
-
-    It is drawn where a test waits, see `draw_unseen`: what is over before is drawn in the full profile alone. An app
-    draws itself several times before it takes the first key.
-    """
-    if full:
-        return render_update(compositor, full, screen_stack, simplify)
-    visible_screen_stack.set(screen_stack or [])
-    unseen.setdefault(compositor, set()).update(compositor._dirty_regions)
-    compositor._dirty_regions.clear()
-    return None
-
-
-def draw_unseen(app: App[Any]) -> None:
-    """Draw every widget that has changed.
+    """Draw every widget that has changed, for a terminal that is not there.
 
     They are not put together: where each is cut by others takes a seventh of a screen's test, and Textual throws the
     result away. What a test looks at, it has put together itself.
     """
-    compositor = app.screen._compositor
-    if changed := unseen.pop(compositor, None):
-        visible_screen_stack.set(app._background_screens)
+    if full:
+        return render_update(compositor, full, screen_stack, simplify)
+    visible_screen_stack.set(screen_stack or [])
+    changed = compositor._dirty_regions.copy()
+    compositor._dirty_regions.clear()
+    if changed:
         list(compositor._get_renders(Region.from_union(changed).intersection(compositor.size.region)))
-
-
-async def pause_and_draw(pilot: Pilot[Any], delay: float | None = None) -> None:
-    """Wait as Textual's own does; where that is until nothing is left to do, draw what has changed."""
-    await pause(pilot, delay)
-    if delay is None:
-        draw_unseen(pilot.app)
+    return None
 
 
 if not FULL:
     # The programs on terminals do all of this as everybody's does.
     Compositor.render_update = render_unseen  # type: ignore[assignment]
-    Pilot.pause = pause_and_draw  # type: ignore[method-assign, assignment]
     Stylesheet._parse_rules = parse_once  # type: ignore[assignment]
     # A screen has all that is there left out of the search for garbage, and taken in again: here all tests and modules,
     # through which the next search would go for a fifth of the time of a screen's test.
