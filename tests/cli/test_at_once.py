@@ -17,10 +17,10 @@ SLOW_BUILDER = """
 import sys, time
 from searchapp.engines.embedded.storage.writer import IndexWriter
 add_all = IndexWriter.add_all
-def slow(writer, documents, advance):
+def slow(writer, *given, **more):
     print("building", flush=True)
     time.sleep(float(sys.argv[1]))
-    add_all(writer, documents, advance)
+    add_all(writer, *given, **more)
 IndexWriter.add_all = slow
 from searchapp.cli import app
 app(sys.argv[2:])
