@@ -7,8 +7,9 @@ third is new. Three ways are measured one after the other, each in a new process
 documents, *changed* compares them with those of the version that serves, which is done while they are read anyway, and
 takes over what has not changed, where little has by a small part beside that version; *merged* then makes one version
 of all that. In the end the versions of the first and the last are compared byte by byte. Seconds are those of all
-processes at work, once the documents are in memory. With `--repeat` all ways are measured so often in turn: the figures
-are medians, the ratio that of *changed* and *whole*.
+processes at work, once the documents are in memory. Before all is merged both versions are searched, query by query in
+turn, to depth 10: milliseconds of work, which are medians of all queries; hits that are not the same end the program.
+With `--repeat` all is measured so often in turn: the figures are medians, the ratio that of *changed* and *whole*.
 """
 
 from __future__ import annotations
@@ -20,22 +21,26 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from filecmp import cmp
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from growth import MAPPING, Generator
+from single_queries import body
 from usage import work
 
 from searchapp.engines.base import IndexSpec
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.storage.layout import MANIFEST
 from searchapp.engines.embedded.storage.verified import STAMP
-from searchapp.model import Document
+from searchapp.model import Document, Hits
 from searchapp.settings import Settings
 
-CHANGED, WHOLE, MERGED = "changed", "whole", "merged"
+CHANGED, WHOLE, MERGED, SEARCHED = "changed", "whole", "merged", "searched"
+
+QUERIES, ROUNDS = 200, 3
 
 
 def edited(documents: Iterable[Document], share: float) -> Iterator[Document]:
@@ -73,6 +78,24 @@ def build(home: Path, data: Path, size: int, share: float, step: str) -> dict[st
     }
 
 
+def search(home: Path, data: Path) -> dict[str, float]:
+    """Search what was built of all documents and what was changed: the median milliseconds of a query."""
+    engine = EmbeddedEngine.at(Settings(home=home))
+    indexes = {name: engine.open(name) for name in (WHOLE, CHANGED)}
+    took: dict[str, list[float]] = {name: [] for name in indexes}
+    bodies = [body(words, 10) for words in Generator(data).queries(QUERIES)]
+    for counts in (False, *[True] * ROUNDS):  # the first round warms up
+        for asked in bodies:
+            hits: list[Hits] = []
+            for name, index in indexes.items():
+                begin = time.process_time()
+                hits += index.search([asked])
+                took[name] += [(time.process_time() - begin) * 1000] if counts else []
+            if hits[0] != hits[1]:
+                raise SystemExit(f"the two versions give other hits to {asked['query']}")
+    return {name: statistics.median(of_name) for name, of_name in took.items()}
+
+
 def _version(home: Path, name: str) -> Path:
     (folder,) = home.glob(f"indexes/*-{name}")
     return folder / (folder / "current").read_text().split()[0]
@@ -86,12 +109,13 @@ def _require_same_files(home: Path) -> None:
         raise SystemExit(f"the two versions differ in {', '.join(sorted(ours ^ whole) + other)}")
 
 
-def _print(size: int, share: float, pairs: Sequence[Sequence[dict[str, float]]]) -> None:
-    """A row of the table, of figures of indexing all documents, of indexing changed ones and of merging these."""
-    seconds = [statistics.median(pair[place]["work"] for pair in pairs) for place in (0, 1, 2)]
-    ratio = statistics.median(changed["work"] / whole["work"] for whole, changed, _merged in pairs)
-    cells = [f"{value:.2f}" for value in seconds] + [f"{ratio:.3f}"]
-    taken_over = pairs[0][1]["carried"]
+def _print(size: int, share: float, rounds: Sequence[dict[str, dict[str, float]]]) -> None:
+    """A row of the table, of the figures of each step in each round."""
+    seconds = [statistics.median(one[step]["work"] for one in rounds) for step in (WHOLE, CHANGED, MERGED)]
+    ratio = statistics.median(one[CHANGED]["work"] / one[WHOLE]["work"] for one in rounds)
+    queries = [statistics.median(one[SEARCHED][name] for one in rounds) for name in (WHOLE, CHANGED)]
+    cells = [*map("{:.2f}".format, seconds), f"{ratio:.3f}", *map("{:.3f}".format, queries)]
+    taken_over = rounds[0][CHANGED]["carried"]
     print(f"| {size:,} | {share:.1%} | {taken_over:,} | {' | '.join(cells)} |", flush=True)
 
 
@@ -103,13 +127,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the task nlps")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--shares", type=float, nargs="+", default=[0.01, 0.1], help="shares that change")
-    parser.add_argument("--repeat", type=int, default=1, help="pairs that are measured")
-    parser.add_argument("--step", choices=[CHANGED, WHOLE, MERGED], help=argparse.SUPPRESS)
+    parser.add_argument("--repeat", type=int, default=1, help="rounds that are measured")
+    parser.add_argument("--step", choices=[CHANGED, WHOLE, MERGED, SEARCHED], help=argparse.SUPPRESS)
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step:
         ((size,), (share,)) = options.sizes, options.shares
-        print(json.dumps(build(options.home, options.data, size, share, options.step)))
+        if options.step == SEARCHED:
+            print(json.dumps(search(options.home, options.data)))
+        else:
+            print(json.dumps(build(options.home, options.data, size, share, options.step)))
         return
 
     def measured(home: Path, size: int, share: float, step: str) -> dict[str, float]:
@@ -119,21 +146,22 @@ def main() -> None:
         figures: dict[str, float] = json.loads(printed)
         return figures
 
-    print("| documents | changed | taken over | whole s | s | merged s | ratio |")
-    print("|---:" * 7 + "|", flush=True)
+    print("| documents | changed | taken over | whole s | s | merged s | ratio | query, whole ms | ms |")
+    print("|---:" * 9 + "|", flush=True)
     for size in options.sizes:
         with TemporaryDirectory(prefix="searchapp-changes-") as folder:
             first = Path(folder) / "first"
             measured(first, size, 0, CHANGED)
             for share in options.shares:
-                pairs = []
+                rounds = []
                 for _ in range(options.repeat):
                     home = Path(folder) / f"{share}"
                     shutil.copytree(first, home)
-                    pairs.append([measured(home, size, share, step) for step in (WHOLE, CHANGED, MERGED)])
+                    steps = (WHOLE, CHANGED, SEARCHED, MERGED)
+                    rounds.append({step: measured(home, size, share, step) for step in steps})
                     _require_same_files(home)
                     shutil.rmtree(home)
-                _print(size, share, pairs)
+                _print(size, share, rounds)
 
 
 if __name__ == "__main__":
