@@ -28,7 +28,7 @@ from searchapp.engines.embedded.storage import in_parts
 from searchapp.engines.embedded.storage.carried import Carried, Older
 from searchapp.engines.embedded.storage.code_digest import code_digest
 from searchapp.engines.embedded.storage.comparison import Comparison
-from searchapp.engines.embedded.storage.in_parts import ordinary, read_manifest
+from searchapp.engines.embedded.storage.in_parts import PartsManifest, ordinary, read_manifest
 from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.reader import IndexReader
 from searchapp.engines.embedded.storage.small_part import SmallPart
@@ -184,7 +184,7 @@ class EmbeddedEngine:
         return info
 
     def open(self, name: str) -> EmbeddedIndex:
-        return self._opened(name, _reader)
+        return self._opened(name, lambda folder: _reader(folder, read_manifest(folder)))
 
     def open_like(self, name: str, mapping: Mapping[str, Any]) -> EmbeddedIndex:
         """A handle that scores as if the index had been made with a mapping, which has other similarities.
@@ -196,9 +196,10 @@ class EmbeddedEngine:
         """
 
         def read(folder: Path) -> IndexReader | Parts:
-            if without_similarities(read_manifest(folder).mapping) != without_similarities(mapping):
+            manifest = read_manifest(folder)
+            if without_similarities(manifest.mapping) != without_similarities(mapping):
                 raise EngineRefused(f"{folder} was made with another mapping, in more than its similarities")
-            return _reader(folder, mapping)
+            return _reader(folder, manifest, mapping)
 
         return self._opened(name, read)
 
@@ -301,13 +302,14 @@ def _sound(folder: Path) -> IndexInfo:
     return manifest.info
 
 
-def _reader(folder: Path, mapping: Mapping[str, Any] | None = None) -> IndexReader | Parts:
-    """A version, open; scored by the similarities of a mapping, or of its own."""
-    manifest = read_manifest(folder)
+def _reader(
+    folder: Path, manifest: Manifest | PartsManifest, mapping: Mapping[str, Any] | None = None
+) -> IndexReader | Parts:
+    """A version of this manifest, open; scored by the similarities of a mapping, or of its own."""
     if isinstance(manifest, Manifest):
-        return IndexReader(folder, mapping)
+        return IndexReader(folder, mapping, manifest)
     *parts, dead = manifest.opened(folder)
-    return Parts.of(manifest.info, [part.folder for part in parts], dead, mapping)
+    return Parts.of(manifest.info, parts, dead, mapping)
 
 
 def _tell(info: IndexInfo, carried: Carried | SmallPart) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,8 @@ from numpy.typing import NDArray
 
 from searchapp.engines.base import IndexInfo
 from searchapp.engines.embedded.memory import Answer
+from searchapp.engines.embedded.storage.in_parts import Stored
+from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.part_reader import PartReader, WholeField
 from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
 from searchapp.engines.embedded.storage.verified import refuted
@@ -63,19 +64,19 @@ class Parts:
     def of(
         cls,
         info: IndexInfo,
-        folders: Sequence[Path],
+        parts: Sequence[Stored],
         dead: Numbers,
         mapping: Mapping[str, Any] | None = None,
     ) -> Parts:
-        """Open the base, the new part and what is gone, in their `folders`; `mapping` as `IndexReader` has it.
+        """Open the base, the new part and what is gone; `mapping` as `IndexReader` has it.
 
         Raises:
             DataError, EngineRefused, SearchappError: as `IndexReader`.
         """
         readers: list[IndexReader] = []
         try:
-            for folder in folders:
-                readers.append(IndexReader(folder, mapping))
+            for folder, manifest in parts:
+                readers.append(IndexReader(folder, mapping, manifest))
             base, new, gone = readers
             return cls(info, base, new, gone, dead)
         except BaseException:
@@ -90,7 +91,8 @@ class Parts:
 
     def reopened(self) -> Parts:
         """The same index, opened once more."""
-        return Parts.of(self.info, [reader.folder for reader in self._opened], self._dead, self.mapping)
+        parts = [Stored(reader.folder, Manifest.read(reader.folder)) for reader in self._opened]
+        return Parts.of(self.info, parts, self._dead, self.mapping)
 
     def verify(self) -> None:
         """Compare every file of the parts with its digest, see `IndexReader.verify`."""

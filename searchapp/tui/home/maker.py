@@ -10,6 +10,7 @@ from textual.app import App
 
 from searchapp.app.overview import TaskState
 from searchapp.errors import DataError, SearchappError, UsageError
+from searchapp.files import reason
 from searchapp.settings import Settings
 from searchapp.tasks import load
 from searchapp.tasks.base import Task
@@ -171,4 +172,4 @@ def _told(error: SearchappError | OSError, words: str) -> SearchappError:
     """What is wrong with the path that somebody typed, in a sentence."""
     if isinstance(error, SearchappError):
         return error
-    return DataError(f"{words} can't be read: {(error.strerror or str(error)).lower()}")
+    return DataError(f"{words} can't be read: {reason(error)}")

@@ -290,10 +290,7 @@ class FieldReader:
 
     def extent(self, low: Any, high: Any) -> tuple[bool, bool]:
         """Whether all numbers of the field are from `low` to `high`, and whether these lie beyond all numbers."""
-        places, count = self.places(low, high), self.values_count
-        if low > high or not count:
-            return False, True
-        return (places.start, places.stop) == (0, count), places.stop == 0 or places.start == count
+        return extent(low, high, self.places(low, high), self.values_count)
 
     @property
     def values_count(self) -> int:
@@ -321,6 +318,13 @@ class FieldReader:
         of_all = np.full(self.documents, np.nan)
         of_all[self._documents.all()[::-1]] = self._values.all()[::-1]  # the first one is written last
         return np.asarray(of_all[documents])
+
+
+def extent(low: Any, high: Any, places: slice, count: int) -> tuple[bool, bool]:
+    """See `FieldReader.extent`: `places` are those of the numbers from `low` to `high` among this many."""
+    if low > high or not count:
+        return False, True
+    return (places.start, places.stop) == (0, count), places.stop == 0 or places.start == count
 
 
 def _joined(values: Column, parts: Sequence[slice]) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from searchapp.engines.embedded.similarity import FieldStatistics, Float32s
 from searchapp.engines.embedded.storage import impacts
+from searchapp.engines.embedded.storage.field_reader import extent
 from searchapp.engines.embedded.storage.impacts import Impacts
 from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader, Mask, Numbers, Postings
 from searchapp.engines.embedded.storage.term_blocks import TermBlocks
@@ -81,9 +82,7 @@ class WholeField:
         count = self._sum(lambda field: field.values_count)
         start = self._sum(lambda field: field.places(low, high).start)
         stop = self._sum(lambda field: field.places(low, high).stop)
-        if low > high or not count:
-            return False, True
-        return (start, stop) == (0, count), stop == 0 or start == count
+        return extent(low, high, slice(start, stop), count)
 
 
 class PartField(FieldReader):

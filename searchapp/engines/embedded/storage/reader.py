@@ -40,10 +40,13 @@ class IndexReader:
     dead: Numbers | None = None
     live: Mask | None = None
 
-    def __init__(self, folder: Path, mapping: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, folder: Path, mapping: Mapping[str, Any] | None = None, manifest: Manifest | None = None
+    ) -> None:
         """Open a version, which is verified whole unless it has been since its files were written or changed.
 
-        It is scored by the similarities of the `mapping`, which is in all else that which it was made with.
+        It is scored by the similarities of the `mapping`, which is in all else that which it was made with. Its
+        `manifest` is read unless it is given.
 
         Raises:
             EngineRefused: it is not searchapp's, or a newer searchapp's.
@@ -51,7 +54,7 @@ class IndexReader:
             SearchappError: it can't be read.
         """
         self.folder = folder
-        self.manifest = Manifest.read(folder)
+        self.manifest = manifest or Manifest.read(folder)
         verified_now = verified.require(folder, self.manifest)
         self.info = self.manifest.info
         self.mapping = mapping or self.manifest.mapping
