@@ -66,10 +66,39 @@ EDITED = [
 ]
 
 
+APPEND = ArrayFile.append
+
+
 def folder_of(home: Path, name: str) -> Path:
     """The folder of the version that serves."""
     folder = home / "indexes" / f"test-{name}"
     return folder / (folder / "current").read_text().split()[0]
+
+
+def noting_analyzed(patch: pytest.MonkeyPatch) -> list[str]:
+    """The ids of the documents that are analyzed from now on."""
+    analyzed: list[str] = []
+    packed = writer.IndexWriter._packed
+
+    def noted(self: writer.IndexWriter, batch: list[writer.Indexed]) -> list[Packed]:
+        analyzed.extend(document_id for document_id, _source in batch)
+        return packed(self, batch)
+
+    patch.setattr(writer.IndexWriter, "_packed", noted)
+    return analyzed
+
+
+def fill_disk(patch: pytest.MonkeyPatch, pieces: int) -> None:
+    """Let the disk be full once so many further pieces of arrays are written."""
+    left = [pieces]
+
+    def until_full(self: ArrayFile, piece: Any) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        APPEND(self, piece)
+
+    patch.setattr(ArrayFile, "append", until_full)
 
 
 def files_of(home: Path, name: str) -> dict[str, bytes]:
@@ -208,14 +237,7 @@ def test_only_what_is_new_is_analyzed(
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
     found = compared(embedded, EDITED)
     assert found is not None and found.documents == 98
-    analyzed: list[str] = []
-    packed = writer.IndexWriter._packed
-
-    def noted(self: writer.IndexWriter, batch: list[writer.Indexed]) -> list[Packed]:
-        analyzed.extend(document_id for document_id, _source in batch)
-        return packed(self, batch)
-
-    monkeypatch.setattr(writer.IndexWriter, "_packed", noted)
+    analyzed = noting_analyzed(monkeypatch)
     progress: list[int] = []
     embedded.build("rings", spec_of(EDITED), EDITED, progress.append, carried=found)
     assert analyzed == ["new", "30"]
@@ -508,17 +530,9 @@ def test_a_full_disk_leaves_what_serves(
     embedded: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    before, append, left = files_of(tmp_path, "rings"), ArrayFile.append, [0]
-
-    def until_full(self: ArrayFile, piece: Any) -> None:
-        left[0] -= 1
-        if left[0] < 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        append(self, piece)
-
+    before = files_of(tmp_path, "rings")
     for pieces in (0, 7, 20):
-        left[0] = pieces
-        monkeypatch.setattr(ArrayFile, "append", until_full)
+        fill_disk(monkeypatch, pieces)
         with pytest.raises(SearchappError, match="could not be written: no space left"):
             embedded.build("rings", spec_of(EDITED), EDITED, carried=compared(embedded, EDITED))
         monkeypatch.undo()

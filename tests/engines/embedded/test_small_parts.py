@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 from searchapp.app.index import build
 from searchapp.engines.base import State
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.storage import comparison, writer
+from searchapp.engines.embedded.storage import comparison
 from searchapp.engines.embedded.storage.carried import Carried
-from searchapp.engines.embedded.storage.fields import Packed
 from searchapp.engines.embedded.storage.in_parts import PartsManifest, read_manifest
 from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.reader import FieldReader, IndexReader
@@ -38,6 +37,7 @@ from tests.engines.embedded.test_carried import (
     fields,
     files_of,
     folder_of,
+    noting_analyzed,
     texts,
 )
 from tests.profile import FULL
@@ -253,14 +253,7 @@ def test_only_what_changed_since_the_part_of_before_is_analyzed(
 ) -> None:
     """What is read for the statistics of the dead included; documents that changed places count as changed."""
     embedded.build("rings", spec_of(DOCUMENTS), DOCUMENTS)
-    analyzed: list[str] = []
-    packed = writer.IndexWriter._packed
-
-    def noted(self: writer.IndexWriter, batch: list[writer.Indexed]) -> list[Packed]:
-        analyzed.extend(document_id for document_id, _source in batch)
-        return packed(self, batch)
-
-    monkeypatch.setattr(writer.IndexWriter, "_packed", noted)
+    analyzed = noting_analyzed(monkeypatch)
     one, two, three = (Document(name, f"ring {name}") for name in ("one", "two", "three"))
     for documents, expected in (
         ([*DOCUMENTS[1:], one, two], ["one", "two", "0"]),

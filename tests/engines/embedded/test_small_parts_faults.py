@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import shutil
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,14 +13,13 @@ from searchapp.app.index import build
 from searchapp.engines.base import State
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.storage import comparison
-from searchapp.engines.embedded.storage.arrays import ArrayFile
 from searchapp.engines.embedded.storage.layout import MANIFEST
 from searchapp.engines.embedded.storage.verified import STAMP
 from searchapp.engines.embedded.storage.versions import Versions
 from searchapp.errors import BeingBuilt, Damaged, DataError, EngineRefused, SearchappError
 from searchapp.progress import Silent
 from tests.engines.embedded.conftest import MAPPING, spec_of
-from tests.engines.embedded.test_carried import DOCUMENTS, folder_of
+from tests.engines.embedded.test_carried import DOCUMENTS, fill_disk, folder_of
 from tests.engines.embedded.test_small_parts import (
     CHANGED,
     compared,
@@ -217,20 +213,11 @@ def test_where_the_base_is_not_known_nothing_older_is_removed_before_another_ver
 def test_a_full_disk_leaves_what_serves(
     embedded: EmbeddedEngine, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append, left = ArrayFile.append, [0]
     before = {file: file.read_bytes() for file in files(folder)}
-
-    def until_full(self: ArrayFile, piece: Any) -> None:
-        left[0] -= 1
-        if left[0] < 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        append(self, piece)
-
     for pieces in (0, 40, 100):
-        left[0] = pieces
         found = compared(embedded, AGAIN)
         with monkeypatch.context() as patch, pytest.raises(SearchappError, match="no space left"):
-            patch.setattr(ArrayFile, "append", until_full)
+            fill_disk(patch, pieces)
             embedded.build("rings", spec_of(AGAIN), AGAIN, carried=found)
         assert {file: file.read_bytes() for file in files(folder)} == before
         assert versions(tmp_path) == ["000001", "000002"]
