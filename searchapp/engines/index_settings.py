@@ -40,6 +40,8 @@ def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
     settings = mapping["settings"]
     if not isinstance(settings, Mapping):
         raise DataError("`settings` of a mapping must be an object")
+    if INDEX not in settings and _is_canonical(settings):
+        return dict(mapping)
     flat: dict[Path, Any] = {}
     for path, value in _flattened(settings, ()):
         if path[0] == INDEX:
@@ -103,6 +105,15 @@ def _fields(properties: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         if isinstance(field, Mapping):
             yield field
             yield from _fields(field.get("fields", {}))
+
+
+def _is_canonical(value: object) -> bool:
+    """Whether a setting is in the one form as it stands: most are, and to put one together anew takes long."""
+    if not isinstance(value, dict):
+        return not isinstance(value, Mapping)
+    return "0" not in value and all(
+        name and "." not in name and _is_canonical(one) for name, one in value.items()
+    )
 
 
 def _flattened(settings: Mapping[str, Any], above: Path) -> Iterator[tuple[Path, Any]]:

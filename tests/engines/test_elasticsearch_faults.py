@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-import psutil
 import pytest
 
 from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, sending
@@ -15,6 +14,7 @@ from searchapp.errors import EngineError, EngineRefused, EngineUnreachable, Quer
 from searchapp.model import Document
 from searchapp.settings import Settings
 from tests.engines.conftest import GROUPS, match, spec_of
+from tests.profile import FULL
 from tests.server.distribution import RELEASES
 from tests.server.faults import FaultProxy, NotElasticsearch, OldElasticsearch
 from tests.server.node import Node
@@ -226,21 +226,21 @@ def test_a_connection_lost_while_indexing_leaves_the_old_version(
     assert engine.index_info("groups") == new
 
 
-def named(process: psutil.Process, folder: Path) -> bool:
-    """Whether a process still runs whose command names a folder."""
-    try:
-        return any(str(folder) in argument for argument in process.cmdline())
-    except psutil.Error:
-        return False  # it has ended meanwhile
+LOST: dict[str, tuple[Callable[[Node], None], str]] = {
+    "killed": (Node.kill, "no Elasticsearch answers at .* still serves"),
+    "frozen": (Node.pause, "did not answer in .* still serves"),
+}
+"""What is done to a node, and what is said of it. A killed one has to start again: in the full profile."""
 
 
-def test_a_node_that_stops_half_way_and_comes_back(
-    secured_node: Node, settings_for: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("fault", list(LOST) if FULL else ["frozen"])
+def test_a_node_that_is_lost_half_way_and_comes_back(
+    secured_node: Node,
+    settings_for: Callable[..., Settings],
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str,
 ) -> None:
-    """A real node, killed between two bulk requests; after its return the old version serves, the next builds.
-
-    And what `tests.server` says of a node that is killed: nothing of it is left but its data.
-    """
+    """A real node, lost between two bulk requests; after its return the old version serves, the next builds."""
     settings = settings_for(
         secured_node.url,
         username=secured_node.username,
@@ -248,24 +248,23 @@ def test_a_node_that_stops_half_way_and_comes_back(
         ca_certs=secured_node.ca_certs,
     )
     monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 1)
-    with closing(ElasticsearchEngine.connect(settings)) as engine:
+    monkeypatch.setattr(connection, "TIDYING_SECONDS", PATIENCE)
+    lose, said = LOST[fault]
+    own = connection.Connection.open(settings, timeout=5.0)
+    with closing(ElasticsearchEngine(own, settings.index_prefix)) as engine:
         old = engine.build("groups", spec_of(GROUPS), GROUPS)
 
-        def dying() -> Iterator[Document]:
+        def losing() -> Iterator[Document]:
             for place, document in enumerate(GROUPS):
                 if place == 2:
-                    secured_node.kill()
+                    lose(secured_node)
                 yield document
 
         try:
-            with pytest.raises(EngineError, match="no Elasticsearch answers at .* still serves"):
-                engine.build("groups", spec_of(GROUPS[:3]), dying())
-            assert not secured_node.running
-            with pytest.raises(ConnectionRefusedError):
-                secured_node.server.request("GET", "/")
-            assert not [one for one in psutil.process_iter() if named(one, secured_node.folder)]
+            with pytest.raises(EngineError, match=said):
+                engine.build("groups", spec_of(GROUPS[:3]), losing())
         finally:
-            secured_node.start()
+            secured_node.recover()
         assert engine.index_info("groups") == old
         new = engine.build("groups", spec_of(GROUPS[:3]), GROUPS[:3])
         assert engine.index_info("groups") == new

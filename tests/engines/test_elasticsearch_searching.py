@@ -29,6 +29,42 @@ def test_hits_come_by_score_and_then_by_the_bytes_of_their_id(engine: Elasticsea
     assert len({hit.score for hit in hits}) == 1
 
 
+def test_ids_are_not_read_where_documents_are_stored(
+    behind_proxy: ElasticsearchEngine, fault_proxy: FaultProxy, groups: ElasticsearchEngine
+) -> None:
+    index = behind_proxy.open("groups")
+    found = index.find({**match("normal subgroup"), "_source": True})
+    before = len(fault_proxy.requests)
+    (hits,) = index.search([match("normal subgroup")])
+    assert list(hits) == [one.hit for one in found]
+    (asked,) = fault_proxy.requests[before:]
+    assert b'"stored_fields":"_none_"' in asked.body.replace(b" ", b"")
+
+
+@pytest.mark.parametrize(
+    "id_",
+    [{"normalizer": "lowercase"}, {"ignore_above": 2}, {"null_value": "none"}],
+    ids=lambda more: next(iter(more)),
+)
+def test_ids_that_are_sorted_in_another_form_come_as_they_are(
+    engine: ElasticsearchEngine, id_: dict[str, Any]
+) -> None:
+    documents = [Document(name, "the same text") for name in ("Bb", "aA", "longer", "C")]
+    properties = {**MAPPING["mappings"]["properties"], "id": {"type": "keyword", **id_}}
+    mapping = {**MAPPING, "mappings": {**MAPPING["mappings"], "properties": properties}}
+    engine.build("forms", spec_of(documents, mapping), documents)
+    (hits,) = engine.open("forms").search([match("same")])
+    assert sorted(hit.document_id for hit in hits) == ["Bb", "C", "aA", "longer"]
+
+
+def test_ids_that_nothing_is_sorted_by_are_refused(engine: ElasticsearchEngine) -> None:
+    documents = [Document(name, "the same text") for name in ("a", "longer")]
+    mapping = {**MAPPING, "settings": {**MAPPING["settings"], "mapping": {"ignore_above": 2}}}
+    engine.build("long", spec_of(documents, mapping), documents)
+    with pytest.raises(EngineRefused, match="left out of what hits are sorted by: index again"):
+        list(engine.open("long").search([match("same")]))
+
+
 def test_scores_are_float32(groups: ElasticsearchEngine) -> None:
     (hits,) = groups.open("groups").search([match("normal subgroup")])
     assert [hit.document_id for hit in hits] == ["1", "10"]

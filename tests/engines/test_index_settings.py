@@ -192,3 +192,12 @@ def test_the_server_takes_every_form_for_the_same(
         held.append({name: described["settings"]["index"][name] for name in ("analysis", "similarity")})
         httpx.delete(address)
     assert held[0] == held[1]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(resources.folder("index_mappings").glob("*.json")), ids=lambda path: path.stem
+)
+def test_what_is_in_the_one_form_stays_as_if_it_was_put_together(path: Path) -> None:
+    mapping = resources.read_json(path)
+    assert canonical(mapping) == mapping
+    assert canonical({**mapping, "settings": {"index": mapping["settings"]}}) == mapping

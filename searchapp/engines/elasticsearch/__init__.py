@@ -139,7 +139,9 @@ class ElasticsearchEngine:
                 f"{self._connection.url} has no index {versions.alias}: make it with `searchapp index {name}`"
             )
         require_sound(self._connection, serving.info)
-        return ElasticsearchIndex(self._connection, serving.info, serving.numbers)
+        return ElasticsearchIndex(
+            self._connection, serving.info, serving.numbers, sorts_by_id=serving.sorts_by_id
+        )
 
     def remove(self, name: str) -> None:
         versions = self._versions(name)

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from searchapp.engines.base import (
-    BEYOND_FLOAT32,
     NO_TERMS,
     Body,
     Counts,
-    Explanation,
     Found,
     Index,
     IndexInfo,
@@ -29,6 +27,7 @@ from searchapp.engines.elasticsearch.failures import (
     reason,
     unreadable,
 )
+from searchapp.engines.elasticsearch.hits import ANSWER_FIELDS, found_of, hits_of, ids_and_scores
 from searchapp.engines.elasticsearch.whole import whole
 from searchapp.errors import (
     EngineBusy,
@@ -38,7 +37,7 @@ from searchapp.errors import (
     QueryRefused,
     Replaced,
 )
-from searchapp.model import AnalysisStep, Hit, Hits, float32
+from searchapp.model import AnalysisStep, Hits
 from searchapp.progress import Advance, no_progress
 
 BATCH_BODIES = 64
@@ -57,18 +56,6 @@ DEFAULT_HITS = 10
 # index, so that 3 shards give the scores of 1 shard to the last bit. Where there is but one, Elasticsearch searches as
 # if nothing had been said (`TransportSearchAction.adjustSearchType`).
 SEARCH_TYPE = "dfs_query_then_fetch"
-
-_ANSWER_FIELDS = [
-    "responses.status",
-    "responses.error",
-    "responses.timed_out",
-    "responses._shards.total",
-    "responses._shards.successful",
-    "responses._shards.failed",
-    "responses._shards.failures",
-    "responses.hits.hits._id",
-    "responses.hits.hits._score",
-]
 
 T = TypeVar("T")
 
@@ -89,6 +76,7 @@ class ElasticsearchIndex:
 
     Args:
         numbers: the fields on numbers of its mapping
+        sorts_by_id: whether what `BEST_FIRST` sorts by is each document's id as it is, see `sorts_by_id`
         known: what handles on the same version have learned of its terms
     """
 
@@ -100,11 +88,14 @@ class ElasticsearchIndex:
         info: IndexInfo,
         numbers: frozenset[str] = frozenset(),
         known: Frequencies | None = None,
+        *,
+        sorts_by_id: bool = False,
     ) -> None:
         self._connection = connection
         self._client = connection.client
         self._info = info
         self._numbers = numbers
+        self._sorts_by_id = sorts_by_id
         self._known: Frequencies = {} if known is None else known
         self._is_asked_alone = False
 
@@ -114,26 +105,26 @@ class ElasticsearchIndex:
 
     def search(self, bodies: Iterable[Body], advance: Advance = no_progress) -> Iterator[Hits]:
         done = 0
-        for batch in _batches(map(self._asked, bodies)):
+        for batch in _batches(map(self._ranked, bodies)):
             try:
                 responses = self._responses(batch)
             except QueryRefused as error:
                 raise QueryRefused(str(error), done + error.place) from error
             for place, response in enumerate(responses):
-                yield _hits(response, done + place)
+                yield hits_of(response, done + place)
             done += len(batch)
             advance(len(batch))
 
     def search_beside(self, asked: Sequence[tuple[Index, Body]]) -> list[Hits]:
         asks = [
-            _Ask(index.info.version, index._asked(body))
+            _Ask(index.info.version, index._ranked(body))
             for index, body in asked
             if isinstance(index, ElasticsearchIndex) and index._connection is self._connection
         ]
         if len(asks) < len(asked) or self._is_asked_alone:
             return one_by_one(asked)
         try:
-            return [_hits(response, place) for place, response in enumerate(self._multi_search(asks))]
+            return [hits_of(response, place) for place, response in enumerate(self._multi_search(asks))]
         except EngineBusy:
             raise
         except (
@@ -145,14 +136,14 @@ class ElasticsearchIndex:
 
     def find(self, body: Body, terms: Terms = NO_TERMS) -> list[Found]:
         return [
-            _found(hit)
+            found_of(hit)
             for hit in self._learning(self._asked(body), _pairs(terms)[:TERMS_AT_ONCE])["hits"]["hits"]
         ]
 
     def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[Found], int]:
         asked = {**self._asked(body), "track_total_hits": True}
         hits = self._learning(asked, _pairs(terms)[:TERMS_AT_ONCE])["hits"]
-        return [_found(hit) for hit in hits["hits"]], hits["total"]["value"]
+        return [found_of(hit) for hit in hits["hits"]], hits["total"]["value"]
 
     def unknown(self, terms: Terms) -> Terms:
         left = {
@@ -204,6 +195,11 @@ class ElasticsearchIndex:
         """The body as it is sent: several shards shall rank as one."""
         return body if self._info.shards == 1 else whole(body, self._numbers)
 
+    def _ranked(self, body: Body) -> Body:
+        """The body as it is sent where nothing but ids and scores of its hits is wanted."""
+        asked = self._asked(body)
+        return ids_and_scores(asked) if self._sorts_by_id else asked
+
     def _search(self, body: Body) -> Mapping[str, Any]:
         def whole(index: str) -> Mapping[str, Any]:
             answer: Mapping[str, Any] = self._client.search(
@@ -227,7 +223,9 @@ class ElasticsearchIndex:
         return analysis_steps(detail)
 
     def twin(self) -> ElasticsearchIndex:
-        return ElasticsearchIndex(self._connection, self._info, self._numbers, self._known)
+        return ElasticsearchIndex(
+            self._connection, self._info, self._numbers, self._known, sorts_by_id=self._sorts_by_id
+        )
 
     def close(self) -> None:
         """Nothing is open: the connection is the engine's."""
@@ -271,7 +269,7 @@ class ElasticsearchIndex:
                 index=index if is_one_index else None,
                 searches=lines,
                 search_type=SEARCH_TYPE,
-                filter_path=_ANSWER_FIELDS,
+                filter_path=ANSWER_FIELDS,
             )
             problem: EngineError | None = None
             for place, response in zip(rest, answer["responses"], strict=True):
@@ -362,27 +360,3 @@ def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
         hits += depth
     if batch:
         yield batch
-
-
-def _hits(response: Mapping[str, Any], place: int) -> Hits:
-    """The hits of the query at `place`."""
-    hits = response.get("hits", {}).get("hits", ())  # filtered away when there are none
-    return Hits([hit["_id"] for hit in hits], [_score(hit, place) for hit in hits])
-
-
-def _score(hit: Mapping[str, Any], place: int) -> float:
-    """The score of a hit of the query at `place`; one that is infinite or no number comes as text or null."""
-    score = hit.get("_score")
-    if not isinstance(score, int | float):
-        raise QueryRefused(BEYOND_FLOAT32, place)
-    return float32(score)
-
-
-def _found(hit: Mapping[str, Any]) -> Found:
-    explanation = hit.get("_explanation")
-    return Found(
-        hit=Hit(hit["_id"], _score(hit, 0)),
-        source=hit.get("_source", {}),
-        highlights=hit.get("highlight", {}),
-        explanation=Explanation.from_json(explanation) if explanation else None,
-    )

@@ -23,6 +23,7 @@ from searchapp.digests import digest_json
 from searchapp.engines.base import IndexInfo, IndexSpec
 from searchapp.engines.elasticsearch.builder import Builder
 from searchapp.engines.elasticsearch.connection import Connection
+from searchapp.engines.elasticsearch.hits import sorts_by_id
 from searchapp.engines.elasticsearch.whole import number_fields
 from searchapp.errors import EngineError, EngineRefused
 
@@ -40,7 +41,7 @@ class Version:
     """One index that searchapp has made: complete and serving, being built, or left over.
 
     `lock` is the token of the lock under which it was built, empty where an earlier searchapp built it. `numbers` are
-    the fields on numbers of its mapping.
+    the fields on numbers of its mapping, `sorts_by_id` is whether its hits are sorted by ids as they are.
     """
 
     info: IndexInfo
@@ -49,6 +50,7 @@ class Version:
     builder: Builder
     lock: str = ""
     numbers: frozenset[str] = frozenset()
+    sorts_by_id: bool = False
 
     def may_be_at_work(self) -> bool:
         """Whether an earlier searchapp, which knew no locks, may still be building it."""
@@ -274,13 +276,15 @@ class Versions:
         except (KeyError, TypeError):
             return None  # somebody has edited it: then it is not ours any more
         aliases = described["aliases"]
+        properties = described["mappings"].get("properties", {})
         return Version(
             info,
             self.alias in aliases,
             building_alias(index) not in aliases,
             builder,
             meta.get("lock", ""),
-            number_fields(described["mappings"].get("properties", {})),
+            number_fields(properties),
+            sorts_by_id(properties),
         )
 
 
