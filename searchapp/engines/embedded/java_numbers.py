@@ -10,6 +10,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -39,7 +40,16 @@ def printed(value: float | np.float32, precision: Precision = np.float32) -> str
         return "NaN"
     if np.isinf(number):
         return "-Infinity" if np.signbit(number) else "Infinity"
-    if number == 0 or SHORTEST_PLAIN <= abs(float(number)) < LONGEST_PLAIN:
+    if number == 0:
+        return "-0.0" if np.signbit(number) else "0.0"
+    return _digits(float(number), is_double=precision is np.float64)
+
+
+@lru_cache(maxsize=4096)  # an explanation has the same parameters and statistics again and again
+def _digits(value: float, *, is_double: bool) -> str:
+    """A finite number other than 0 as Java prints it."""
+    number = np.float64(value) if is_double else np.float32(value)
+    if SHORTEST_PLAIN <= abs(value) < LONGEST_PLAIN:
         return np.format_float_positional(number, unique=True, trim="0")
     mantissa, exponent = np.format_float_scientific(number, unique=True, trim="0").split("e")
     if mantissa.endswith(".0"):  # of two digits Java takes the best, not the shortest and a zero

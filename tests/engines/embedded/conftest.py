@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -82,22 +83,30 @@ def compiler() -> str:
 
 
 @contextmanager
-def compiled_to(path: Path) -> Iterator[None]:
-    """Let the library be compiled from its sources as they are now, and be used meanwhile."""
-    assert compiling.compiled(path) == ""
+def compiled_with(common: Path, *options: str) -> Iterator[Path]:
+    """Have the functions used as their sources are now, whether searchapp was built with a compiler or not.
+
+    What is compiled with the same options is compiled once for all test processes, in the folder that they know.
+    """
+    command = compiler()
+    path: Path = common / "-".join(["compiled", *options]) / compiling.LIBRARY.name
+    path.parent.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch, (path.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        patch.setenv("CC", " ".join([command, *options]))
+        if not path.exists():
+            assert compiling.compiled(path) == ""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "LIBRARY", path)
         native._loaded.cache_clear()
-        yield
+        yield path
     native._loaded.cache_clear()
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The functions as their sources are now, whether searchapp was built with a compiler or not."""
-    compiler()
-    path: Path = tmp_path_factory.mktemp("compiled") / compiling.LIBRARY.name
-    with compiled_to(path):
+def library(_common: Path) -> Iterator[Path]:
+    """The functions as their sources are now, see `compiled_with`."""
+    with compiled_with(_common) as path:
         yield path
 
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchapp.engines.embedded import EmbeddedEngine, compiling, laid_out, native, pruning
+from searchapp.engines.embedded import EmbeddedEngine, laid_out, native, pruning
 from searchapp.engines.embedded import index as embedded_index
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.storage.reader import BoundedPostings, FieldReader
 from searchapp.errors import QueryRefused
 from searchapp.model import Document
-from tests.engines.embedded.conftest import Both, body, compiled_to, compiler, spec_of
+from tests.engines.embedded.conftest import Both, body, compiled_with, spec_of
 from tests.engines.embedded.test_kernels import TOPICS, recipe
 from tests.engines.embedded.test_pruning import INDEXES, answers, drawn, fields, match, pruner_of, words
 
@@ -30,14 +31,10 @@ SIZES = [1, 2, 3, 10, 50, 699, 1_000]
 
 
 @pytest.fixture(scope="module", params=["as it is built", "small"])
-def functions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def functions(request: pytest.FixtureRequest, _common: Path) -> Iterator[None]:
     """The functions, and those that look at so few documents at a time that small indexes go all their ways."""
-    command = compiler()
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "small":
-            patch.setenv("CC", f"{command} -DSMALL")
-        with compiled_to(tmp_path_factory.mktemp("compiled") / compiling.LIBRARY.name):
-            yield
+    with compiled_with(_common, *(["-DSMALL"] if request.param == "small" else [])):
+        yield
 
 
 @pytest.fixture(scope="module")

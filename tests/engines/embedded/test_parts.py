@@ -20,7 +20,6 @@ from searchapp.engines.embedded import (
     EmbeddedEngine,
     accumulated,
     compiled_maxscore,
-    compiling,
     laid_out,
     maxscore,
     native,
@@ -44,7 +43,7 @@ from searchapp.engines.embedded.queries.leaves.term_in_set import TermInSet
 from searchapp.engines.embedded.storage import impacts
 from searchapp.errors import DataError, QueryRefused, Replaced, SearchappError
 from searchapp.model import Document
-from tests.engines.embedded.conftest import MAPPING, body, compiled_to, compiler
+from tests.engines.embedded.conftest import MAPPING, body, compiled_with
 from tests.engines.embedded.parted import edited, parts_of, whole_of
 from tests.engines.embedded.test_kernels import TOPICS
 from tests.engines.embedded.test_pruning import INDEXES, PRUNED, drawn
@@ -115,18 +114,14 @@ CASES = {
 
 
 @pytest.fixture(scope="module", params=["numpy", "as it is built", "small"])
-def functions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def functions(request: pytest.FixtureRequest, _common: Path) -> Iterator[None]:
     """No functions, the functions, and those that look at so few documents at a time that small indexes go all ways."""
     if request.param == "numpy":
         with native.without():
             yield
         return
-    command = compiler()
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "small":
-            patch.setenv("CC", f"{command} -DSMALL")
-        with compiled_to(tmp_path_factory.mktemp("compiled") / compiling.LIBRARY.name):
-            yield
+    with compiled_with(_common, *(["-DSMALL"] if request.param == "small" else [])):
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -353,23 +348,28 @@ def test_hits_follow_each_other_as_in_an_index_that_was_built_anew(cases: dict[s
             assert after is not None
 
 
+@pytest.fixture(scope="module")
+def otherwise(few: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    """An index that is scored by other similarities than those that it was made with."""
+    like = copy.deepcopy(MAPPING)
+    like["settings"]["similarity"]["flat"] |= {"k1": 2.5, "b": 0.9}
+    with closing(EmbeddedEngine(tmp_path_factory.mktemp("otherwise"), "test")) as engine:
+        parts = parts_of(engine, MAPPING, *CASES["many are changed"], like)
+        whole = engine.open_like("whole", like)
+        with closing(EmbeddedIndex(parts, whole._analyzers)) as index:
+            yield index, whole
+
+
 @pytest.mark.parametrize("path", ["as it is", "pruned", "added up"])
 def test_other_similarities_score_parts_as_they_score_the_whole(
-    embedded: EmbeddedEngine, either_way: None, monkeypatch: pytest.MonkeyPatch, path: str
+    otherwise: Both, either_way: None, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     for (module, constant), value in PATHS[path].items():
         monkeypatch.setattr(module, constant, value)
-    like = copy.deepcopy(MAPPING)
-    like["settings"]["similarity"]["flat"] |= {"k1": 2.5, "b": 0.9}
-    before, after = CASES["many are changed"]
-    parts = parts_of(embedded, MAPPING, before, after, like)
-    whole = embedded.open_like("whole", like)
-    with closing(EmbeddedIndex(parts, whole._analyzers)) as index:
-        for query in PRUNED:
-            assert hits(index, [body(query)]) == hits(whole, [body(query)])
-        assert hits(index, [body(query) for query in PRUNED]) == hits(
-            whole, [body(query) for query in PRUNED]
-        )
+    index, whole = otherwise
+    for query in PRUNED:
+        assert hits(index, [body(query)]) == hits(whole, [body(query)])
+    assert hits(index, [body(query) for query in PRUNED]) == hits(whole, [body(query) for query in PRUNED])
 
 
 def test_impacts_bound_scores_whatever_the_parts_were_written_with(cases: dict[str, Both]) -> None:
@@ -492,12 +492,12 @@ def test_damage_is_named_by_the_part_that_has_it(embedded: EmbeddedEngine) -> No
             parts.verify()
 
 
-@pytest.mark.parametrize("dead", [[], [0], [1, 0], [0, 0], [-1, 0], [0, 700]])
-def test_parts_that_do_not_fit_together_are_refused(embedded: EmbeddedEngine, dead: list[int]) -> None:
+def test_parts_that_do_not_fit_together_are_refused(embedded: EmbeddedEngine) -> None:
     before = INDEXES["random"]
-    parts = parts_of(embedded, MAPPING, before, before[2:])
-    with closing(parts), pytest.raises(DataError):
-        Parts(parts.info, *parts._opened, np.array(dead, np.int32))
+    with closing(parts_of(embedded, MAPPING, before, before[2:])) as parts:
+        for dead in ([], [0], [1, 0], [0, 0], [-1, 0], [0, 700]):
+            with pytest.raises(DataError):
+                Parts(parts.info, *parts._opened, np.array(dead, np.int32))
 
 
 BEYOND: Json = {
@@ -514,11 +514,12 @@ WITHOUT_VALUE: Json = {
 }
 
 
-@pytest.mark.parametrize("query", [BEYOND, HUGE, WITHOUT_VALUE])
-@pytest.mark.parametrize("bad_one", ["dead", "in the base", "new", "nowhere"])
-def test_only_documents_that_count_can_have_a_query_refused(
-    embedded: EmbeddedEngine, either_way: None, query: Json, bad_one: str
-) -> None:
+@pytest.fixture(scope="module", params=["dead", "in the base", "new", "nowhere"])
+def with_a_bad_one(
+    request: pytest.FixtureRequest, few: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Both, bool]]:
+    """An index with documents for which a query may be refused, and whether these count."""
+    bad_one = request.param
     sound = [
         Document(str(number), "a" if number % 2 else "b", {"year": 3, "tag": "y"}) for number in range(40)
     ]
@@ -530,8 +531,16 @@ def test_only_documents_that_count_can_have_a_query_refused(
         *(bad if bad_one in ("new", "in the base") else ()),
     ]
     with ExitStack() as stack:
-        parts, whole = both_of(stack, embedded, MAPPING, before, after)
-        for bodies in ([body(query)], [body(EVERYTHING)] * 9 + [body(query)]):
-            expected = hits(whole, bodies)
-            assert hits(parts, bodies) == expected
-            assert isinstance(expected, tuple) == (bad_one in ("new", "in the base")) or query is HUGE
+        engine = stack.enter_context(closing(EmbeddedEngine(tmp_path_factory.mktemp("bad"), "test")))
+        yield both_of(stack, engine, MAPPING, before, after), bad_one in ("new", "in the base")
+
+
+@pytest.mark.parametrize("query", [BEYOND, HUGE, WITHOUT_VALUE])
+def test_only_documents_that_count_can_have_a_query_refused(
+    with_a_bad_one: tuple[Both, bool], either_way: None, query: Json
+) -> None:
+    (parts, whole), counts = with_a_bad_one
+    for bodies in ([body(query)], [body(EVERYTHING)] * 9 + [body(query)]):
+        expected = hits(whole, bodies)
+        assert hits(parts, bodies) == expected
+        assert isinstance(expected, tuple) == counts or query is HUGE

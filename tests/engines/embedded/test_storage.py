@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import random
 import signal
@@ -13,12 +14,13 @@ from pathlib import Path
 from typing import IO, Any
 
 import hypothesis
+import numpy as np
 import pytest
 
 from searchapp.digests import digest_json
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.index import EmbeddedIndex
-from searchapp.engines.embedded.storage import impacts, inverter, known_ids, merger, writer
+from searchapp.engines.embedded.storage import arrays, impacts, inverter, known_ids, merger, writer
 from searchapp.engines.embedded.storage.layout import MANIFEST
 from searchapp.engines.embedded.storage.terms import Terms, TermsWriter
 from searchapp.engines.embedded.storage.verified import STAMP
@@ -179,6 +181,17 @@ def test_ids_are_right_when_few_are_remembered(
     index = embedded.open("rings")
     assert hits(index) == expected
     assert hits(index) == expected
+
+
+@pytest.mark.parametrize("dtype", sorted(arrays.TYPES))
+def test_an_array_is_written_as_numpy_writes_it(tmp_path: Path, dtype: str) -> None:
+    for length in (0, 1, 9_999, 100_000):
+        values = np.arange(length).astype(dtype)
+        arrays.save(tmp_path, str(length), values)
+        with io.BytesIO() as expected:
+            np.save(expected, values)
+            assert (tmp_path / f"{length}.npy").read_bytes() == expected.getvalue()
+        assert arrays.load(tmp_path, str(length)).tolist() == values.tolist()
 
 
 def test_a_term_is_found_by_its_bytes(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -15,6 +15,7 @@ SUFFIX = ".npy"
 TYPES = frozenset({"|u1", "<u2", "<u4", "<i4", "<i8", "<f8"})
 
 _HEADER_BYTES = 128
+_MAGIC = b"\x93NUMPY\x01\x00\x76\x00"
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00\x76\x00\{'descr': '(\|u1|<u2|<u4|<i4|<i8|<f8)', 'fortran_order': False, "
     rb"'shape': \(([0-9]{1,18}),\), \} *\n"
@@ -25,16 +26,12 @@ _HEADER = re.compile(
 class ArrayFile:
     """A one-dimensional array of a known length that is appended to piece by piece."""
 
-    def __init__(self, path: Path, dtype: DTypeLike, length: int) -> None:
+    def __init__(self, folder: Path, name: str, dtype: DTypeLike, length: int) -> None:
+        """Begin `<name>.npy`, which must not be there yet."""
         self.dtype = np.dtype(dtype)
         self._left = length
-        self._file = path.open("xb")
-        header = {
-            "descr": np.lib.format.dtype_to_descr(self.dtype),
-            "fortran_order": False,
-            "shape": (length,),
-        }
-        np.lib.format.write_array_header_1_0(self._file, header)
+        self._file = open(_path(folder, name), "xb")  # noqa: SIM115  # `__exit__` closes it
+        self._file.write(_header(self.dtype, length))
 
     def append(self, piece: NDArray[Any]) -> None:
         self._left -= len(piece)
@@ -53,7 +50,7 @@ class ArrayFile:
 
 def save(folder: Path, name: str, values: NDArray[Any]) -> None:
     """Write a whole array as `<name>.npy`."""
-    with ArrayFile(folder / f"{name}{SUFFIX}", values.dtype, len(values)) as file:
+    with ArrayFile(folder, name, values.dtype, len(values)) as file:
         file.append(values)
 
 
@@ -64,16 +61,17 @@ def load(folder: Path, name: str) -> NDArray[Any]:
         ValueError: the file is not a one-dimensional array in full length.
         OSError: it can't be read.
     """
-    path = folder / f"{name}{SUFFIX}"
+    path = _path(folder, name)
     try:
-        empty = described(path)[1] == 0
+        with open(path, "rb") as file:
+            empty = described(file)[1] == 0
         values = np.load(path, mmap_mode=None if empty else "r")  # nothing can't be mapped
     except OSError:
         raise
     except Exception as error:  # a header that was altered fails in NumPy's parser in many ways
-        raise ValueError(f"{path.name} is not an array that searchapp wrote") from error
+        raise ValueError(f"{name}{SUFFIX} is not an array that searchapp wrote") from error
     if values.ndim != 1 or values.dtype.str not in TYPES:
-        raise ValueError(f"{path.name} is not an array that searchapp wrote")
+        raise ValueError(f"{name}{SUFFIX} is not an array that searchapp wrote")
     return values.view(np.ndarray)  # type: ignore[no-any-return]  # slices of a plain array are cheaper
 
 
@@ -88,10 +86,11 @@ class ArrayOnDisk:
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._path = folder / f"{name}{SUFFIX}"
-        dtype, self._length = described(self._path)
-        self.dtype = np.dtype(dtype)
-        self._offset = self._path.stat().st_size - self._length * self.dtype.itemsize
+        self._path = _path(folder, name)
+        with open(self._path, "rb") as file:
+            dtype, self._length = described(file)
+            self.dtype = np.dtype(dtype)
+            self._offset = os.fstat(file.fileno()).st_size - self._length * self.dtype.itemsize
 
     def __len__(self) -> int:
         return self._length
@@ -127,7 +126,7 @@ def located(ascending: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.i
     return places, ascending.take(places) == wanted
 
 
-def synchronize(path: Path) -> None:
+def synchronize(path: Path | str) -> None:
     """Have the system write a file or a folder to disk now."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -136,14 +135,28 @@ def synchronize(path: Path) -> None:
         os.close(descriptor)
 
 
-def described(path: Path) -> tuple[str, int]:
-    """The type and the number of what an array file of ours holds."""
-    with path.open("rb") as file:
-        if header := _HEADER.fullmatch(file.read(_HEADER_BYTES)):
-            return header[1].decode(), int(header[2])
-        file.seek(0)
-        version = np.lib.format.read_magic(file)
-        if version != (1, 0):
-            raise ValueError(f"{path} is not an array that searchapp wrote")
-        shape, _order, dtype = np.lib.format.read_array_header_1_0(file)
+def described(file: BinaryIO) -> tuple[str, int]:
+    """The type and the number of what an array file of ours holds, which is open at its beginning.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if header := _HEADER.fullmatch(file.read(_HEADER_BYTES)):
+        return header[1].decode(), int(header[2])
+    file.seek(0)
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise ValueError(f"{file.name} is not an array that searchapp wrote")
+    shape, _order, dtype = np.lib.format.read_array_header_1_0(file)
     return dtype.str, shape[0]
+
+
+def _header(dtype: np.dtype[Any], length: int) -> bytes:
+    """The header of an array, as `np.save` writes it in several times the time."""
+    said = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': ({length},), }}"
+    return _MAGIC + said.ljust(_HEADER_BYTES - len(_MAGIC) - 1).encode() + b"\n"
+
+
+def _path(folder: Path, name: str) -> str:
+    """The path of `<name>.npy`: an index has a hundred of them, and a `Path` for each would take time."""
+    return f"{folder}{os.sep}{name}{SUFFIX}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import mmap
+import os
 import sys
 import zlib
 from collections.abc import Sequence
@@ -149,13 +150,15 @@ class Columns:
             return self._column(f"{name}{arrays.SUFFIX}", self._checksums)
 
     def _column(self, name: str, checksums: Sequence[int]) -> Column:
-        path, file, first = self._folder / name, self._files[name], self._first[name]
+        file, first = self._files[name], self._first[name]
         checksums = checksums[first : first + file.blocks]
         if file.blocks == 1:
-            content = path.read_bytes()
+            with open(f"{self._folder}{os.sep}{name}", "rb") as opened:
+                content = opened.read()
             if zlib.crc32(content) != checksums[0]:
                 raise refuted(self._folder, f"{name} was altered")
             return Column(_numbers(content, file))
+        path = self._folder / name
         mapped = _mapped(path)
         blocks = Blocks(path, mapped, checksums, self._verified, first)
         return Column(_numbers(mapped, file), blocks, file.offset)
@@ -166,10 +169,25 @@ class Columns:
             self._verified[:] = bytes([_VERIFIED]) * len(self._verified)
 
 
-def checksums_of(path: Path) -> list[int]:
-    """The checksums of a file's blocks, in their order."""
-    with path.open("rb") as file:
-        return [zlib.crc32(block) for block in iter(lambda: file.read(BLOCK), b"")]
+def looked_through(folder: Path, name: str) -> tuple[StoredFile, list[int]]:
+    """What a manifest says of a file, and of an array the checksums of its blocks, in their order.
+
+    Raises:
+        OSError: it can't be read.
+    """
+    digest, size, checksums = hashlib.sha256(), 0, []
+    described = ("", 0)
+    is_array = name.endswith(arrays.SUFFIX)
+    with open(f"{folder}{os.sep}{name}", "rb") as file:
+        if is_array:
+            described = arrays.described(file)
+            file.seek(0)
+        while block := file.read(BLOCK):
+            digest.update(block)
+            size += len(block)
+            if is_array:
+                checksums.append(zlib.crc32(block))
+    return StoredFile(size, digest.hexdigest(), *described), checksums
 
 
 def _numbers(content: bytes | mmap.mmap, file: StoredFile) -> NDArray[Any]:

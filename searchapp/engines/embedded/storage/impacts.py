@@ -39,7 +39,10 @@ EDGES: Float32s = _edges()
 
 
 def table(norm_inverses: Float32s) -> Impacts:
-    """The impact by the code of a document's length and by the frequency, of shape (256, COUNTED + 1)."""
+    """The impact by the code of a document's length and by the frequency, of shape (256, COUNTED + 1).
+
+    Of the inverses of some codes it has the rows of these.
+    """
     frequencies = np.arange(COUNTED + 1, dtype=np.float32)
     with np.errstate(invalid="ignore"):  # 0 times infinity, of a frequency that no posting has
         x = frequencies * norm_inverses[:, None]
@@ -85,9 +88,11 @@ def write(folder: Path, prefix: str, norms: NDArray[np.uint8], norm_inverses: Fl
     documents = arrays.ArrayOnDisk(folder, f"{prefix}.documents")
     frequencies = arrays.ArrayOnDisk(folder, f"{prefix}.frequencies")
     starts = arrays.load(folder, f"{prefix}.starts")
-    known = table(norm_inverses)
+    known = np.zeros((len(norm_inverses), COUNTED + 1), np.uint8)
+    used = np.flatnonzero(np.bincount(norms))  # in a small index few of the lengths there can be
+    known[used] = table(norm_inverses[used])
     greatest = np.zeros(len(starts) - 1, np.uint8)
-    with arrays.ArrayFile(folder / f"{prefix}.{IMPACTS}{arrays.SUFFIX}", np.uint8, len(documents)) as file:
+    with arrays.ArrayFile(folder, f"{prefix}.{IMPACTS}", np.uint8, len(documents)) as file:
         for first in range(0, len(documents), CHUNK):
             part = slice(first, min(first + CHUNK, len(documents)))
             some = of_postings(known, frequencies[part], norms.take(documents[part], mode="clip"))

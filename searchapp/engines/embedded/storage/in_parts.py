@@ -85,7 +85,7 @@ class PartsManifest:
 
     def write(self, folder: Path) -> None:
         """Write it into the folder of the version."""
-        write_described(folder, self._described())
+        write_described(folder, self._described(), self.digest)
 
     def _described(self) -> dict[str, Any]:
         return {"searchapp": "embedded index", "format": IN_PARTS, **asdict(self)}

@@ -1,8 +1,9 @@
 """The tokens of one field, turned into sorted runs of postings in bounded memory.
 
 Tokens are collected as numbers until there are `RUN_TOKENS` of them, or `RUN_TERMS` terms, then sorted by (term,
-document, position) and put aside as a run on disk. Documents come in ascending order, so every document of a run comes
-before every document of the next, and merging the runs of a term is no more than laying them one after the other.
+document, position) and put aside as a run on disk; the last one, which is often the only one, is merged from memory.
+Documents come in ascending order, so every document of a run comes before every document of the next, and merging the
+runs of a term is no more than laying them one after the other.
 """
 
 from __future__ import annotations
@@ -24,29 +25,31 @@ RUN_TOKENS = 4_000_000
 RUN_TERMS = 500_000
 """Terms are Python's strings until a run is put aside: of a field with a term of its own for each document, many."""
 
-_PARTS = ("starts", "documents", "frequencies", "position-starts", "positions")
+_PARTS = ("terms", "term-starts", "starts", "documents", "frequencies", "position-starts", "positions")
+
+Numbers = ArrayOnDisk | NDArray[Any]
+"""Of which a slice with both ends is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Postings of some consecutive documents, on disk.
+    """Postings of some consecutive documents, on disk or in memory, where nobody changes what is taken of them.
 
     The postings of the term of rank r are `documents[starts[r]:starts[r + 1]]` with their `frequencies`; its
     positions, those of one document after those of another, `positions[position_starts[r]:position_starts[r + 1]]`.
     """
 
-    characters: ArrayOnDisk
-    term_starts: ArrayOnDisk
-    starts: ArrayOnDisk
-    documents: ArrayOnDisk
-    frequencies: ArrayOnDisk
-    position_starts: ArrayOnDisk
-    positions: ArrayOnDisk
+    characters: Numbers
+    term_starts: Numbers
+    starts: Numbers
+    documents: Numbers
+    frequencies: Numbers
+    position_starts: Numbers
+    positions: Numbers
 
     @classmethod
     def open(cls, folder: Path, name: str) -> Run:
-        parts = ("terms", "term-starts", *_PARTS)
-        return cls(*(ArrayOnDisk(folder, f"{name}.{part}") for part in parts))
+        return cls(*(ArrayOnDisk(folder, f"{name}.{part}") for part in _PARTS))
 
     def __len__(self) -> int:
         """How many terms there are."""
@@ -77,16 +80,15 @@ class Inverter:
             begin, tokens = tokens.cut(fitting)
             self._take(begin, first)
             if self._count >= self._run_tokens:
-                self._spill()
+                self._put_aside()
         self._take(tokens, first)
         if len(self._numbers) >= RUN_TERMS:
-            self._spill()
+            self._put_aside()
 
     def runs(self) -> list[Run]:
         """All runs, when there is nothing more to add."""
-        if self._count or not self._runs:
-            self._spill()
-        return [Run.open(self._scratch, name) for name in self._runs]
+        last = [Run(*self._sorted())] if self._count or not self._runs else []
+        return [*(Run.open(self._scratch, name) for name in self._runs), *last]
 
     def _take(self, tokens: PackedTokens, first: int) -> None:
         number = self._numbers.__getitem__
@@ -104,8 +106,15 @@ class Inverter:
         self._documents: list[Int32s] = []
         self._count = 0
 
-    def _spill(self) -> None:
+    def _put_aside(self) -> None:
+        """Write a run to disk."""
         name = f"{self._name}.{len(self._runs)}"
+        for part, values in zip(_PARTS, self._sorted(), strict=True):
+            arrays.save(self._scratch, f"{name}.{part}", values)
+        self._runs.append(name)
+
+    def _sorted(self) -> tuple[NDArray[Any], ...]:
+        """What a run has of the tokens that were collected, which are then forgotten."""
         of_token = np.concatenate([np.empty(0, np.int32), *self._terms])
         used = np.zeros(len(self._numbers), bool)  # a batch that was cut has terms of both of its parts
         used[of_token] = True
@@ -125,18 +134,16 @@ class Inverter:
         edges = np.arange(len(vocabulary) + 1)
         terms = TermsWriter()
         terms.add_all(term.encode() for term in vocabulary)
-        terms.write(self._scratch, name)
         frequencies = np.diff(postings, append=len(order))
         parts: tuple[NDArray[Any], ...] = (
+            *terms.arrays(),
             np.searchsorted(of_token[postings], edges).astype(np.int64),
             documents[postings],
             frequencies.astype(arrays.narrowest(int(frequencies.max(initial=0)))),
             np.searchsorted(of_token, edges).astype(np.int64),
             np.concatenate([np.empty(0, np.int32), *self._positions])[order],
         )
-        for part, values in zip(_PARTS, parts, strict=True):
-            arrays.save(self._scratch, f"{name}.{part}", values)
-        self._runs.append(name)
         # It refers to the terms, which would wait for the garbage collector.
         self._numbers.default_factory = None
         self._clear()
+        return parts

@@ -298,7 +298,7 @@ def join(older: Side, new: Side, folder: Path, name: str) -> tuple[int, int]:
     with ExitStack() as stack:
 
         def file(part: str, dtype: np.dtype[Any], length: int) -> ArrayFile:
-            return stack.enter_context(ArrayFile(folder / f"{name}.{part}{arrays.SUFFIX}", dtype, length))
+            return stack.enter_context(ArrayFile(folder, f"{name}.{part}", dtype, length))
 
         documents = file("documents", np.dtype(np.int32), postings)
         frequencies = positions = None

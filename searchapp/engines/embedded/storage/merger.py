@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchapp.engines.embedded.storage import arrays
-from searchapp.engines.embedded.storage.arrays import ArrayFile, ArrayOnDisk
-from searchapp.engines.embedded.storage.inverter import Run
+from searchapp.engines.embedded.storage.arrays import ArrayFile
+from searchapp.engines.embedded.storage.inverter import Numbers, Run
 from searchapp.engines.embedded.storage.terms import TermsWriter
 
 MERGED_TERMS = 1 << 18
@@ -47,7 +47,7 @@ def merge(runs: Sequence[Run], folder: Path, name: str, *, positional: bool) -> 
     with ExitStack() as stack:
 
         def file(part: str, dtype: np.dtype[Any], length: int) -> ArrayFile:
-            return stack.enter_context(ArrayFile(folder / f"{name}.{part}{arrays.SUFFIX}", dtype, length))
+            return stack.enter_context(ArrayFile(folder, f"{name}.{part}", dtype, length))
 
         of_postings = {"documents": file("documents", np.dtype(np.int32), postings)}
         of_positions = {}
@@ -139,9 +139,9 @@ class _Piece:
     def of(cls, part: _Part, first: int, end: int, name: str) -> _Piece:
         return cls(part.run, part.numbers[first:end], getattr(part, name)[first : end + 1])
 
-    def source(self, name: str) -> ArrayOnDisk:
-        array: ArrayOnDisk = getattr(self.run, name)
-        return array
+    def source(self, name: str) -> Numbers:
+        numbers: Numbers = getattr(self.run, name)
+        return numbers
 
 
 def _append(files: dict[str, ArrayFile], first: int, end: int, pieces: Sequence[_Piece]) -> None:

@@ -127,9 +127,14 @@ class TermsWriter:
             self._pack()
 
     def write(self, folder: Path, name: str) -> None:
+        characters, starts = self.arrays()
+        arrays.save(folder, f"{name}.terms", characters)
+        arrays.save(folder, f"{name}.term-starts", starts)
+
+    def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The bytes of all terms, and where each begins and the last one ends."""
         self._pack()
-        arrays.save(folder, f"{name}.terms", np.frombuffer(self._characters, np.uint8))
-        arrays.save(folder, f"{name}.term-starts", np.concatenate(self._starts))
+        return np.frombuffer(self._characters, np.uint8), np.concatenate(self._starts)
 
     def _pack(self) -> None:
         self._starts.append(np.array(self._ends, np.int64))

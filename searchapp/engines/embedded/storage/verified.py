@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from searchapp.digests import digest_json
-from searchapp.engines.embedded.storage.layout import Manifest, damaged, reading
+from searchapp.engines.embedded.storage.layout import Manifest, damaged
 from searchapp.errors import Damaged
 from searchapp.progress import Advance, no_progress
 
@@ -78,9 +78,8 @@ def _remember(folder: Path, state: str) -> None:
 
 def _state(folder: Path, manifest: Manifest) -> str:
     """The digest of all that the system knows of the files of a version."""
-    files = {}
-    for name in manifest.files:
-        with reading(folder, name):
-            status = (folder / name).stat()
-        files[name] = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+    files = {
+        name: [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+        for name, status in manifest.looked_at(folder)
+    }
     return digest_json({"manifest": manifest.digest, "files": files})

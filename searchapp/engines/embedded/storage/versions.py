@@ -122,9 +122,10 @@ class Versions:
             shutil.rmtree(self.folder)
 
     def _let_serve(self, version: Path) -> None:
-        for entry in version.rglob("*"):
-            synchronize(entry)
-        synchronize(version)
+        for folder, _folders, files in os.walk(version, topdown=False):
+            for name in files:
+                synchronize(f"{folder}{os.sep}{name}")
+            synchronize(folder)
         synchronize(self.folder)
         pointer = self.folder / NEXT
         pointer.write_text(f"{version.name} {_checksum(version.name)}\n", encoding="ascii")

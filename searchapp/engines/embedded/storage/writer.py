@@ -14,18 +14,17 @@ from typing import Any
 import numpy as np
 
 from searchapp import processes
-from searchapp.digests import digest_file
 from searchapp.engines.base import IndexInfo
 from searchapp.engines.embedded.refusals import invalid, unsupported
 from searchapp.engines.embedded.schema import Analyzers, Schema
 from searchapp.engines.embedded.storage import arrays, verified
 from searchapp.engines.embedded.storage.carried import DIGESTS, Older, digest_of
-from searchapp.engines.embedded.storage.columns import checksums_of
+from searchapp.engines.embedded.storage.columns import looked_through
 from searchapp.engines.embedded.storage.documents import DocumentsWriter, stored_text
 from searchapp.engines.embedded.storage.fields import Entry, FieldWriter, NotIndexable, Packed, field_writer
 from searchapp.engines.embedded.storage.inverter import Inverter
 from searchapp.engines.embedded.storage.joined import Side, join_runs
-from searchapp.engines.embedded.storage.layout import CHECKSUMS, FieldSummary, Manifest, StoredFile
+from searchapp.engines.embedded.storage.layout import CHECKSUMS, FieldSummary, Manifest
 from searchapp.engines.embedded.storage.merger import merge
 from searchapp.engines.embedded.storage.packed import PackedTokens
 from searchapp.engines.embedded.storage.terms import Terms
@@ -206,13 +205,13 @@ class IndexWriter:
         del digests
         summaries = {writer.field.name: self._finish(writer) for writer in self._fields}
         shutil.rmtree(self._scratch)
-        files = {file.name: _stored(file) for file in sorted(self._folder.iterdir())}
+        names = sorted(file.name for file in self._folder.iterdir())
+        known = {name: looked_through(self._folder, name) for name in names}
+        files = {name: stored for name, (stored, _checksums) in known.items()}
         manifest = Manifest(info, self._mapping, summaries, files, analysis=self._code)
-        checksums = [
-            number for name, _ in manifest.with_checksums() for number in checksums_of(self._folder / name)
-        ]
+        checksums = [number for name, _ in manifest.with_checksums() for number in known[name][1]]
         arrays.save(self._folder, CHECKSUMS.removesuffix(arrays.SUFFIX), np.array(checksums, np.uint32))
-        files[CHECKSUMS] = _stored(self._folder / CHECKSUMS)
+        files[CHECKSUMS], _ = looked_through(self._folder, CHECKSUMS)
         manifest.write(self._folder)
         verified.remember(self._folder, manifest)
         return manifest.digest
@@ -248,13 +247,6 @@ class IndexWriter:
         ranks = np.empty_like(numbers)
         ranks[numbers] = np.arange(len(numbers), dtype=np.int32)
         arrays.save(self._folder, "ids.ranks", ranks)
-
-
-def _stored(file: Path) -> StoredFile:
-    if file.suffix != arrays.SUFFIX:
-        return StoredFile(file.stat().st_size, digest_file(file))
-    dtype, length = arrays.described(file)
-    return StoredFile(file.stat().st_size, digest_file(file), dtype, length)
 
 
 def _refused(document_id: str, problem: str) -> Exception:
