@@ -105,11 +105,14 @@ def parse_json(text: str, *, file_names: bool = False) -> Any:
             str(error) if isinstance(error, _Constant) else _DIGITS, text, 0
         ) from error
     # The text is looked at first, which is quick: most have nothing to look for in the value.
-    if _SUSPECT.search(text) or text.count("[") + text.count("{") > MOST_LEVELS:
+    problem = None
+    if _SUSPECT.search(text):
         problem = _problem(value, "surrogateescape" if file_names else "strict")
-        if problem:
-            half = _half(text) if problem == _HALVED else None
-            raise json.JSONDecodeError(problem, text, half or 0)
+    elif text.count("[") + text.count("{") > MOST_LEVELS and _is_too_deep(value):
+        problem = _TOO_DEEP
+    if problem:
+        half = _half(text) if problem == _HALVED else None
+        raise json.JSONDecodeError(problem, text, half or 0)
     return value
 
 
@@ -127,7 +130,7 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError(_TOO_DEEP) from error
     except ValueError as error:
         raise tomllib.TOMLDecodeError(_DIGITS) from error
-    if any(depth > MOST_LEVELS for depth, _level in enumerate(_levels(value))):
+    if _is_too_deep(value):
         raise tomllib.TOMLDecodeError(_TOO_DEEP)
     return value
 
@@ -152,6 +155,10 @@ def _levels(value: object) -> Iterator[list[object]]:
     while level:
         yield level
         level = [inner for one in level for inner in _held(one)]
+
+
+def _is_too_deep(value: object) -> bool:
+    return any(depth > MOST_LEVELS for depth, _level in enumerate(_levels(value)))
 
 
 def _held(value: object) -> Iterable[object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from searchapp.analysis.char_filters import CharFilter
 from searchapp.analysis.different import different_terms
@@ -90,6 +91,16 @@ class Analyzer:
         """The terms with their positions, in the order of their tokens."""
         tokens = self.stream(text)
         return list(zip(tokens.terms, tokens.positions, strict=True))
+
+    def terms_of_each(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        """The terms of each text, in the order of their tokens; all at once where that can be done."""
+        found = self.bulk.tokens(texts) if self.bulk else None
+        if found is None:
+            yield from (self.stream(text).terms for text in texts)
+            return
+        terms = iter([found.vocabulary[number] for number in found.terms.tolist()])
+        for count in found.counts.tolist():
+            yield list(islice(terms, count))
 
     def joined(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
         """The terms of several values of one field and their positions, as they are indexed.

@@ -7,7 +7,7 @@ The corrections are those of the Lucene classes named below, with their peculiar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -170,11 +170,29 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\s\S]?))")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
+REMEMBERED = 64
+"""How many mapping filters are kept: an index that is opened has the same rules as when it was opened before."""
+
+_mapping_filters: dict[tuple[str, ...], MappingFilter] = {}
+"""Filters by their rules; what is refused is not kept, for it is told with its setting."""
+
+
 def mapping_filter(options: Options) -> MappingFilter:
     """A char filter of type `mapping`: rules such as `ﬁ => fi`, with escapes for space and the like."""
     options.refuse("mappings_path")
+    rules = tuple(options.strings("mappings"))
+    if (made := _mapping_filters.get(rules)) is None:
+        made = MappingFilter(_mapping(rules, options))
+        if len(_mapping_filters) >= REMEMBERED:
+            _mapping_filters.clear()
+        _mapping_filters[rules] = made
+    return made
+
+
+def _mapping(rules: Sequence[str], options: Options) -> dict[str, str]:
+    """What rules replace, and by what."""
     mapping: dict[str, str] = {}
-    for rule in options.strings("mappings"):
+    for rule in rules:
         match = _RULE.search(rule)
         if not match:
             raise options.bad(f"the rule {rule!r} has no =>")
@@ -184,7 +202,7 @@ def mapping_filter(options: Options) -> MappingFilter:
         if left in mapping:
             raise options.bad(f"two rules replace {left!r}")
         mapping[left] = right
-    return MappingFilter(mapping)
+    return mapping
 
 
 def pattern_replace_filter(options: Options) -> PatternReplaceFilter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import islice
 
 import regex
@@ -27,7 +27,7 @@ class JavaRegex:
     r"""A compiled Java pattern.
 
     There can be two Python patterns behind it, because `\b` treats combining marks in a way that takes long to
-    decide, and no ASCII text has any.
+    decide, and few texts have any.
     """
 
     groups: int
@@ -120,7 +120,10 @@ class JavaRegex:
         return self._on(text).fullmatch(text) is not None
 
     def _on(self, text: str) -> re.Pattern[str]:
-        return self._quick if not self._has_boundary or text.isascii() else self._exact
+        # The exact pattern has thousands of ranges, which take longer to compile than most texts to analyze.
+        if not self._has_boundary or text.isascii() or _mark().search(text) is None:
+            return self._quick
+        return self._exact
 
     @cached_property
     def names(self) -> dict[str, int]:
@@ -148,6 +151,12 @@ class JavaRegex:
         flags = regex.VERSION0 | regex.ASCII | (regex.IGNORECASE if self._flags & re.IGNORECASE else 0)
         compiled: re.Pattern[str] = regex.compile(source, flags)
         return compiled
+
+
+@cache
+def _mark() -> re.Pattern[str]:
+    """A combining mark."""
+    return re.compile(f"[{category_set('Mn')}]")
 
 
 def _boundary(negation: str) -> str:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
+from searchapp.analysis.endings import REMEMBERED_STEMS, longest, longest_first
 from searchapp.analysis.offsets import joined_units, utf16_units
 
 # fmt: off
@@ -47,6 +49,11 @@ _VOWEL = re.compile(r"[aeiouy]")
 _SHORT_END = re.compile(r"(?:[^aeiouy][aeiouy][^aeiouywxY]|^[aeiouy][^aeiouy])\Z")
 
 
+_STEP1B = ("eedly", "ingly", "edly", "eed", "ing", "ed")
+_ENDINGS2, _ENDINGS3, _ENDINGS4 = map(longest_first, (_STEP2, _STEP3, _STEP4))
+
+
+@lru_cache(maxsize=REMEMBERED_STEMS)
 def porter2(term: str) -> str:
     """The stem of a term in lower case."""
     word = utf16_units(term)
@@ -107,7 +114,7 @@ class _Word:
 
     def _step_1b(self) -> None:
         """Past tense and gerund."""
-        ending = self._longest(("eed", "eedly", "ed", "edly", "ing", "ingly"))
+        ending = longest(self._word, _STEP1B)
         stem = self._word.removesuffix(ending)
         if ending.startswith("eed"):
             if len(stem) >= self._r1:
@@ -128,20 +135,20 @@ class _Word:
             self._word = f"{word[:-1]}i"
 
     def _step_2(self) -> None:
-        ending = self._longest(_STEP2)
+        ending = longest(self._word, _ENDINGS2)
         before = self._word[: len(self._word) - len(ending)][-1:]
         fits = {"ogi": before == "l", "li": before != "" and before in "cdeghkmnrt"}.get(ending, True)
         if ending and fits:
             self._replace(ending, _STEP2, self._r1)
 
     def _step_3(self) -> None:
-        ending = self._longest(_STEP3)
+        ending = longest(self._word, _ENDINGS3)
         if ending:
             region = max(self._r1, self._r2) if ending == "ative" else self._r1
             self._replace(ending, _STEP3, region)
 
     def _step_4(self) -> None:
-        ending = self._longest(_STEP4)
+        ending = longest(self._word, _ENDINGS4)
         if ending and (ending != "ion" or self._word.endswith(("sion", "tion"))):
             self._replace(ending, _STEP4, self._r2)
 
@@ -154,9 +161,6 @@ class _Word:
                 self._word = stem
         elif self._word.endswith("ll") and in_r2:
             self._word = stem
-
-    def _longest(self, endings: Mapping[str, str] | tuple[str, ...]) -> str:
-        return max((ending for ending in endings if self._word.endswith(ending)), key=len, default="")
 
     def _replace(self, ending: str, replacements: Mapping[str, str], region: int) -> None:
         """Replace the ending if it lies in the region that begins at this index."""

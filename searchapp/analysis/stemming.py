@@ -9,8 +9,9 @@ what remains, *v* a vowel in it, *d a double consonant, *o consonant-vowel-conso
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from functools import lru_cache
 
+from searchapp.analysis.endings import REMEMBERED_STEMS, longest, longest_first
 from searchapp.analysis.offsets import joined_units, utf16_units
 
 
@@ -48,14 +49,18 @@ _STEP4 = (
 # fmt: on
 
 
+_ENDINGS2, _ENDINGS3, _ENDINGS4 = map(longest_first, (_STEP2, _STEP3, _STEP4))
+
+
+@lru_cache(maxsize=REMEMBERED_STEMS)
 def porter(term: str) -> str:
     """The stem by Porter's algorithm of 1980, for a term in lower case (Lucene's `PorterStemmer`)."""
     word = utf16_units(term)
     if len(word) <= 2:
         return term
     word = _porter_step1(word)
-    word = _replace_longest(word, _STEP2)
-    word = _replace_longest(word, _STEP3)
+    word = _replace_longest(word, _STEP2, _ENDINGS2)
+    word = _replace_longest(word, _STEP3, _ENDINGS3)
     word = _porter_step4(word)
     word = _porter_step5(word)
     return joined_units(word)
@@ -90,16 +95,16 @@ def _repair(stem: str) -> str:
     return stem
 
 
-def _replace_longest(word: str, suffixes: dict[str, str]) -> str:
+def _replace_longest(word: str, suffixes: dict[str, str], endings: tuple[str, ...]) -> str:
     """The longest of the suffixes that the word has is replaced where m > 0."""
-    suffix = _longest(word, tuple(suffixes))
+    suffix = longest(word, endings)
     if suffix and _measure(word[: -len(suffix)]) > 0:
         return word[: -len(suffix)] + suffixes[suffix]
     return word
 
 
 def _porter_step4(word: str) -> str:
-    suffix = _longest(word, _STEP4)
+    suffix = longest(word, _ENDINGS4)
     stem = word[: -len(suffix)] if suffix else word
     if not suffix or _measure(stem) <= 1 or (suffix == "ion" and not stem.endswith(("s", "t"))):
         return word
@@ -114,10 +119,6 @@ def _porter_step5(word: str) -> str:
     if word.endswith("ll") and _measure(word) > 1:
         word = word[:-1]
     return word
-
-
-def _longest(word: str, suffixes: Sequence[str]) -> str:
-    return max((suffix for suffix in suffixes if word.endswith(suffix)), key=len, default="")
 
 
 def _shape(word: str) -> str:

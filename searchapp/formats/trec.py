@@ -16,7 +16,7 @@ import math
 import re
 import stat
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -323,25 +323,47 @@ def _written_rankings(run: Run) -> Iterator[str]:
     tag = _cell("run", run.tag)
     topics: set[str] = set()
     good: set[str] = set()  # most documents stand in many rankings, and are looked at once
+    ranks: list[str] = []
     for ranking in run:
         topic = _cell("topic", ranking.topic_id)
         if topic in topics:
             raise DataError(f"topic {shown(topic)} has two rankings in the run {shown(run.tag)}")
         topics.add(topic)
-        documents: set[str] = set()
-        lines: list[str] = []
-        columns = zip(ranking.hits.document_ids, ranking.hits.scores, strict=True)
-        for rank, (document, score) in enumerate(columns, 1):
-            if document not in good:
-                good.add(_cell("document", document))
-            if document in documents:
-                raise DataError(f"topic {shown(topic)}: document {shown(document)} is ranked twice")
-            documents.add(document)
-            if not abs(score) < _BEYOND_FLOAT32:
-                raise DataError(f"topic {shown(topic)}: the score of {shown(document)} is {score}")
-            lines.append(f"{topic} Q0 {document} {rank} {score:.9g} {tag}\n")
-        if lines:
-            yield "".join(lines)
+        documents, scores = ranking.hits.document_ids, ranking.hits.scores
+        if not documents:
+            continue
+        once = set(documents)
+        new = once - good
+        if not (len(once) == len(documents) and all(map(_is_cell, new)) and _are_float32(scores)):
+            _require_sound(topic, ranking.hits)
+        good |= new
+        while len(ranks) < len(documents):
+            ranks.append(f" {len(ranks) + 1} ")
+        columns = zip(documents, ranks, scores, strict=False)
+        yield "".join(
+            [f"{topic} Q0 {document}{rank}{score:.9g} {tag}\n" for document, rank, score in columns]
+        )
+
+
+def _are_float32(scores: Sequence[float]) -> bool:
+    """Whether all of some scores are finite float32 numbers; the sum shows one that is none."""
+    return min(scores) > -_BEYOND_FLOAT32 and max(scores) < _BEYOND_FLOAT32 and not math.isnan(sum(scores))
+
+
+def _require_sound(topic: str, hits: Hits) -> None:
+    """Look at each document of a ranking, in its order.
+
+    Raises:
+        DataError: an id can't be written, a document comes twice, or a score is no finite float32.
+    """
+    documents: set[str] = set()
+    for document, score in hits:
+        _cell("document", document)
+        if document in documents:
+            raise DataError(f"topic {shown(topic)}: document {shown(document)} is ranked twice")
+        documents.add(document)
+        if not abs(score) < _BEYOND_FLOAT32:
+            raise DataError(f"topic {shown(topic)}: the score of {shown(document)} is {score}")
 
 
 def is_id(text: str) -> bool:

@@ -227,21 +227,25 @@ def _written_rankings(rankings: Mapping[str, Sequence[str]]) -> Iterator[str]:
     lower: dict[str, str] = {}  # most documents stand in many rankings, and are looked at once
     for topic, documents in rankings.items():
         _check_id("topic", topic)
-        folded: set[str] = set()
-        lines: list[str] = []
         for document in documents:
             if document not in lower:
                 _check_id("document", document)
                 lower[document] = document.lower()
-            if lower[document] in folded:
-                raise DataError(
-                    f"topic {shown(topic)}: document {shown(document)} is in the ranking already, "
-                    "perhaps with other upper-case letters, which the official scorers fold; rank it once"
-                )
-            folded.add(lower[document])
-            lines.append(f"{topic}\t{document}\n")
-        if lines:
-            yield "".join(lines)
+        if len({lower[document] for document in documents}) < len(documents):
+            twice = _again(documents, lower)
+            raise DataError(
+                f"topic {shown(topic)}: document {shown(twice)} is in the ranking already, "
+                "perhaps with other upper-case letters, which the official scorers fold; rank it once"
+            )
+        if documents:
+            between = f"\n{topic}\t"
+            yield f"{topic}\t{between.join(documents)}\n"
+
+
+def _again(documents: Sequence[str], lower: Mapping[str, str]) -> str:
+    """The first document whose lower-case id an earlier one has."""
+    first = {lower[document]: place for place, document in reversed(list(enumerate(documents)))}
+    return next(document for place, document in enumerate(documents) if first[lower[document]] < place)
 
 
 def _check_id(noun: str, id_: str) -> None:

@@ -42,18 +42,16 @@ class TermCounts:
         return TermCounts(
             self.texts - other.texts,
             self.relevant - other.relevant,
-            self.containing - other.containing,
-            self.containing_relevant - other.containing_relevant,
+            _without(self.containing, other.containing),
+            _without(self.containing_relevant, other.containing_relevant),
         )
 
-    def plus(self, other: TermCounts) -> TermCounts:
-        """The counts of the texts of both."""
-        return TermCounts(
-            self.texts + other.texts,
-            self.relevant + other.relevant,
-            self.containing + other.containing,
-            self.containing_relevant + other.containing_relevant,
-        )
+    def include(self, other: TermCounts) -> None:
+        """Count the texts of the other as well."""
+        self.texts += other.texts
+        self.relevant += other.relevant
+        self.containing.update(other.containing)
+        self.containing_relevant.update(other.containing_relevant)
 
     def weight(self, term: str) -> float:
         """The relevance weight of a term: log of its odds in relevant texts over those in the others."""
@@ -77,3 +75,10 @@ class TermCounts:
         """The idf of BM25 as Lucene has it."""
         n = self.containing[term]
         return math.log(1 + (self.texts - n + 0.5) / (n + 0.5))
+
+
+def _without(counts: Counter[str], gone: Counter[str]) -> Counter[str]:
+    """The counts that are left: only those of what is gone are looked at, which is less than what is there."""
+    left = counts.copy()
+    left.subtract(gone)
+    return left

@@ -121,7 +121,8 @@ class CheckThatCollection(CollectionBase):
         }
         every = {field: TermCounts() for field in QUERIES}
         for counts in labelled.values():
-            every = {field: every[field].plus(counts[field]) for field in QUERIES}
+            for field in QUERIES:
+                every[field].include(counts[field])
         topics = []
         for path in self.split_files(split):
             lines = self.lines(path, problems)
@@ -294,11 +295,10 @@ def _described(path: Path, lines: Sequence[Line]) -> str:
 
 def _counts(lines: Sequence[Line], registry: AnalysisRegistry) -> dict[str, TermCounts]:
     """The terms of a debate's lines, by topic field."""
-    analyzers = {field: registry.analyzer(name) for field, name in QUERIES.items()}
+    texts = [line.text for line in lines]
     counts = {field: TermCounts() for field in QUERIES}
-    for line in lines:
-        for field, analyzer in analyzers.items():
-            terms = (term for term, _position in analyzer.terms(line.text))
+    for field, name in QUERIES.items():
+        for line, terms in zip(lines, registry.analyzer(name).terms_of_each(texts), strict=True):
             counts[field].add(terms, relevant=line.label == 1)
     return counts
 

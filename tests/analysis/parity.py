@@ -10,6 +10,7 @@ from typing import Any
 
 from searchapp.analysis import AnalysisRegistry, Analyzer
 from searchapp.analysis.offsets import from_utf16_units
+from searchapp.analysis.tokens import Tokens
 from searchapp.engines.elasticsearch.older import (
     SHORT_STEMS,
     analysis_for,
@@ -97,9 +98,10 @@ class InlineOracle:
     def ours(self, analyzer: str | Mapping[str, Any], texts: Sequence[str]) -> list[Token]:
         """The tokens of the texts by the registry, which are the same whether offsets are asked for or not."""
         built = built_analyzer(analyzer)
-        tokens = _joined(built, texts)
-        for text in texts:
-            assert built.terms(text) == [(token.term, token.position) for token in built.tokens(text)]
+        streams = [built.stream(text, offsets=True) for text in texts]
+        for text, stream in zip(texts, streams, strict=True):
+            assert built.terms(text) == list(zip(stream.terms, stream.positions, strict=True))
+        tokens = _together(built, streams)
         terms = [(token.term, token.position) for token in tokens]
         assert list(zip(*built.joined(texts), strict=True)) == terms, "as it would be indexed"
         return tokens
@@ -163,10 +165,13 @@ def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
 
 def _joined(analyzer: Analyzer, texts: Iterable[str]) -> list[Token]:
     """The tokens of several texts as the server gives them for a list: as the values of one field."""
+    return _together(analyzer, (analyzer.stream(text, offsets=True) for text in texts))
+
+
+def _together(analyzer: Analyzer, streams: Iterable[Tokens]) -> list[Token]:
     tokens = []
     position, offset = -1, 0
-    for text in texts:
-        stream = analyzer.stream(text, offsets=True)
+    for stream in streams:
         for term, at, (start, end) in zip(stream.terms, stream.positions, stream.spans or (), strict=True):
             tokens.append(Token(term, position + 1 + at, offset + start, offset + end))
         position += stream.past_end

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from searchapp.engines.base import BEST_FIRST, Explanation
 from searchapp.errors import DataError, QueryRefused
-from searchapp.model import Document, Example, Hits, Topic, float32
+from searchapp.model import Document, Example, Hits, Topic
 from searchapp.progress import no_progress
 from searchapp.ranking import paging
 
@@ -333,9 +333,23 @@ def shares_of(scores: Iterable[tuple[str, float]], greatest: float) -> dict[str,
 
 def ranked(scores: Scores, depth: int, without: str | None = None) -> Hits:
     """The best `depth` documents, equal float32 scores by the bytes of their ids, as engines order them."""
-    rounded = [(-float32(score), document) for document, score in scores.items() if document != without]
-    rounded.sort(key=lambda entry: (entry[0], entry[1].encode()))
-    return Hits([document for _, document in rounded[:depth]], [-score for score, _ in rounded[:depth]])
+    import numpy as np  # which is slow to import, and a server's rankings may need none of it
+
+    documents = list(scores)
+    with np.errstate(over="ignore"):  # what is beyond them is infinite, and refused when it is written
+        descending = -np.fromiter(scores.values(), np.float64, len(documents)).astype(np.float32)
+    order = descending.argsort(kind="stable")
+    descending = descending[order]
+    best = [documents[place] for place in order.tolist()]
+    equal = np.flatnonzero(descending[1:] == descending[:-1])
+    for group in np.split(equal, np.flatnonzero(np.diff(equal) != 1) + 1) if len(equal) else ():
+        first, end = int(group[0]), int(group[-1]) + 2
+        best[first:end] = sorted(best[first:end], key=str.encode)
+    found = (-descending).tolist()
+    if without in scores:
+        place = best.index(without)
+        del best[place], found[place]
+    return Hits(best[:depth], found[:depth])
 
 
 def number_in(document: Document, field: str) -> float:

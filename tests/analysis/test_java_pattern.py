@@ -1,0 +1,31 @@
+"""Two patterns stand behind one of Java's with word boundaries: without combining marks they find the same."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchapp.analysis.java_pattern import NOT_BOUNDARY, WORD_BOUNDARY, JavaRegex
+
+UNMARKED = st.text(st.sampled_from("ab9_ -.éÉßÅ’“中あ𝐀😀\u00a0\u200d\u2028"))
+PATTERNS = {
+    name: JavaRegex(0, name, re.ASCII, True, True, True, False) for name in (WORD_BOUNDARY, NOT_BOUNDARY)
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=["boundary", "no boundary"])
+@given(text=UNMARKED)
+def test_without_combining_marks_both_find_the_same(pattern: JavaRegex, text: str) -> None:
+    assert pattern._on(text) is pattern._quick
+    quick, exact = (
+        [found.start() for found in one.finditer(text)] for one in (pattern._quick, pattern._exact)
+    )
+    assert quick == exact
+
+
+def test_a_combining_mark_is_of_the_letter_before_it() -> None:
+    pattern = PATTERNS[WORD_BOUNDARY]
+    assert [found.start() for found in pattern.find("e\u0301 x")] == [0, 2, 3, 4]
