@@ -8,10 +8,10 @@ from itertools import groupby
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 
 from searchapp.tui.about import About
 from searchapp.tui.content import Content, Plain
+from searchapp.tui.drawing import Dialog
 from searchapp.tui.keys import KeyMap, shown_key
 from searchapp.tui.line import Line
 
@@ -24,7 +24,7 @@ def _question(text: str) -> VerticalScroll:
     return VerticalScroll(Plain(Content(text)), classes="question", can_focus=False)
 
 
-class Choose(ModalScreen[str | None]):
+class Choose(Dialog[str | None]):
     """A question that one key answers: gives that key, or None for Escape."""
 
     def __init__(self, question: str, options: Sequence[Option]) -> None:
@@ -57,7 +57,7 @@ class Choose(ModalScreen[str | None]):
         self.dismiss(None if key == "escape" else key)
 
 
-class Words(ModalScreen[str | None]):
+class Words(Dialog[str | None]):
     """Asks for words: gives them, or None for Escape."""
 
     def __init__(self, question: str, initial: str = "") -> None:
@@ -78,7 +78,7 @@ class Words(ModalScreen[str | None]):
         return self._line.take(event)
 
 
-class Help(ModalScreen[None]):
+class Help(Dialog[None]):
     """All keys; `about` is the pane with the focus, `before` are groups of things to type, with what they mean."""
 
     def __init__(

@@ -12,11 +12,12 @@ from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
 from textual.geometry import Offset
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 from searchapp.tui.bars import KeyLine
+from searchapp.tui.drawing import Dialog
 from searchapp.tui.rows import Rows
 
 HOME_ROW = "asdfghjkl"
@@ -113,7 +114,7 @@ class Labels(Widget):
         return line
 
 
-class Jumping(ModalScreen[None]):
+class Jumping(Dialog[None]):
     """The labels, over the screen that they are of; a key that begins none of them takes them away."""
 
     def __init__(self, screen: Screen[None], found: Sequence[Target]) -> None:

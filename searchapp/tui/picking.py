@@ -9,9 +9,10 @@ from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
+from textual.geometry import Size
 
 from searchapp.tui.content import Content, Plain
+from searchapp.tui.drawing import Dialog
 from searchapp.tui.line import Line
 from searchapp.tui.rows import Part, Rows, fitted
 from searchapp.visible import visible_line
@@ -36,13 +37,20 @@ class ChoiceRows(Rows):
         super().__init__(id="choices")
         self.choices: Sequence[Choice] = ()
         self._sign_cells = self._name_cells = 0
+        self._lines = 0
 
-    def offer(self, choices: Sequence[Choice], cursor: int) -> None:
-        """Show choices."""
+    def offer(self, choices: Sequence[Choice], cursor: int, lines: int) -> None:
+        """Show choices; the list is as high as this many lines, whether there are as many choices or fewer."""
+        if lines != self._lines:
+            self._lines = lines
+            self.refresh(layout=True)
         self.choices = choices
         self._sign_cells = max((cell_len(one.sign) for one in choices), default=0)
         self._name_cells = max((cell_len(visible_line(one.name)) for one in choices), default=0)
         self.show(len(choices), cursor)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+        return self._lines
 
     def parts(self, place: int, width: int) -> Sequence[Part]:
         one = self.choices[place]
@@ -61,7 +69,7 @@ class ChoiceRows(Rows):
         return parts
 
 
-class Picking(ModalScreen[int | None]):
+class Picking(Dialog[int | None]):
     """Asks for one of several things: gives its place among them, or None for Escape."""
 
     def __init__(self, question: str, choices: Sequence[Choice], chosen: int = 0) -> None:
@@ -162,4 +170,5 @@ class Picking(ModalScreen[int | None]):
     def _narrow(self, cursor: int | None = 0) -> None:
         self._places = self.fitting(self._words.value)
         choices = [self._every[place] for place in self._places]
-        self.rows.offer(choices, self.rows.cursor if cursor is None else cursor)
+        # As high as all of them are many, so that nothing moves while somebody types.
+        self.rows.offer(choices, self.rows.cursor if cursor is None else cursor, len(self._every))

@@ -29,6 +29,7 @@ from searchapp.tui.about import About
 from searchapp.tui.bars import Entry, KeyLine
 from searchapp.tui.clipboard import copy_with_program
 from searchapp.tui.dialogs import Choose, Help
+from searchapp.tui.drawing import WIDTHS, SteadyScreen
 from searchapp.tui.head import Banner
 from searchapp.tui.jumping import Jumping, targets
 from searchapp.tui.keys import KeyMap, shown_key, types_nothing
@@ -50,7 +51,7 @@ class Pane(VerticalScroll, can_focus=True, inherit_bindings=False):
     """A text that scrolls; its keys are the screen's."""
 
 
-class KeyScreen(Screen[None]):
+class KeyScreen(SteadyScreen[None]):
     """A screen whose keys people choose: the only one of an app, or one that stands on another.
 
     A subclass names its own looks as CSS_PATH. They hold in the whole app from then on, so each rule of theirs begins
@@ -332,7 +333,7 @@ class KeyApp(OrderedApp):
     """Shows a screen, and others that are opened from it, until whoever works there leaves it."""
 
     ENABLE_COMMAND_PALETTE = False
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012  # Textual declares it
+    HORIZONTAL_BREAKPOINTS = WIDTHS
     ESCAPE_TO_MINIMIZE = False
 
     def __init__(self, main: KeyScreen, theme: str, spacing: str = SPACINGS[0]) -> None:

@@ -8,9 +8,9 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from searchapp.tui.content import Content, Plain
+from searchapp.tui.drawing import Dialog
 from searchapp.tui.text import TextPane
 
 DIALOG_CELLS = 120
@@ -19,7 +19,7 @@ AROUND_LINES = 8
 """Those of a dialog besides its text: border, padding, heading, what the keys do."""
 
 
-class TextDialog(ModalScreen[None]):
+class TextDialog(Dialog[None]):
     """A text below a heading; a subclass says what it is, and what further keys do."""
 
     IS_FULL: ClassVar[bool] = False

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from searchapp.tui.content import Content, Plain
+from searchapp.tui.drawing import Dialog
 from searchapp.tui.text import TextPane
 
 
-class Report(ModalScreen[None]):
+class Report(Dialog[None]):
     """Shows a text until a key leaves it; what is added is shown below."""
 
     def __init__(self, title: str, text: Content | None = None) -> None:

@@ -9,7 +9,6 @@ from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from searchapp.app.run_pages import RunPages
 from searchapp.judging.events import Action
@@ -17,6 +16,7 @@ from searchapp.judging.listing import Filter, ListedJudgment, listed
 from searchapp.judging.session import Session
 from searchapp.judging.words import graded
 from searchapp.tui.content import Content, Plain
+from searchapp.tui.drawing import Dialog
 from searchapp.tui.judge.lists import CANT_TELL, NOTED, SKIPPED
 from searchapp.tui.judge.snippets import Fetching, Snippets
 from searchapp.tui.line import Line
@@ -67,7 +67,7 @@ class JudgedRows(Rows):
         return str(said.grade), f"rows--{look}"
 
 
-class JudgmentList(ModalScreen[ListedJudgment | None]):
+class JudgmentList(Dialog[ListedJudgment | None]):
     """Lists what an annotator has said, filtered by kind and by words; gives the one that is chosen."""
 
     def __init__(

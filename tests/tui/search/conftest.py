@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 
 from searchapp.app.search import Searcher
 from searchapp.engines import open_engine
-from searchapp.engines.base import NO_TERMS, Found, Terms
+from searchapp.engines.base import NO_TERMS, Counts, Found, Terms
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.errors import EngineUnreachable
 from searchapp.judging.events import Author
@@ -56,8 +56,15 @@ class FickleIndex:
         self._ask()
         return self._index.page(body, terms)
 
+    def counts(self, query: dict[str, Any], fields: dict[str, int]) -> Counts:
+        self._wait()
+        return self._index.counts(query, fields)
+
     def _ask(self) -> None:
         self.finds += 1
+        self._wait()
+
+    def _wait(self) -> None:
         self.may_answer.wait(PATIENCE_SECONDS)
         if self.fails:
             raise EngineUnreachable("the server does not answer")

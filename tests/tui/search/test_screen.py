@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from textual.pilot import Pilot
@@ -15,6 +15,7 @@ from searchapp.cli import app as command_line
 from searchapp.ranking.language import BrokenQuery, Filter
 from searchapp.tui.search import asking
 from searchapp.tui.search import searching as searching_module
+from searchapp.tui.search.facets import Filtering
 from searchapp.tui.search.listing import PAGE, Listing
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import PATIENCE_SECONDS, drive, text_of, until
@@ -208,6 +209,26 @@ def test_values_are_chosen_and_dropped_as_filters(searching: SearchingOn) -> Non
 
     app = searching.app("checkthat")
     drive(app, steps)
+
+
+def test_values_that_come_late_are_all_in_sight(searching: SearchingOn) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await enter(pilot, screen, *"jobs", "escape")
+        searching.index.may_answer.clear()
+        await pilot.press("f2")
+        dialog = cast(Filtering, app.screen)
+        await until(pilot, lambda: dialog.rows.size.height)
+        assert dialog.rows.count == 0 and "Only documents with" in text_of(app)
+        searching.index.may_answer.set()
+        await answered(pilot, screen)
+        assert dialog.rows.count == len(dialog.rows.visible_places) == 7
+        assert "○ speaker: HOST" in text_of(app)
+        before = dialog.rows.region
+        await enter(pilot, screen, *"debate:")
+        assert dialog.rows.count == 2 and dialog.rows.region == before  # what is typed moves nothing
+
+    app = searching.app("checkthat")
+    drive(app, steps, (80, 24))
 
 
 def test_a_task_without_fields_says_so(searching: SearchingOn) -> None:
