@@ -184,8 +184,7 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
         _report(*error.lines, verbose=verbose)
         return error.exit_code
     except BrokenPipeError:
-        # The reader, `head` for instance, has seen enough. Without this, Python complains at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader, `head` for instance, has seen enough
         return 0
     except KeyboardInterrupt:
         complain("interrupted")
@@ -202,6 +201,10 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
         if isinstance(error, OSError):
             where = f"{error.filename}: " if error.filename else "the output could not be written: "
             _report(f"{where}{reason(error)}", verbose=verbose)
+            try:
+                sys.stdout.flush()
+            except OSError:
+                _drop_output()
             return 1
         kind = type(error).__name__
         _report(
@@ -210,6 +213,11 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
         )
         return 1
     return 0
+
+
+def _drop_output() -> None:
+    """Write nowhere what is still buffered. Otherwise Python tries it at its exit, complains, and ends with 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report(*lines: str, verbose: bool) -> None:
