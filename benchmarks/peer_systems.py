@@ -77,7 +77,10 @@ class Embedded(System):
 
 
 class Elasticsearch(System):
-    """Elasticsearch through its Python client, as the engine asks it: `dfs_query_then_fetch`, `msearch` of 64."""
+    """Elasticsearch through its Python client, with `dfs_query_then_fetch` and `msearch` of 64, as the engine asks it.
+
+    As most programs do, and unlike the engine, it asks for `_id`.
+    """
 
     package = "elasticsearch"
     modules = ("elasticsearch", "psutil")
