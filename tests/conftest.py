@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from functools import cache
@@ -18,7 +19,7 @@ import pytest
 import typer.main
 import typer.testing
 
-from tests.compiled import compile_tests
+from tests.compiled import compile_tests, rewritten_modules
 from tests.memory import in_memory, own_folder
 from tests.profile import FULL, PROFILE
 from tests.real import RealRuns, real_data
@@ -31,6 +32,7 @@ from tests.server.faults import FaultProxy
 from tests.server.node import BRIEF_LIFE, Node
 from tests.server.rest import Server
 from tests.server.shared import SharedServer
+from tests.workers import fork_workers
 
 SERVER_FIXTURES = {
     "elasticsearch_url",
@@ -79,6 +81,14 @@ def pytest_configure(config: pytest.Config) -> None:
         compile_tests(config)
     gc.disable()  # what is collected stays: to look through it again and again takes a tenth of collecting
     be_interruptible()
+
+
+@pytest.hookimpl(trylast=True)  # after Hypothesis, which begins then, and before xdist starts its processes
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have the processes that run tests import them once."""
+    config = session.config
+    if not FULL and sys.platform == "linux" and config.option.numprocesses and not config.option.collectonly:
+        fork_workers(config, rewritten_modules())
 
 
 def have_temporary_folders_in(folder: Path) -> None:

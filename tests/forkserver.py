@@ -1,10 +1,10 @@
 """Programs that needn't import everything again: forks of a process that has imported searchapp.
 
 A start of the interpreter and the imports take longer than most commands. `python forkserver.py` imports searchapp
-once, takes orders from the process that started it, and forks a child for each; the child gets arguments, environment,
-folder and a terminal or pipes of its own, and then is what `python -m searchapp` would be, or `python -c` with a text.
-Modules alone are shared, and what the interpreter does after the last line of Python is left out. The process ends with
-the one that started it.
+once and is introduced to those who want programs: for each it forks a process, which takes their orders and forks a
+child for each order. The child gets arguments, environment, folder and a terminal or pipes of its own, and then is
+what `python -m searchapp` would be, or `python -c` with a text. Modules alone are shared, and what the interpreter does
+after the last line of Python is left out. The process ends with the one that started it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,26 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 LONGEST_ORDER = 1 << 20
+
+introducer: str | None = None
+"""The socket of a process that introduces those who ask to a fork server for several; None without one."""
+
+ASKS_FOR_PROGRAMS = b"programs"
+"""What that process is sent, together with the line on which orders will come."""
 
 
 class ForkServer:
     """The process that forks, as its owner sees it."""
 
     def __init__(self) -> None:
-        self._line, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # The interpreter believes some variables only when it starts; those of a single program come with its order.
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SEARCHAPP_")}
+        self._door, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(other.fileno())],
@@ -43,7 +49,28 @@ class ForkServer:
                 cwd=Path(__file__).parents[1],
                 env={**kept, "OPENBLAS_NUM_THREADS": "1"},
             )
-        atexit.register(self.close)
+
+    def introduce(self, line: int) -> None:
+        """Have it take orders on this line, too."""
+        socket.send_fds(self._door, [ASKS_FOR_PROGRAMS], [line])
+
+    def close(self) -> None:
+        """End the process; those whom it was introduced to can still order, and programs that still run go on."""
+        self._door.close()
+        self._process.wait()
+
+
+class Orders:
+    """What is ordered from a fork server.
+
+    Args:
+        introduce: makes the other end of the line known to it
+    """
+
+    def __init__(self, introduce: Callable[[int], object]) -> None:
+        self._line, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with other:
+            introduce(other.fileno())
 
     def start(self, arguments: Sequence[str], environment: Mapping[str, str], terminal: int) -> int:
         """Start searchapp on a terminal; answers with its process id."""
@@ -63,9 +90,8 @@ class ForkServer:
         return self._answer()
 
     def close(self) -> None:
-        """End the process; programs that still run go on."""
+        """Give no more orders; programs that still run go on."""
         self._line.close()
-        self._process.wait()
 
     def _start(self, order: Mapping[str, object], streams: Sequence[int]) -> int:
         socket.send_fds(self._line, [json.dumps(order).encode()], list(streams))
@@ -78,14 +104,24 @@ class ForkServer:
 
 
 @cache
-def fork_server() -> ForkServer | None:
-    """The fork server of this process; None where a process should not go on in a fork of itself."""
-    return ForkServer() if sys.platform == "linux" else None
+def fork_server() -> Orders | None:
+    """Where this process orders programs; None where a process should not go on in a fork of itself."""
+    if sys.platform != "linux":
+        return None
+    if introducer:
+        with socket.socket(socket.AF_UNIX) as asked:
+            asked.connect(introducer)
+            return Orders(lambda line: socket.send_fds(asked, [ASKS_FOR_PROGRAMS], [line]))
+    server = ForkServer()
+    orders = Orders(server.introduce)
+    atexit.register(server.close)
+    atexit.register(orders.close)  # which comes first
+    return orders
 
 
 def main() -> None:
-    """Take orders until there is nobody to give any."""
-    line = socket.socket(fileno=int(sys.argv[1]))
+    """Fork a process for each line until there is nobody to introduce more."""
+    door = socket.socket(fileno=int(sys.argv[1]))
     sys.path[0] = str(
         Path(__file__).parents[1]
     )  # the folder of this file has a module `profile`, as Python does
@@ -103,6 +139,16 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the tests, which then close the line
+    while lines := socket.recv_fds(door, len(ASKS_FOR_PROGRAMS), 1)[1]:
+        if os.fork() == 0:
+            door.close()
+            take_orders(socket.socket(fileno=lines[0]))
+            os._exit(0)
+        os.close(lines[0])
+
+
+def take_orders(line: socket.socket) -> None:
+    """Fork a program for each order until there is nobody to give any; come back in a program that ends by itself."""
     while True:
         written, descriptors, _flags, _address = socket.recv_fds(line, LONGEST_ORDER, 3)
         if not written:
@@ -136,6 +182,21 @@ def become(
     text: str | None,
 ) -> None:
     """Be what `python -m searchapp`, or `python -c` with a text, is on this terminal or with these three streams."""
+    begin(streams)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if text is not None:
+        sys.argv = ["-c", *arguments]
+        run(text)
+        return
+    sys.argv = ["searchapp", *arguments]
+    runpy.run_module("searchapp", run_name="__main__", alter_sys=True)
+
+
+def begin(streams: Sequence[int]) -> None:
+    """Have this terminal or these three streams, and random numbers of its own, as a new process has."""
     if len(streams) == 1:
         os.login_tty(*streams)
     else:
@@ -145,17 +206,12 @@ def become(
     for place, name in enumerate(("stdin", "stdout", "stderr")):
         setattr(sys, name, open(place, "w" if place else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
         setattr(sys, f"__{name}__", getattr(sys, name))
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(folder)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     random.seed()
-    if text is not None:
-        sys.argv = ["-c", *arguments]
-        exec(compile(text, "<string>", "exec"), {"__name__": "__main__"})
-        return
-    sys.argv = ["searchapp", *arguments]
-    runpy.run_module("searchapp", run_name="__main__", alter_sys=True)
+
+
+def run(text: str) -> None:
+    """Run a text of Python as `python -c` does."""
+    exec(compile(text, "<string>", "exec"), {"__name__": "__main__"})
 
 
 def leave(code: object) -> None:

@@ -13,6 +13,9 @@ from typing import IO, Self
 from tests.forkserver import fork_server
 from tests.profile import FULL
 
+COMMAND = "import sys; sys.argv[0] = 'searchapp'; from searchapp.cli import main; main()"
+"""The text of `searchapp` itself, whose arguments are those of a command line."""
+
 
 class Program:
     """What `python -c TEXT` with these arguments is, with pipes for its streams; killed at the end if it still runs.
@@ -24,12 +27,23 @@ class Program:
         text: what is run
         arguments: `sys.argv[1:]` of it
         environment: what it finds besides the tests' own
+        terminal: what it reads from and complains to instead of pipes; closed here
     """
 
-    def __init__(self, text: str, *arguments: object, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        *arguments: object,
+        environment: Mapping[str, str] | None = None,
+        terminal: int | None = None,
+    ) -> None:
         words = list(map(str, arguments))
         own = {**os.environ, **(environment or {})}
         (into, put), (out, said), (errors, complained) = (os.pipe() for _ in range(3))
+        if terminal is not None:
+            for pipe in (into, complained):
+                os.dup2(terminal, pipe)
+            os.close(terminal)
         streams = [into, said, complained]
         self._wait: Callable[[], int]
         if (server := fork_server()) and not FULL:
@@ -41,20 +55,20 @@ class Program:
             self.pid, self._wait = process.pid, process.wait
         for stream in streams:
             os.close(stream)
-        self._stdin: IO[str] = os.fdopen(put, "w", encoding="utf-8")
-        self._stdout: IO[str] = os.fdopen(out, encoding="utf-8")
-        self._stderr: IO[str] = os.fdopen(errors, encoding="utf-8")
+        self.stdin: IO[str] = os.fdopen(put, "w", encoding="utf-8")
+        self.stdout: IO[str] = os.fdopen(out, encoding="utf-8")
+        self.stderr: IO[str] = os.fdopen(errors, encoding="utf-8")
         self.returncode: int | None = None
         """As that of `subprocess.Popen`; None until somebody has waited for the end."""
 
     def tell(self, line: str) -> None:
         """Write a line to its standard input."""
-        self._stdin.write(f"{line}\n")
-        self._stdin.flush()
+        self.stdin.write(f"{line}\n")
+        self.stdin.flush()
 
     def heard(self) -> str:
         """The next line of its standard output, without its end; empty where there is no more."""
-        return self._stdout.readline().rstrip("\n")
+        return self.stdout.readline().rstrip("\n")
 
     def send_signal(self, number: signal.Signals) -> None:
         if self.returncode is None:
@@ -69,13 +83,13 @@ class Program:
     def ended(self) -> tuple[str, str]:
         """Wait for its end; answers with the rest of its output and with its errors, both less than a pipe holds."""
         self.wait()
-        return self._stdout.read(), self._stderr.read()
+        return self.stdout.read(), self.stderr.read()
 
     def close(self) -> None:
         """End it if it still runs."""
         self.send_signal(signal.SIGKILL)
         self.wait()
-        for stream in (self._stdin, self._stdout, self._stderr):
+        for stream in (self.stdin, self.stdout, self.stderr):
             stream.close()
 
     def __enter__(self) -> Self:

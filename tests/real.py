@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -45,7 +47,7 @@ class RealRuns:
 
     def home(self, task: str) -> Path:
         """A home folder of searchapp in which the task's documents are indexed."""
-        home = self._folder / task / "home"
+        home = self._home(task)
         with self._alone(task):
             if not (done := home.with_name("indexed")).exists():
                 self._command(home, "index", task, "--data", real_data(task))
@@ -64,11 +66,26 @@ class RealRuns:
                 done.touch()
         return out
 
-    def _command(self, home: Path, *arguments: object) -> None:
+    def scored(self, task: str, split: str, recipe: str, *options: object, lenient: bool = False) -> Any:
+        """What `searchapp evaluate --json --per-topic` says of such a run."""
+        run = self.run(task, split, recipe, *options)
+        how = ["--lenient"] if lenient else []
+        said = run.with_name("".join([run.name, *how, ".json"]))
+        with self._alone(task):
+            if not said.exists():
+                found = self._command(self._home(task), "evaluate", run, "--json", "--per-topic", *how)
+                said.write_text(found, encoding="utf-8")
+        return json.loads(said.read_text(encoding="utf-8"))
+
+    def _home(self, task: str) -> Path:
+        return self._folder / task / "home"
+
+    def _command(self, home: Path, *arguments: object) -> str:
         elsewhere = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX", "SHARED")}
         environment = {**elsewhere, "SEARCHAPP_HOME": str(home)}
         result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
         assert result.exit_code == 0, result.stderr
+        return result.stdout
 
     @contextmanager
     def _alone(self, task: str) -> Iterator[None]:

@@ -2,11 +2,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,6 +10,7 @@ import pytest
 
 from searchapp.errors import SearchappError, UsageError
 from searchapp.files import ABANDONED_SECONDS, reason, whole_file, whole_folder
+from tests.programs import Program
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
@@ -112,19 +109,11 @@ with whole_folder(path, replace=True) as folder:
 """
 
 
-def writing(kind: str, path: Path) -> subprocess.Popen[str]:
+def writing(kind: str, path: Path) -> Program:
     """Another process that is in the middle of writing a file or a folder."""
-    command = [sys.executable, "-c", WRITE, kind, str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == "writing\n"
-    return process
-
-
-def ended(process: subprocess.Popen[str]) -> None:
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert process.stdout is not None
-    process.stdout.close()
+    program = Program(WRITE, kind, path)
+    assert program.heard() == "writing"
+    return program
 
 
 def written(kind: str, path: Path) -> None:
@@ -138,14 +127,12 @@ def test_what_a_killed_process_left_is_removed_by_the_next_that_writes_there(
     tmp_path: Path, kind: str, next_: str
 ) -> None:
     killed, at_work = writing(kind, tmp_path / "run"), writing(kind, tmp_path / "other")
-    try:
-        ended(killed)
+    with at_work:
+        killed.close()
         (left,) = tmp_path.glob(".run.*")
         written(next_, tmp_path / "third")
         assert not left.exists()
         assert len(list(tmp_path.glob(".other.*"))) == 1  # whoever is at work keeps what is theirs
-    finally:
-        ended(at_work)
     written(next_, tmp_path / "third")
     assert os.listdir(tmp_path) == ["third"]
 
@@ -211,23 +198,24 @@ def test_what_was_replaced_and_could_not_be_removed_goes_with_the_next(tmp_path:
     assert sorted(os.listdir(tmp_path)) == ["file", "run"]
 
 
-def _write_many(folder: Path, name: str) -> None:
-    for number in range(40):
-        with whole_folder(folder / name, replace=True) as inside:
-            (inside / "number").write_text(str(number))
-        with whole_file(folder / f"{name}.txt") as file:
-            file.write(str(number).encode())
+WRITE_MANY = """
+import sys
+from pathlib import Path
+from searchapp.files import whole_file, whole_folder
+folder, name = Path(sys.argv[1]), sys.argv[2]
+for number in range(40):
+    with whole_folder(folder / name, replace=True) as inside:
+        (inside / "number").write_text(str(number))
+    with whole_file(folder / f"{name}.txt") as file:
+        file.write(str(number).encode())
+"""
 
 
 def test_many_that_write_beside_each_other_do_not_take_each_others_for_left_over(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_write_many, args=(tmp_path, name)) for name in "abcd"]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-        assert process.exitcode == 0
-        process.close()
+    programs = [Program(WRITE_MANY, tmp_path, name) for name in "abcd"]
+    for program in programs:
+        with program:
+            assert program.wait() == 0
     assert sorted(os.listdir(tmp_path)) == sorted(name + end for name in "abcd" for end in ("", ".txt"))
 
 

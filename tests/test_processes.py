@@ -15,7 +15,7 @@ import hypothesis
 import psutil
 import pytest
 
-from searchapp import processes
+from searchapp import forked, processes
 from searchapp.errors import Damaged, EngineRefused, SearchappError
 
 pytestmark = pytest.mark.timeout(120)
@@ -35,7 +35,7 @@ def left_over() -> set[psutil.Process]:
     return {*psutil.Process().children()} - BEFORE
 
 
-ROUNDS = 100 if hypothesis.settings().max_examples > 100 else 6
+ROUNDS = 100 if hypothesis.settings().max_examples > 100 else 4
 """How often a fault is tried that depends on what the processes are at when it strikes."""
 
 
@@ -155,7 +155,13 @@ def of(kind: Callable[[], BaseException], parent: int | None = None) -> Callable
     return work
 
 
-@pytest.mark.parametrize("size", [1, 300_000])
+@pytest.fixture(params=[1, 100_000])
+def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The bytes of an item: next to nothing, or more than a pipe holds."""
+    monkeypatch.setattr(forked, "PIPE_BYTES", 1 << 16)
+    return int(request.param)
+
+
 @pytest.mark.parametrize(
     ("kind", "arrives"),
     [
@@ -182,7 +188,6 @@ def test_a_result_that_cannot_be_sent_ends_the_work() -> None:
         list(processes.spread(lambda number: lambda: number, range(40), processes=2))
 
 
-@pytest.mark.parametrize("size", [1, 300_000])
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
 def test_the_work_of_processes_that_are_ended_again_and_again_is_done(name: str, size: int) -> None:
     """Whatever they are at: also while an item or a result is on its way, and as the program handles the signal."""

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from searchapp.errors import DataError, SearchappError
 from searchapp.remembered import FILE, folders, remember
 from searchapp.tasks.folders import data_folder
 from searchapp.tasks.folders import remember as remember_folder
+from tests.programs import Program
 
 
 def test_a_folder_is_remembered_until_another_one_is(tmp_path: Path) -> None:
@@ -80,8 +79,10 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
         "    remember(Path(sys.argv[1]), f'{sys.argv[2]}-{n}', Path('/data'))\n"
         "    assert f'{sys.argv[2]}-{n}' in folders(Path(sys.argv[1]))\n"
     )
-    writers = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in "abc"]
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    writers = [Program(code, tmp_path, name) for name in "abc"]
+    for writer in writers:
+        with writer:
+            assert writer.wait() == 0
     assert set(folders(tmp_path)) == {f"{name}-{n}" for name in "abc" for n in range(60)}
 
 

@@ -36,15 +36,30 @@ class Result:
 Cli = Callable[..., Result]
 
 
+def shares_indexes(node: pytest.Item) -> bool:
+    """Whether a test finds the samples that an earlier one has indexed, see the marker `shared_indexes`."""
+    return bool(node.get_closest_marker("shared_indexes")) and not node.get_closest_marker("own_indexes")
+
+
+@pytest.fixture(scope="session")
+def samples_indexes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the embedded engine's indexes that tests leave to each other."""
+    return tmp_path_factory.mktemp("indexes")
+
+
 @pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
-    """Runs commands that need no server, on the embedded engine."""
+def offline(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
+    """Runs commands that need no server, on the embedded engine, with the test's own indexes or with shared ones."""
     for setting in DECLARED:
         if (
             setting.variable and setting.name != "data_mirror"
         ):  # which a test sets before it asks for commands
             monkeypatch.delenv(setting.variable, raising=False)
-    monkeypatch.setenv("SEARCHAPP_HOME", str(tmp_path / "home"))
+    home = tmp_path / "home"
+    monkeypatch.setenv("SEARCHAPP_HOME", str(home))
+    if shares_indexes(request.node):
+        home.mkdir()
+        (home / "indexes").symlink_to(request.getfixturevalue("samples_indexes"))
 
     def run(*arguments: object) -> Result:
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
@@ -72,9 +87,8 @@ def server(
     request: pytest.FixtureRequest, offline: Cli, elasticsearch_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Cli:
     """Runs commands on the real server, with the test's own indexes, or with those that samples have there."""
-    marked = request.node.get_closest_marker
-    shares = marked("shared_indexes") and not marked("own_indexes")
-    prefix: str = request.getfixturevalue("samples_prefix" if shares else "index_prefix")
+    shared = shares_indexes(request.node)
+    prefix: str = request.getfixturevalue("samples_prefix" if shared else "index_prefix")
     monkeypatch.setenv("SEARCHAPP_URL", elasticsearch_url)
     monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", prefix)
     return offline
@@ -100,7 +114,7 @@ def indexed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def indexed(request: pytest.FixtureRequest, cli: Cli, tmp_path: Path) -> Cli:
     """As `cli`, with the sample collection of the task nlps indexed."""
-    if request.node.callspec.params["cli"] == "embedded":
+    if request.node.callspec.params["cli"] == "embedded" and not shares_indexes(request.node):
         shutil.copytree(request.getfixturevalue("indexed_home"), tmp_path / "home")
     else:
         assert cli("index", "nlps", "--data", SAMPLE).code == 0

@@ -14,6 +14,8 @@ from searchapp import tasks
 from tests.cli.conftest import SAMPLES, Cli
 from tests.cli.ranked_samples import learning_recipes, split_of
 
+pytestmark = pytest.mark.shared_indexes
+
 NEAREST = ("--nearest", 50)
 
 

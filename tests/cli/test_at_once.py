@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from searchapp.app import index as indexing
 from tests.cli.conftest import SAMPLE, Cli
+from tests.programs import COMMAND, Program
 
 SLOW_BUILDER = """
 import sys, time
@@ -28,30 +28,25 @@ app(sys.argv[2:])
 
 
 @pytest.fixture
-def builder(offline: Cli, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
+def builder(offline: Cli, request: pytest.FixtureRequest) -> Iterator[Program]:
     """Another process that has begun to index the sample, and takes this many seconds for it."""
-    command = [sys.executable, "-c", SLOW_BUILDER, str(request.param), "index", "nlps", "--data", str(SAMPLE)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == "building\n"
-    yield process
-    process.kill()
-    process.communicate()
+    with Program(SLOW_BUILDER, request.param, "index", "nlps", "--data", SAMPLE) as program:
+        assert program.heard() == "building"
+        yield program
 
 
 @pytest.mark.parametrize("builder", [1], indirect=True)
-def test_the_second_waits_and_takes_what_the_first_has_built(
-    offline: Cli, builder: subprocess.Popen[str]
-) -> None:
+def test_the_second_waits_and_takes_what_the_first_has_built(offline: Cli, builder: Program) -> None:
     second = offline("index", "nlps", "--data", SAMPLE, "--json")
     assert (second.code, second.json["built"]) == (0, False)
     assert "nothing has changed, searchapp-nlps-000001 with 70 documents still serves" in second.stderr
-    _, told = builder.communicate()
+    _, told = builder.ended()
     assert builder.returncode == 0 and "70 documents are indexed and serve" in told
 
 
 @pytest.mark.parametrize("builder", [600], indirect=True)
 def test_the_second_says_who_builds_when_that_takes_too_long(
-    offline: Cli, builder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+    offline: Cli, builder: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexing, "PATIENCE_SECONDS", 0.5)
     second = offline("index", "nlps", "--data", SAMPLE)
@@ -62,12 +57,13 @@ def test_the_second_says_who_builds_when_that_takes_too_long(
 
 @pytest.mark.parametrize("builder", [600], indirect=True)
 def test_the_second_builds_when_the_first_is_killed(
-    offline: Cli, builder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+    offline: Cli, builder: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sleep = time.sleep
 
     def killed(seconds: float) -> None:
-        builder.kill()
+        builder.send_signal(signal.SIGKILL)
+        builder.wait()
         sleep(seconds)
 
     monkeypatch.setattr(time, "sleep", killed)
@@ -77,13 +73,10 @@ def test_the_second_builds_when_the_first_is_killed(
 
 def test_two_rankings_that_index_the_same_solved_topics(offline: Cli, tmp_path: Path) -> None:
     assert offline("index", "nlps", "--data", SAMPLE).code == 0
-    command = [sys.executable, "-m", "searchapp", "rank", "nlps", "--data", str(SAMPLE)]
-    command += ["--split", "dev", "--recipe", "neighbours", "--out"]
-    both = [
-        subprocess.Popen([*command, str(tmp_path / name)], stderr=subprocess.PIPE, text=True)
-        for name in ("one", "two")
-    ]
-    for process in both:
-        _, told = process.communicate(timeout=120)
-        assert process.returncode == 0, told
+    rank = ("rank", "nlps", "--data", SAMPLE, "--split", "dev", "--recipe", "neighbours", "--out")
+    both = [Program(COMMAND, *rank, tmp_path / name) for name in ("one", "two")]
+    for program in both:
+        with program:
+            _, told = program.ended()
+        assert program.returncode == 0, told
     assert (tmp_path / "one" / "run.trec").read_bytes() == (tmp_path / "two" / "run.trec").read_bytes()

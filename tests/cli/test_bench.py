@@ -8,21 +8,19 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
+from typer.testing import CliRunner
 
 from searchapp.app import bench_work
 from searchapp.app.bench import FILE, BenchResult, read_bench
 from searchapp.app.bench_work import BUSY
 from searchapp.app.rank import make_run
-from searchapp.cli import bench_table
+from searchapp.cli import app, bench_table
 from searchapp.console import HarmlessConsole
 from searchapp.errors import DataError, UsageError
 from searchapp.files import alone_in
@@ -31,8 +29,12 @@ from searchapp.judging.log import JudgmentLog
 from searchapp.judging.session import SeenDocument, Session
 from searchapp.runs import directory
 from tests.cli.conftest import SAMPLES, Cli
+from tests.profile import FULL
+from tests.programs import COMMAND, Program
 
-KILLS = 40 if hypothesis.settings().max_examples > 100 else 4
+KILLS = 40 if FULL else 4
+STARTING_SECONDS = 0.3 if FULL else 0.0
+"""What a program takes that is killed before it is at work."""
 
 PLAN = """
 baseline = "bm25"
@@ -57,11 +59,30 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("plan.toml")
 
 
+@pytest.fixture(scope="module")
+def carried_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the folder `here` beside it, in which the plan was carried out."""
+    folder = tmp_path_factory.mktemp("bench")
+    here, home = folder / "here", folder / "here" / "home"
+    shutil.copytree(SAMPLES / "nlps", here / "data")
+    (here / "plan.toml").write_text(PLAN)
+    command = ["bench", "plan.toml", "--home", str(home)]
+    elsewhere = {f"SEARCHAPP_{name}": None for name in ("URL", "ENGINE", "INDEX_PREFIX")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        done = CliRunner().invoke(app, command, env=elsewhere)
+    assert done.exit_code == 0, done.stderr
+    return Path(shutil.copytree(here, folder / "copy"))
+
+
 @pytest.fixture
-def benched(offline: Cli, plan: Path) -> Cli:
-    """The plan carried out."""
-    done = offline("bench", plan)
-    assert done.code == 0, done.stderr
+def benched(offline: Cli, carried_out: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The plan carried out, in the working folder, which is the same for all: runs go by where their data lie."""
+    here = carried_out.with_name("here")
+    shutil.rmtree(here)
+    shutil.copytree(carried_out, here)
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("SEARCHAPP_HOME", str(here / "home"))
     return offline
 
 
@@ -224,27 +245,14 @@ def test_two_at_once_on_a_folder_are_refused(benched: Cli, monkeypatch: pytest.M
 
 
 def test_a_bench_that_was_killed_at_any_time_goes_on(offline: Cli, plan: Path) -> None:
+    begun = time.monotonic()
     assert offline("bench", plan, "--out", "whole", "--home", "there").code == 0
+    longest = 1.5 * (time.monotonic() - begun)
     expected = read_bench(Path("whole"))
     for number in range(KILLS):
-        with subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "searchapp",
-                "bench",
-                str(plan),
-                "--out",
-                "killed",
-                "--overwrite",
-                "--quiet",
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        ) as process:
-            time.sleep(0.3 + 1.2 * number / KILLS)
-            process.kill()
+        with Program(COMMAND, "bench", plan, "--out", "killed", "--overwrite", "--quiet") as program:
+            time.sleep(STARTING_SECONDS + longest * number / KILLS)
+            program.send_signal(signal.SIGKILL)
         for path in Path("killed").rglob("*"):
             if path.name == "run.json":
                 assert offline("runs", "verify", path.parent).code == 0

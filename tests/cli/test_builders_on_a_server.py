@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from searchapp.app import solved_index
 from searchapp.app.solved_index import index_examples
 from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.errors import EngineRefused
@@ -18,7 +19,7 @@ from searchapp.settings import Settings
 from searchapp.tasks import load
 from tests.cli.conftest import SAMPLE, Cli
 from tests.profile import FULL
-from tests.programs import Program
+from tests.programs import COMMAND, Program
 from tests.server.rest import Server
 
 ROUNDS = 20 if FULL else 1
@@ -28,7 +29,7 @@ AT_ONCE = 4
 def start(url: str, prefix: str, home: Path, *arguments: object) -> Program:
     """A command on the server, as somebody else gives it at this moment."""
     own = {"SEARCHAPP_URL": url, "SEARCHAPP_INDEX_PREFIX": prefix, "SEARCHAPP_HOME": str(home)}
-    return Program("from searchapp.cli import main; main()", *arguments, environment=own)
+    return Program(COMMAND, *arguments, environment=own)
 
 
 @pytest.mark.parametrize("_round", range(ROUNDS))
@@ -81,6 +82,8 @@ def test_an_index_of_other_solved_topics_is_never_taken_for_ones_own(
     judged = {size: tuple(replace(one, gold={}) for one in topics[:size]) for size in (1, 2)}
     others = 0
     really = ElasticsearchEngine.open
+    if not FULL:
+        monkeypatch.setattr(solved_index, "EXAMPLES_ATTEMPTS", 2)
 
     def meanwhile(engine: ElasticsearchEngine, name: str) -> object:
         nonlocal others
@@ -94,7 +97,7 @@ def test_an_index_of_other_solved_topics_is_never_taken_for_ones_own(
 
     monkeypatch.setattr(ElasticsearchEngine, "open", meanwhile)
     with closing(ElasticsearchEngine.connect(settings)) as engine:
-        others = 2
+        others = solved_index.EXAMPLES_ATTEMPTS - 1
         index, examples = index_examples(task, engine, task.collection(SAMPLE), "dev", Silent(), judged[1])
         assert index.info.documents == len(examples)
         others = 100

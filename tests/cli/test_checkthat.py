@@ -196,6 +196,7 @@ def test_an_index_of_debates_that_the_folder_has_no_more_is_removed(
     assert "`searchapp index checkthat`" in ranked.stderr
 
 
+@pytest.mark.own_indexes
 def test_an_index_made_before_holds_other_lines_and_is_refused(offline: Cli, tmp_path: Path) -> None:
     """Until there were two indexes, the one of the task's name had the lines of all debates."""
     from contextlib import closing

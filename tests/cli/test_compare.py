@@ -24,6 +24,8 @@ from searchapp.model import Ranking, Run
 from searchapp.runs import directory
 from tests.cli.conftest import SAMPLES, Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 NEAREST = ("--nearest", 50)
 
 

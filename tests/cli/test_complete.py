@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +14,7 @@ import pytest
 
 from searchapp.cli import complete, run
 from tests.cli.conftest import SAMPLE, Cli
+from tests.programs import COMMAND, Program
 
 Offered = Callable[..., list[str]]
 
@@ -60,10 +63,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def runs(offline: Cli, folder: Path) -> Path:
     """A folder with two runs of nlps, and a folder that is none."""
-    for name in ("runs/dev", "runs/my dev"):
-        assert offline("index", "nlps", "--data", SAMPLE).code == 0
-        made = offline("rank", "nlps", "--split", "dev", "--data", SAMPLE, "--out", name)
-        assert made.code == 0, made.stderr
+    assert offline("index", "nlps", "--data", SAMPLE).code == 0
+    made = offline("rank", "nlps", "--split", "dev", "--data", SAMPLE, "--out", "runs/dev")
+    assert made.code == 0, made.stderr
+    shutil.copytree("runs/dev", "runs/my dev")
     (folder / "other").mkdir()
     return folder
 
@@ -171,32 +174,28 @@ def test_names_that_a_shell_would_run_are_not_offered(bash: Offered, runs: Path)
         (runs / "runs" / name).rename(runs / "runs" / "dev")
 
 
-def asked(variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(Path(sys.executable).with_name("searchapp"))],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+def asked(variables: dict[str, str]) -> tuple[int, str, str]:
+    """The exit code of `searchapp` that a shell asks, what it prints and what it complains of."""
+    with Program(COMMAND, environment=variables) as program:
+        told = program.ended()
+        return program.wait(), *told
 
 
 def test_zsh_and_fish_get_what_they_ask_for() -> None:
     line = {"_TYPER_COMPLETE_ARGS": "searchapp rank nlps --split d"}
     zsh = asked({complete.VARIABLE: "complete_zsh", **line})
-    assert (zsh.returncode, zsh.stdout, zsh.stderr) == (0, "_arguments '*: :((\"dev\"))'\n", "")
+    assert zsh == (0, "_arguments '*: :((\"dev\"))'\n", "")
     fish = {complete.VARIABLE: "complete_fish", **line}
     given = asked({**fish, "_TYPER_COMPLETE_FISH_ACTION": "get-args"})
-    assert (given.returncode, given.stdout, given.stderr) == (0, "dev\n", "")
-    assert asked({**fish, "_TYPER_COMPLETE_FISH_ACTION": "is-args"}).returncode == 0
+    assert given == (0, "dev\n", "")
+    assert asked({**fish, "_TYPER_COMPLETE_FISH_ACTION": "is-args"})[0] == 0
     nothing = {**fish, "_TYPER_COMPLETE_ARGS": "searchapp rank nlps --split z"}
-    assert asked({**nothing, "_TYPER_COMPLETE_FISH_ACTION": "is-args"}).returncode == 1  # files, then
+    assert asked({**nothing, "_TYPER_COMPLETE_FISH_ACTION": "is-args"})[0] == 1  # files, then
 
 
 @pytest.mark.parametrize("variables", [{}, {"COMP_WORDS": "searchapp", "COMP_CWORD": "x"}])
 def test_a_shell_that_asks_wrongly_gets_nothing(variables: dict[str, str]) -> None:
-    done = asked({complete.VARIABLE: "complete_bash", **variables})
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    assert asked({complete.VARIABLE: "complete_bash", **variables}) == (1, "", "")
 
 
 def test_completion_is_shown_and_installed_for_the_shell_that_asks(tmp_path: Path) -> None:
@@ -228,36 +227,45 @@ def test_completion_is_shown_and_installed_for_the_shell_that_asks(tmp_path: Pat
     assert (used.stdout, used.stderr) == ("train\ndev\ntest\n", "")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["rank", "nlps", "--split", ""],
-        ["rank", "checkthat", "--recipe", ""],
-        ["analyze", "nlps", "--field", ""],
-        ["evaluate", "--task", "smart-types-dbpedia", "--by", ""],
-        ["index", ""],
-        ["evaluate", ""],
-        ["judge", "nlps", "--annotator", ""],
-    ],
-)
-def test_completing_imports_nothing_heavy(words: list[str]) -> None:
-    code = (
-        "import sys; from searchapp.cli import complete, run\n"
-        "try: complete.offer(run)\n"
-        "except SystemExit: pass\n"
-        "heavy = {'elasticsearch', 'numpy', 'scipy', 'ir_measures', 'rich', 'textual', 'httpx'}\n"
-        "print(sorted((heavy | {'searchapp.engines.embedded'}) & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={
-            **os.environ,
-            complete.VARIABLE: "complete_bash",
-            "COMP_WORDS": "\n".join(["searchapp", *words]),
-            "COMP_CWORD": str(len(words)),
-        },
+IMPORTS = """
+import json, os, sys
+from searchapp.cli import complete, run
+heavy = {"elasticsearch", "numpy", "scipy", "ir_measures", "rich", "textual", "httpx"}
+for line in json.load(sys.stdin):
+    if os.fork():
+        os.wait()
+        continue
+    os.environ["COMP_WORDS"], os.environ["COMP_CWORD"] = "\\n".join(line), str(len(line) - 1)
+    try:
+        complete.offer(run)
+    except SystemExit:
+        pass
+    found = sorted((heavy | {"searchapp.engines.embedded"}) & set(sys.modules))
+    print("imported", line, found, flush=True)
+    os._exit(0)
+"""
+
+
+def test_completing_imports_nothing_heavy() -> None:
+    lines = [
+        ["searchapp", *words]
+        for words in (
+            ["rank", "nlps", "--split", ""],
+            ["rank", "checkthat", "--recipe", ""],
+            ["analyze", "nlps", "--field", ""],
+            ["evaluate", "--task", "smart-types-dbpedia", "--by", ""],
+            ["index", ""],
+            ["evaluate", ""],
+            ["judge", "nlps", "--annotator", ""],
+        )
+    ]
+    done = subprocess.run(  # a new Python, which has imported nothing; each line is completed in a fork of it
+        [sys.executable, "-c", IMPORTS],
+        env={**os.environ, complete.VARIABLE: "complete_bash"},
+        input=json.dumps(lines),
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert done.stdout.splitlines()[-1] == "[]"
+    told = [one for one in done.stdout.splitlines() if one.startswith("imported")]
+    assert told == [f"imported {line} []" for line in lines], done.stdout + done.stderr

@@ -8,8 +8,7 @@ import json
 import os
 import pty
 import select
-import subprocess
-import sys
+import signal
 import time
 import zipfile
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from searchapp.fetching import download, sources
 from searchapp.fetching.staging import NAME
 from tests.cli.conftest import SAMPLE, Cli
 from tests.fetching.server import Fault, FileServer
+from tests.programs import Program
 
 BASE = "/data.example/nlps/"
 NAMES = ("knowledge_base.json", "train_set.json", "dev_set.json")
@@ -280,23 +280,15 @@ class Terminal:
 
     def __init__(self, listed: Path, *arguments: object) -> None:
         self._master, slave = pty.openpty()
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(listed), *map(str, arguments)],
-            stdin=slave,
-            stdout=subprocess.PIPE,
-            stderr=slave,
-            env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
-            start_new_session=True,
-        )
-        os.close(slave)
+        own = {"TERM": "xterm", "COLUMNS": "100"}
+        self.program = Program(SCRIPT, listed, *arguments, environment=own, terminal=slave)
         self.shown = ""
 
     def __enter__(self) -> Terminal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.communicate()
+        self.program.close()
         os.close(self._master)
 
     def wait_for(self, text: str) -> None:
@@ -311,7 +303,7 @@ class Terminal:
         """The exit code, once everything that was shown has been read."""
         while self._read():
             pass
-        return self.process.wait(30)
+        return self.program.wait()
 
     def _read(self) -> bool:
         ready, _, _ = select.select([self._master], [], [], 30)
@@ -338,7 +330,7 @@ def test_a_person_may_break_off(web: FileServer, listed: Path, tmp_path: Path) -
     with Terminal(listed, "data", "get", "nlps", "--home", tmp_path / "home") as terminal:
         terminal.wait_for("accept these terms? [y/N] ")
         time.sleep(0.5)  # a signal that comes just before the program begins to wait is not heard
-        terminal.process.send_signal(2)
+        terminal.program.send_signal(signal.SIGINT)
         assert terminal.end() == 130
     assert not (tmp_path / "home").exists()
 
@@ -351,10 +343,9 @@ def test_a_person_who_says_yes_gets_the_data(
         assert "To be used with care." in terminal.shown
         terminal.type("y\n")
         assert terminal.end() == 0
-        assert terminal.process.stdout is not None
-        printed = terminal.process.stdout.read()
+        printed = terminal.program.stdout.read()
     assert "3 files fetched into" in terminal.shown
-    assert printed.startswith(b"{") and json.loads(printed)["folder"] == str(home)
+    assert printed.startswith("{") and json.loads(printed)["folder"] == str(home)
     assert json.loads((home / "fetched.json").read_text())["terms"] == "To be used with care."
 
 
@@ -372,9 +363,8 @@ def test_an_interrupted_download_says_what_is_kept_and_goes_on_from_there(
         listed, "data", "get", "checkthat", "--accept-terms", "--home", tmp_path / "home"
     ) as terminal:
         while not any(part.stat().st_size for part in folder.glob(f"{NAME}/downloads/*.part")):
-            assert terminal.process.poll() is None
             time.sleep(0.01)
-        terminal.process.send_signal(2)
+        terminal.program.send_signal(signal.SIGINT)
         assert terminal.end() == 130
     assert "have arrived and are kept: the same command resumes" in terminal.shown
     assert terminal.shown.rstrip().endswith("searchapp: interrupted")

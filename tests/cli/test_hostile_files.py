@@ -19,7 +19,7 @@ from tests.profile import FULL
 
 OWN = Path(searchapp.__file__).parent / "samples" / "own"
 SEED = 20260101
-DAMAGES = 300 if FULL else 10
+DAMAGES = 300 if FULL else 6
 CODES = {0, 1, 2, 3, 4}
 
 Commands = list[list[str]]

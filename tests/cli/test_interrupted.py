@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import SAMPLE, Cli
+from tests.programs import COMMAND, Program
 
 SLOW_WRITER = """
 import sys, time
@@ -46,18 +46,16 @@ def test_a_run_that_was_interrupted_is_not_there_and_can_be_made_again(
         "--out",
         folder / "run",
     ]
-    process = subprocess.Popen(
-        [sys.executable, "-c", SLOW_WRITER, *map(str, arguments)], stderr=subprocess.PIPE, text=True
-    )
-    deadline = time.monotonic() + 60
-    while not list(folder.iterdir()):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(getattr(signal, name))
-    _, told = process.communicate(timeout=60)
-    assert process.returncode != 0 and "Traceback" not in told
+    with Program(SLOW_WRITER, *arguments) as program:
+        deadline = time.monotonic() + 60
+        while not list(folder.iterdir()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        program.send_signal(getattr(signal, name))
+        _, told = program.ended()
+    assert program.returncode != 0 and "Traceback" not in told
     if name == "SIGINT":
-        assert process.returncode == 130 and told.strip() == "searchapp: interrupted"
+        assert program.returncode == 130 and told.strip() == "searchapp: interrupted"
     assert not (folder / "run").exists()
     assert all(path.name.startswith(".") for path in folder.iterdir())
     assert offline(*arguments).code == 0
@@ -66,6 +64,8 @@ def test_a_run_that_was_interrupted_is_not_there_and_can_be_made_again(
 
 IGNORING = """
 import signal, sys, time
+if sys.argv[1:]:  # as whoever starts it would have it ignored
+    signal.signal(int(sys.argv[1]), signal.SIG_IGN)
 from searchapp import cli
 from searchapp.tasks import names
 def slow():
@@ -83,47 +83,47 @@ cli.main()
 def test_a_signal_that_is_ignored_where_the_command_was_started_is_ignored(offline: Cli, name: str) -> None:
     """As with `nohup`, and in the background of a script."""
     signaled = getattr(signal, name)
-    for ignored in (True, False):
-        with subprocess.Popen(
-            [sys.executable, "-c", IGNORING],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=(lambda: signal.signal(signaled, signal.SIG_IGN)) if ignored else None,
-        ) as process:
-            assert process.stdout is not None and process.stdout.readline() == "begun\n"
-            process.send_signal(signaled)
-            process.communicate(timeout=60)
-        assert process.returncode == (0 if ignored else 128 + signaled)
+    for ignored in ([int(signaled)], []):
+        with Program(IGNORING, *ignored) as program:
+            assert program.heard() == "begun"
+            program.send_signal(signaled)
+            program.wait()
+        assert program.returncode == (0 if ignored else 128 + signaled)
 
 
-def test_tests_that_run_where_interruptions_are_ignored_can_interrupt() -> None:
-    tests = [
-        f"{__file__}::{test_a_run_that_was_interrupted_is_not_there_and_can_be_made_again.__name__}[SIGINT]"
-    ]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
-    ignoring = (
-        "import os, sys; from signal import *; signal(SIGINT, SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", ignoring, *command],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    )
-    assert result.returncode == 0 and "1 passed" in result.stdout, result.stdout
+def test_a_program_that_a_test_starts_can_be_interrupted() -> None:
+    waiting = "import time; print('begun', flush=True); time.sleep(60)"
+    with subprocess.Popen(
+        [sys.executable, "-c", waiting], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == -signal.SIGINT
+
+
+TESTS_IGNORING = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+import pytest
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "--assert=plain", sys.argv[1]]))
+"""
+
+
+def test_tests_that_run_where_interruptions_are_ignored_can_interrupt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    test = f"{__file__}::{test_a_program_that_a_test_starts_can_be_interrupted.__name__}"
+    with Program(TESTS_IGNORING, test) as program:
+        printed, complained = program.ended()
+    assert program.returncode == 0 and "1 passed" in printed, printed + complained
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("command", [["tasks"], ["tasks", "--json"]])
 def test_an_output_that_is_full_is_told(offline: Cli, command: list[str]) -> None:
-    with Path("/dev/full").open("w") as full:
-        result = subprocess.run(
-            [sys.executable, "-m", "searchapp", *command],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ,
-        )
-    assert result.returncode == 1
-    assert result.stderr.endswith("searchapp: the output could not be written: no space left on device\n")
+    full = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1)"
+    with Program(f"{full}; {COMMAND}", *command, environment={"PYTHONUNBUFFERED": ""}) as program:
+        _, told = program.ended()
+    assert program.returncode == 1
+    assert told == "searchapp: the output could not be written: no space left on device\n"

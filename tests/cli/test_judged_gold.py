@@ -17,6 +17,8 @@ from searchapp.runs import directory
 from searchapp.tasks.base import Part
 from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 SAMPLES = {sample.task.name: sample for sample in samples()}
 
 NOT_GRADES = {"smart-relations-dbpedia": {"Recall", "F1"}, "smart-relations-wikidata": {"Recall", "F1"}}

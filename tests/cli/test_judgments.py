@@ -39,6 +39,7 @@ def rows(path: Path) -> list[list[str]]:
     return [line.split() for line in path.read_text().splitlines()]
 
 
+@pytest.mark.own_indexes
 def test_the_whole_log_goes_out_and_in_without_loss(offline: Cli, log: Path, tmp_path: Path) -> None:
     out, again = tmp_path / "all.jsonl", tmp_path / "again.sqlite"
     assert offline("judgments", "export", TASK, "--log", log, "--out", out).code == 0
@@ -80,6 +81,7 @@ def test_qrels_have_the_grade_that_holds_and_trec_every_annotators(
     assert len(rows(trec)) == 7
 
 
+@pytest.mark.own_indexes
 def test_qrels_are_imported_once_and_refused_where_they_contradict(
     offline: Cli, log: Path, tmp_path: Path
 ) -> None:
@@ -97,6 +99,7 @@ def test_qrels_are_imported_once_and_refused_where_they_contradict(
     assert offline("judgments", "import", TASK, path, "--format", "qrels", "--log", log).code == 2
 
 
+@pytest.mark.own_indexes
 def test_grades_stay_in_the_order_of_their_file(offline: Cli, tmp_path: Path) -> None:
     # Some scorers go by the order of the gold.
     log, path, out = tmp_path / "log", tmp_path / "qrels", tmp_path / "out"
@@ -165,6 +168,7 @@ def test_agreement_says_which_grades_were_given_in_sight_of_others(offline: Cli,
     assert told in printed and "in view of others'" in printed
 
 
+@pytest.mark.own_indexes
 def test_whether_others_were_in_sight_goes_out_and_in(offline: Cli, tmp_path: Path) -> None:
     log, out, again = tmp_path / "log.sqlite", tmp_path / "all.jsonl", tmp_path / "again.sqlite"
     with JudgmentLog(log) as opened:
@@ -301,6 +305,7 @@ def test_what_is_no_event_at_all_is_refused_in_a_sentence(
     assert part in refused(offline, path, log)
 
 
+@pytest.mark.own_indexes
 def test_odd_names_and_ids_go_out_and_in_as_they_are(offline: Cli, tmp_path: Path) -> None:
     log, again, out = tmp_path / "log.sqlite", tmp_path / "again.sqlite", tmp_path / "all.jsonl"
     odd = ["Ann O'Neil", "\x1b[31mred", "\u202etfel", "a\x00b", "line\nline", "é", "e\u0301", '";--', "𝔸"]
@@ -378,6 +383,7 @@ def test_an_annotators_own_grades_are_exported_whatever_was_decided(
     ]  # fmt: skip
 
 
+@pytest.mark.own_indexes
 def test_disagreements_are_walked_through_with_prompts(offline: Cli, log: Path) -> None:
     arguments = ["judgments", "adjudicate", TASK, "--log", str(log), "--annotator", "eve", "--plain"]
     result = CliRunner().invoke(app, arguments, input="1 half of it\n")

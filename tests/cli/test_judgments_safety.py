@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from searchapp.judging.log import JudgmentLog
 from tests.cli.conftest import SAMPLE, Cli
 from tests.judging.test_damage import change
 from tests.judging.test_log import WRITER
+from tests.programs import Program
 
 TASK = "explanation-2021"
 
@@ -102,24 +101,18 @@ def test_a_backup_of_a_damaged_log_says_so_and_is_kept(offline: Cli, log: Path, 
 
 
 def test_a_backup_is_of_one_moment_while_others_write(offline: Cli, log: Path, tmp_path: Path) -> None:
-    arguments = [sys.executable, "-c", WRITER, str(log), "ben", "100000", "4"]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
-        writer.stdout.readline()
-        try:
-            for number in range(5):
-                copy = tmp_path / f"copy-{number}"
-                told = offline("judgments", "backup", copy, "--log", log, "--json")
-                assert told.code == 0 and json.loads(told.stdout)["sound"]
-                database = sqlite3.connect(copy)
-                batches = dict(database.execute("SELECT topic_id, count(*) FROM events GROUP BY topic_id"))
-                database.close()
-                # What was appended together is there together.
-                assert batches.pop("t") == 5
-                assert batches == {topic: int(topic.partition(":")[2]) % 4 + 1 for topic in batches}
-        finally:
-            writer.kill()
-            writer.stdout.read()
+    with Program(WRITER, log, "ben", 100_000, 4) as writer:
+        writer.heard()
+        for number in range(5):
+            copy = tmp_path / f"copy-{number}"
+            told = offline("judgments", "backup", copy, "--log", log, "--json")
+            assert told.code == 0 and json.loads(told.stdout)["sound"]
+            database = sqlite3.connect(copy)
+            batches = dict(database.execute("SELECT topic_id, count(*) FROM events GROUP BY topic_id"))
+            database.close()
+            # What was appended together is there together.
+            assert batches.pop("t") == 5
+            assert batches == {topic: int(topic.partition(":")[2]) % 4 + 1 for topic in batches}
 
 
 def test_who_judges_hears_of_damage_once(offline: Cli, tmp_path: Path) -> None:

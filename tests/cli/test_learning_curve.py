@@ -15,6 +15,8 @@ from searchapp.formats import trec
 from searchapp.tasks.base import Part
 from tests.cli.conftest import SAMPLES, Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 NLPS = ("nlps", "--split", "dev", "--recipe", "neighbours", "--nearest", 50)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from searchapp import __version__
 from searchapp.cli import run
 from searchapp.cli.commands import NAMES
 from tests.cli.conftest import SAMPLE, Cli
+from tests.programs import COMMAND, Program
 
 
 def test_the_version_is_printed(offline: Cli) -> None:
@@ -113,14 +115,10 @@ def test_a_traceback_is_printed_only_when_asked_for(offline: Cli) -> None:
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
-    code = "import sys; from searchapp.cli import main; sys.argv = ['searchapp', 'tasks', '--json']; main()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None and process.stderr is not None
-        process.stdout.close()
-        assert process.stderr.read() == ""
-        assert process.wait(30) == 0
+    with Program(COMMAND, "tasks", "--json") as program:
+        program.stdout.close()
+        assert program.stderr.read() == ""
+        assert program.wait() == 0
 
 
 def printed_by(code: str) -> str:
@@ -165,7 +163,8 @@ def test_the_help_says_task_and_no_type_of_a_flag(offline: Cli) -> None:
         assert "<bool>" not in offline(*group, "--help").stdout
 
 
-def test_interrupting_ends_with_130_and_one_line(tmp_path: Path) -> None:
+def test_interrupting_ends_with_130_and_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     code = (
         "import sys, time; import searchapp.tasks as tasks\n"
         "def load(name): print('working', flush=True); time.sleep(60)\n"
@@ -173,15 +172,12 @@ def test_interrupting_ends_with_130_and_one_line(tmp_path: Path) -> None:
         "from searchapp.cli import main\n"
         f"sys.argv = ['searchapp', 'index', 'nlps', '--data', {str(SAMPLE)!r}]; main()"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-    ) as process:
-        assert process.stdout is not None and process.stderr is not None
-        assert process.stdout.readline() == "working\n"
+    with Program(code) as program:
+        assert program.heard() == "working"
         time.sleep(0.1)
-        process.send_signal(2)
-        assert process.wait(30) == 130
-        assert process.stderr.read() == "searchapp: interrupted\n"
+        program.send_signal(signal.SIGINT)
+        assert program.wait() == 130
+        assert program.stderr.read() == "searchapp: interrupted\n"
 
 
 TRAIN = "has no split 'trian' (did you mean train?): choose train or"

@@ -184,7 +184,7 @@ def tried(task: str, path: Path) -> Iterator[tuple[str, bytes]]:
     """The mutations of a file that the profile has time for."""
     alike = f"{task}/{path.name}" in ALIKE
     for mutation, damaged in mutations(path, path.read_bytes()):
-        if FULL or sampled(f"{path.name} {mutation}", 6 if alike else 3):
+        if FULL or sampled(f"{path.name} {mutation}", 10 if alike else 5):
             yield mutation, damaged
 
 
@@ -221,7 +221,7 @@ def test_damaged_topics_and_examples_are_told_when_they_are_ranked(
     for path in sorted(files - set(loaded.collection(data).documents.files))[:2]:
         good = path.read_bytes()
         for mutation, damaged in mutations(path, good):
-            if sampled(mutation, 6 if FULL else 9):
+            if sampled(mutation, 6 if FULL else 12):
                 path.write_bytes(damaged)
                 ranked = offline("rank", task, "--data", data, "--split", split, *out)
                 found += faults(ranked, [path.name, str(data)], True, mutation)
@@ -249,6 +249,7 @@ OFFICIAL_HARMLESS = [
 """What passes `validate`; see HARMLESS."""
 
 
+@pytest.mark.shared_indexes
 @pytest.mark.parametrize("task", tasks.names())
 def test_a_damaged_official_file_is_not_valid_and_never_breaks_the_scorer(
     offline: Cli, task: str, tmp_path: Path

@@ -21,6 +21,8 @@ from tests.cli import official_shapes as shapes
 from tests.cli.conftest import Cli
 from tests.fetching.server import FileServer
 
+pytestmark = pytest.mark.shared_indexes
+
 SPLITS = {"nlps": "test", "checkthat": "test_annotated"}
 """The split without gold of each task, or the one that was without at first; of the others it is `test`."""
 

@@ -9,6 +9,7 @@ import pytest
 from searchapp import tasks
 from searchapp.formats.problems import Problems
 from tests.cli.conftest import Cli
+from tests.profile import FULL
 from tests.real import RealRuns, real_data
 
 pytestmark = pytest.mark.data
@@ -38,13 +39,19 @@ def test_the_real_files_are_read_without_a_problem(task: str, data: Path) -> Non
     assert problems.notes.counts() == noted.get(task, {"repeated id": 7})
 
 
-def test_the_dev_split_is_ranked_well(offline: Cli, real_runs: RealRuns, task: str) -> None:
+SHALLOW = 300
+"""The depth to which both engines rank: to full depth it takes a minute, and votes reach behind this one as well."""
+
+
+def test_the_dev_split_is_ranked_well(real_runs: RealRuns, task: str) -> None:
     least = {"explanation-2019": (0.43, 0.49), "explanation-2021": (0.64, 0.70)}
     # Where there are more facts the last ones are left out, which takes too long and changes next to nothing.
-    depth = {"explanation-2019": 10_000, "explanation-2021": 1_000}[task]
-    for recipe, value in zip(("bm25", "neighbours"), least[task], strict=True):
-        run = real_runs.run(task, "dev", recipe, "--depth", depth)
-        assert offline("evaluate", run, "--json").json["official"]["value"] >= value
+    whole = {"explanation-2019": 10_000, "explanation-2021": 1_000}[task]
+    depths = {"bm25": whole, "neighbours": whole if FULL else SHALLOW}
+    for (recipe, depth), value in zip(depths.items(), least[task], strict=True):
+        official = real_runs.scored(task, "dev", recipe, "--depth", depth)["official"]
+        # In 2019 a question that lacks one fact counts nothing; what it is with such facts as misses is given, too.
+        assert official["honest"].get("MAP", official["value"]) >= value
 
 
 def test_both_engines_rank_to_the_same_bytes(
@@ -52,8 +59,7 @@ def test_both_engines_rank_to_the_same_bytes(
 ) -> None:
     options = ["--data", data, "--engine", "elasticsearch"]
     assert server("index", task, *options).code == 0
-    # Not to full depth, which would take a minute: the votes still reach behind it.
-    depth = ["--depth", 300]
+    depth = ["--depth", SHALLOW]
     options += ["--split", "dev", "--recipe", "neighbours", *depth, "--out", tmp_path / "run"]
     assert server("rank", task, *options).code == 0
     embedded = real_runs.run(task, "dev", "neighbours", *depth)

@@ -21,6 +21,8 @@ from searchapp.judging.session import SeenDocument, Session
 from searchapp.runs import directory
 from tests.cli.conftest import SAMPLES, Cli
 
+pytestmark = pytest.mark.shared_indexes
+
 NEAREST = ("--nearest", 50)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import multiprocessing
 import shutil
 import sys
 from collections.abc import Callable
@@ -19,6 +18,9 @@ from searchapp.formats import trec
 from searchapp.model import float32
 from searchapp.runs import directory, tags
 from tests.cli.conftest import SAMPLES, Cli
+from tests.programs import Program
+
+pytestmark = pytest.mark.shared_indexes
 
 NEAREST = ("--nearest", 20)
 OF_NLPS = ("--task", "nlps", "--split", "dev")
@@ -380,20 +382,22 @@ def test_what_is_no_tag_is_refused(nlps: Cli, tag: str) -> None:
     assert not (Path("out") / directory.TAGS).exists()
 
 
-def _tag(path: Path, number: int) -> None:
-    for place in range(5):
-        tags.change(path, [f"t{number}-{place}"])
+TAGGER = """
+import sys
+from pathlib import Path
+from searchapp.runs import tags
+for place in range(5):
+    tags.change(Path(sys.argv[1]), [f"t{sys.argv[2]}-{place}"])
+"""
 
 
 def test_processes_that_tag_at_once_lose_nothing(nlps: Cli) -> None:
     as_trec(Path("other.trec"), rows())
     assert nlps("runs", "import", "other.trec", "--out", "out").code == 0
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_tag, args=(Path("out").resolve(), number)) for number in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    taggers = [Program(TAGGER, Path("out").resolve(), number) for number in range(3)]
+    for tagger in taggers:
+        with tagger:
+            assert tagger.wait() == 0
     assert len(tags.of(Path("out"))) == 15
 
 

@@ -6,6 +6,7 @@ import json
 import resource
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,16 @@ import pytest
 from searchapp.cli.common import guarded
 from tests.cli.conftest import Cli
 from tests.profile import FULL
+from tests.programs import COMMAND, Program
 
 EVERY = 1 if FULL else 2
-"""The short profile tries every second limit: what has so little must be a Python of its own."""
+"""The short profile tries every second limit."""
+
+LIMITED = """
+import resource, sys
+what, limit = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+resource.setrlimit(what, (limit, limit))
+"""
 
 TASK = 'name = "many"\n\n[documents]\nfile = "many.jsonl"\n'
 
@@ -34,15 +42,30 @@ def task(tmp_path: Path, offline: Cli) -> Path:
     return path
 
 
-def limited(what: int, limit: int, *command: object) -> subprocess.CompletedProcess[str]:
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def limited(what: int, limit: int, *command: object) -> Done:
     """What a command does that may have no more than this of something."""
-    return subprocess.run(
+    with Program(LIMITED + COMMAND, what, limit, *command) as program:
+        said = program.ended()
+        return Done(program.wait(), *said)
+
+
+def limited_from_the_start(what: int, limit: int, *command: object) -> Done:
+    """As `limited`, of a new Python, which has no more for what it imports either."""
+    done = subprocess.run(
         [sys.executable, "-m", "searchapp", *map(str, command)],
         capture_output=True,
         text=True,
         timeout=120,
         preexec_fn=lambda: resource.setrlimit(what, (limit, limit)),
     )
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def everything(folder: Path) -> dict[str, int]:
@@ -75,7 +98,7 @@ def test_few_descriptors_are_enough_to_search_and_to_rank(task: Path) -> None:
 @pytest.mark.parametrize("limit", range(4, 20, 3)[::EVERY])
 def test_too_few_descriptors_are_not_taken_for_damage(offline: Cli, task: Path, limit: int) -> None:
     for command in (["search", task, "w3 w7"], ["index", task, "--rebuild"]):
-        result = limited(resource.RLIMIT_NOFILE, limit, *command)
+        result = limited_from_the_start(resource.RLIMIT_NOFILE, limit, *command)
         assert "damaged" not in result.stderr and "internal error" not in result.stderr
     assert offline("search", task, "w3 w7", "--json").json["hits"]
 

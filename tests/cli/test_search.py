@@ -14,6 +14,8 @@ from searchapp.config.sources import resolve
 from searchapp.ranking.language import Filter
 from tests.cli.conftest import SAMPLE, Cli, Result
 
+pytestmark = pytest.mark.shared_indexes
+
 CHECKTHAT = SAMPLE.parent / "checkthat"
 
 

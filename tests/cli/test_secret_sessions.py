@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import chdir
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -19,6 +20,7 @@ from searchapp.config.declared import DECLARED
 from searchapp.engines.elasticsearch import credentials
 from tests.cli.conftest import SAMPLE
 from tests.profile import FULL
+from tests.programs import Program
 from tests.server.node import Node
 
 ROOT = Path(__file__).parents[2]
@@ -54,21 +56,21 @@ class Session:
     said: list[bytes]
 
     def run_all(self, commands: list[tuple[object, ...]]) -> dict[str, int]:
-        """Their exit codes by their names; in the short profile one process runs all of them."""
+        """Their exit codes by their names; in the short profile one process, a fork, runs all of them."""
         names = [str(one[0]) for one in commands]
         if FULL:
             return dict(zip(names, [self.run(*one) for one in commands], strict=True))
         codes = self.folder / "codes"
         lines = json.dumps([list(map(str, one)) for one in commands])
-        assert self._python("-c", TOGETHER, lines, str(codes)) == 0, self.said
+        with chdir(self.folder), Program(TOGETHER, lines, codes, environment=self.environ) as program:
+            self.said.extend(text.encode() for text in program.ended())
+        assert program.returncode == 0, self.said
         return dict(zip(names, json.loads(codes.read_text()), strict=True))
 
     def run(self, *arguments: object) -> int:
-        return self._python("-m", "searchapp", *map(str, arguments))
-
-    def _python(self, *arguments: str) -> int:
+        """The exit code of a command in a new Python."""
         done = subprocess.run(
-            [sys.executable, *arguments],
+            [sys.executable, "-m", "searchapp", *map(str, arguments)],
             cwd=self.folder,
             env=dict(self.environ),
             capture_output=True,
@@ -89,10 +91,12 @@ class Session:
 
 
 @pytest.fixture
-def environ(secured_node: Node, tmp_path: Path) -> Iterator[dict[str, str]]:
-    of_settings = {one.variable for one in DECLARED}
+def environ(secured_node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    for setting in DECLARED:
+        if setting.variable:
+            monkeypatch.delenv(setting.variable, raising=False)
     yield {
-        **{name: value for name, value in os.environ.items() if name not in of_settings},
+        **os.environ,
         "PYTHONPATH": str(ROOT),
         "SEARCHAPP_HOME": str(tmp_path / "home"),
         "SEARCHAPP_URL": secured_node.url,
@@ -214,7 +218,7 @@ def test_a_secret_in_a_project_file_is_refused_with_what_to_use_instead(
     ):
         (tmp_path / "searchapp.toml").write_text(f"# ours\n{line}\n")
         session = Session(tmp_path, environ, [])
-        assert session.run("config") == 4
+        assert session.run_all([("config",)]) == {"config": 4}
         said = session.said[1].decode()
         assert "searchapp.toml: line 2: misplaced" in said and ways in said
         session.require_without(forms("hunter2hunter2"), (tmp_path / "searchapp.toml",))

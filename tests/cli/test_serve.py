@@ -24,8 +24,17 @@ from searchapp.cli.terminal import IN_BROWSER
 from searchapp.config.sources import resolution
 from searchapp.serving.listening import listen
 from tests.cli.conftest import SAMPLE, Cli
+from tests.programs import COMMAND, Program
 from tests.serving.browser import Browser
 from tests.serving.client import received, rest, send
+
+INTO_A_FILE = """
+import os, sys
+said = os.open(sys.argv.pop(1), os.O_WRONLY | os.O_CREAT)
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+os.dup2(said, 1)
+os.dup2(said, 2)
+"""
 
 
 class Served:
@@ -34,13 +43,9 @@ class Served:
     def __init__(self, folder: Path, home: Path, *arguments: str) -> None:
         self.home = home
         self._said = folder / "said"
-        with self._said.open("wb") as said:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "searchapp", "serve", *arguments, "--port", "0", "--home", str(home)],
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-            )
+        self._said.touch()
+        given = ("serve", *arguments, "--port", "0", "--home", home)
+        self.process = Program(INTO_A_FILE + COMMAND, self._said, *given)
         self.address = self.wait_for(r"open (http://\S+)\n")[1]
         self.url = self.address.partition("/?")[0]
         self.token = self.address.partition("token=")[2]
@@ -57,7 +62,7 @@ class Served:
     def wait_for(self, pattern: str, seconds: float = 20) -> re.Match[str]:
         until = time.monotonic() + seconds
         while not (found := re.search(pattern, self.said)):
-            assert time.monotonic() < until and self.process.poll() is None, self.said
+            assert time.monotonic() < until, self.said
             time.sleep(0.02)
         return found
 
@@ -79,9 +84,8 @@ def serve(tmp_path: Path, offline: Cli) -> Iterator[Serve]:
 
     yield start
     for one in started:
-        programs = one.programs if one.process.poll() is None else []
-        one.process.kill()
-        one.process.wait(10)
+        programs = one.programs if one.process.returncode is None else []
+        one.process.close()
         for program in programs:
             if program.is_running():
                 program.kill()
@@ -128,18 +132,17 @@ def test_a_document_is_found_opened_and_graded_in_a_browser(
     said = {name: event[name] for name in ("annotator", "topic_id", "document_id", "grade")}
     assert said == {"annotator": "ann", "topic_id": topic, "document_id": document, "grade": 1}
     served.process.send_signal(signal.SIGINT)
-    assert served.process.wait(15) == 0
+    assert served.process.wait() == 0
     assert served.said.count(served.token) == 1
 
 
 @pytest.mark.elasticsearch
+@pytest.mark.shared_indexes
 def test_a_window_searches_on_a_server(
-    tmp_path: Path, elasticsearch_url: str, index_prefix: str, monkeypatch: pytest.MonkeyPatch
+    indexed_server: Cli, tmp_path: Path, elasticsearch_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SEARCHAPP_INDEX_PREFIX", index_prefix)
-    command = [sys.executable, "-m", "searchapp", "index", "nlps", "--data", str(SAMPLE), "--quiet"]
-    subprocess.run([*command, "--url", elasticsearch_url, "--home", str(tmp_path)], check=True, timeout=60)
-    served = Served(tmp_path, tmp_path, "nlps", "--url", elasticsearch_url, "--annotator", "ann")
+    monkeypatch.delenv("SEARCHAPP_URL")
+    served = Served(tmp_path, tmp_path / "home", "nlps", "--url", elasticsearch_url, "--annotator", "ann")
 
     async def use(window: Window) -> None:
         one = await window()
@@ -150,8 +153,7 @@ def test_a_window_searches_on_a_server(
     try:
         in_windows(served, use)
     finally:
-        served.process.send_signal(signal.SIGTERM)
-        served.process.wait(15)
+        served.process.close()
 
 
 def test_a_run_is_judged_in_a_window_and_the_server_ends_all(
@@ -172,7 +174,7 @@ def test_a_run_is_judged_in_a_window_and_the_server_ends_all(
         assert "every judgment is in" in await rest(first)
         programs = served.programs
         served.process.send_signal(signal.SIGTERM)
-        assert served.process.wait(15) == 0
+        assert served.process.wait() == 0
         assert len(programs) == 1 and not psutil.wait_procs(programs, 5)[1]
 
     in_windows(served, use)
@@ -188,7 +190,7 @@ def test_no_program_outlives_a_server_that_is_killed(serve: Serve) -> None:
         await window()
         while len(programs := served.programs) < 2:
             await asyncio.sleep(0.01)
-        served.process.kill()  # while the second program still begins
+        served.process.send_signal(signal.SIGKILL)  # while the second program still begins
         assert not psutil.wait_procs(programs, 15)[1]
 
     in_windows(served, use)

@@ -12,7 +12,7 @@ from tests.cli.conftest import SAMPLES, Cli
 from tests.profile import FULL
 from tests.real import RealRuns, real_data
 
-SHARDS = (1, 3, 7) if FULL else (7,)
+SHARDS = (1, 3, 7) if FULL else (3,)
 TASKS = names() if FULL else ("nlps", "explanation-2019", "smart-types-dbpedia")
 
 

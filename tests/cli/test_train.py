@@ -17,6 +17,8 @@ from searchapp.tasks import load
 from tests.cli.conftest import SAMPLES, Cli, Result
 from tests.profile import FULL
 
+pytestmark = pytest.mark.shared_indexes
+
 TASK = "smart-types-dbpedia"
 TASKS = (TASK, "smart-types-wikidata", "smart-relations-dbpedia", "smart-relations-wikidata")
 

@@ -51,7 +51,9 @@ VOCABULARY = [
     "erred",
     *(f"word{number}" for number in range(60)),
 ]
-DOCUMENTS, TOPICS, FEW = 4000 if FULL else 2000, 640, 64
+DOCUMENTS, TOPICS, FEW = (4000, 640, 64) if FULL else (800, 160, 32)
+BATCH = TOPICS // 10
+"""Of how many topics a request is where something happens while they are ranked."""
 
 
 @dataclass(frozen=True)

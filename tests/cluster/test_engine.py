@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.engines.base import Body
-from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, copies, sending
+from searchapp.engines.elasticsearch import ElasticsearchEngine, connection, copies, searching, sending
 from searchapp.errors import EngineRefused, EngineUnreachable
 from searchapp.model import Document, Hits
 from searchapp.settings import Settings
@@ -44,13 +44,15 @@ def engine(cluster: Cluster, tmp_path: Path) -> Iterator[ElasticsearchEngine]:
 @pytest.fixture(scope="module")
 def documents() -> list[Document]:
     dice = random.Random(1)
-    return [Document(f"d{number}", " ".join(dice.choices(WORDS, k=12))) for number in range(1500)]
+    return [
+        Document(f"d{number}", " ".join(dice.choices(WORDS, k=12))) for number in range(1500 if FULL else 600)
+    ]
 
 
 @pytest.fixture(scope="module")
 def bodies() -> list[Body]:
     dice = random.Random(2)
-    return [match(" ".join(dice.choices(WORDS, k=4)), 50) for _ in range(640 if FULL else 160)]
+    return [match(" ".join(dice.choices(WORDS, k=4)), 50) for _ in range(640 if FULL else 48)]
 
 
 @contextmanager
@@ -84,7 +86,7 @@ def ranked(engine: ElasticsearchEngine, bodies: list[Body], name: str = "words")
     return list(engine.open(name).search(bodies))
 
 
-@pytest.mark.parametrize("shards", [1, 3, 7] if FULL else [7])
+@pytest.mark.parametrize("shards", [1, 3, 7] if FULL else [3])
 def test_every_copy_ranks_as_one_shard_alone_does(
     cluster: Cluster, engine: ElasticsearchEngine, documents: list[Document], bodies: list[Body], shards: int
 ) -> None:
@@ -122,23 +124,22 @@ def other_than_first(cluster: Cluster, index: str) -> Node:
 
 
 FAULTS: dict[str, Callable[[Node], None]] = {"killed": Node.kill, "frozen": Node.pause}
-WHILE_RANKED = list(FAULTS) if FULL else ["killed"]
-WHILE_BUILT = WHILE_GONE = list(FAULTS) if FULL else ["frozen"]
-"""The short profile kills a node as seldom as it can: it has to start again, where a frozen one only goes on; and at
-the end, where none has to."""
+LOST = list(FAULTS) if FULL else ["frozen"]
+"""The short profile kills a node in `test_kills` alone: it has to start again, where a frozen one only goes on."""
 
 
-@pytest.mark.leaves_dead
-@pytest.mark.parametrize("fault", WHILE_RANKED)
+@pytest.mark.parametrize("fault", LOST)
 @pytest.mark.parametrize("_time", range(TIMES))
 def test_a_node_lost_while_topics_are_ranked_changes_nothing(
     cluster: Cluster,
     engine: ElasticsearchEngine,
     documents: list[Document],
     bodies: list[Body],
+    monkeypatch: pytest.MonkeyPatch,
     fault: str,
     _time: int,
 ) -> None:
+    monkeypatch.setattr(searching, "BATCH_BODIES", min(64, len(bodies) // 2))
     engine.build("words", spec_of(documents, shards=SHARDS), documents)
     undisturbed = ranked(engine, bodies)
     victim = other_than_first(cluster, "test-cluster-words")
@@ -150,7 +151,7 @@ def test_a_node_lost_while_topics_are_ranked_changes_nothing(
     assert ranked(engine, bodies, "more") == undisturbed
 
 
-@pytest.mark.parametrize("fault", WHILE_BUILT)
+@pytest.mark.parametrize("fault", LOST)
 @pytest.mark.parametrize("_time", range(TIMES))
 def test_a_node_lost_while_an_index_is_built_costs_a_new_start_at_most(
     cluster: Cluster,
@@ -188,7 +189,7 @@ def test_documents_that_can_be_drawn_once_are_not_begun_anew(
 
     def once() -> Iterator[Document]:
         for place, document in enumerate(documents):
-            if place == 800:
+            if place == len(documents) // 2:
                 (version,) = cluster.server.request("GET", "/_alias/test-cluster-words-*-building").json()
                 other_than_first(cluster, version).pause()
             yield document
@@ -204,7 +205,7 @@ def without_replicas(cluster: Cluster, index: str) -> None:
     assert cluster.server.request("PUT", f"/{index}/_settings", settings).status == 200
 
 
-@pytest.mark.parametrize("fault", WHILE_GONE)
+@pytest.mark.parametrize("fault", LOST)
 def test_shards_that_are_gone_are_waited_for_and_never_left_out(
     cluster: Cluster, engine: ElasticsearchEngine, documents: list[Document], bodies: list[Body], fault: str
 ) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import searchapp.engines.elasticsearch
-from searchapp.engines.elasticsearch import sending
+from searchapp.engines.elasticsearch import searching, sending
 from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from tests.cli.conftest import Cli, Result
-from tests.cluster.collection import Words
+from tests.cluster.collection import BATCH, Words
 from tests.cluster.conftest import PREFIX
 from tests.cluster.meanwhile import after
 from tests.server.cluster import Cluster
@@ -45,6 +45,7 @@ def test_a_slow_node_is_left_alone(
     cluster: Cluster, commands: Cli, words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(searchapp.engines.elasticsearch, "REQUEST_TIMEOUT_SECONDS", 2.0)
+    monkeypatch.setattr(searching, "BATCH_BODIES", BATCH)
     assert commands("index", words.task, "--shards", 3).code == 0
     with ExitStack() as held:
         slow, *others = [held.enter_context(FaultProxy(node.server)) for node in cluster.nodes]
@@ -139,7 +140,7 @@ def remove(index: str) -> dict[str, Any]:
 @pytest.fixture
 def strange(cluster: Cluster, commands: Cli, words: Words) -> str:
     """An index of somebody else, beside version 1 of the task's; returns the name of that version."""
-    assert commands("index", words.task, "--shards", 3).code == 0
+    assert commands("index", words.task).code == 0
     assert cluster.server.request("PUT", f"/{STRANGE}/_doc/1?refresh=true", {"a": "b"}).status == 201
     return f"{ALIAS}-000001"
 
@@ -177,8 +178,14 @@ def test_an_alias_that_was_removed_is_made_again_with_the_next_version(
 
 
 def test_an_alias_that_is_moved_while_topics_are_ranked_changes_nothing(
-    cluster: Cluster, commands: Cli, words: Words, tmp_path: Path, strange: str
+    cluster: Cluster,
+    commands: Cli,
+    words: Words,
+    tmp_path: Path,
+    strange: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(searching, "BATCH_BODIES", BATCH)
     with after(3, "/_msearch$", lambda: move(cluster, remove(strange), add(STRANGE)), at_once=True):
         words.require_same(commands, tmp_path / "run", "dev")
 
@@ -191,7 +198,7 @@ def test_an_alias_that_is_moved_while_an_index_is_built_is_left_where_it_is(
     strange: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", 500)
+    monkeypatch.setattr(sending, "BATCH_DOCUMENTS", len(words) // 4)
     with after(2, "/_bulk$", lambda: move(cluster, remove(strange), add(STRANGE)), at_once=True):
         said = refused(commands("index", words.task, "--rebuild"))
     assert f"(it leads to {STRANGE})" in said

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+import ssl
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
+
+import httpx
+import pytest
+from httpx._transports import default
 
 
 @dataclass(frozen=True)
@@ -50,17 +56,20 @@ class FileServer:
         class Handler(_Handler):
             owner = outer
 
+        self._patch = pytest.MonkeyPatch()
         self._server = _Quiet(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> FileServer:
+        self._patch.setattr(default, "create_ssl_context", _authorities_once)
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._patch.undo()
         self._server.shutdown()
         self._server.server_close()
 
@@ -74,6 +83,17 @@ class FileServer:
         if isinstance(faults, Fault):
             return faults
         return faults.pop(0) if faults else Fault()
+
+
+@cache
+def _authorities() -> ssl.SSLContext:
+    return httpx.create_ssl_context()
+
+
+def _authorities_once(verify: object = True, **_options: object) -> ssl.SSLContext:
+    """What httpx trusts. Nothing here is encrypted, and to read all authorities takes longer than most downloads."""
+    assert verify is True
+    return _authorities()
 
 
 class _Quiet(ThreadingHTTPServer):

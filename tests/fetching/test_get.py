@@ -4,8 +4,7 @@ import hashlib
 import io
 import json
 import shutil
-import subprocess
-import sys
+import signal
 import time
 import zipfile
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from searchapp.fetching.sources import Source, parse
 from searchapp.fetching.staging import NAME, locked
 from searchapp.progress import Silent
 from tests.fetching.server import Fault, FileServer
+from tests.programs import Program
 
 SINGLE = {"base.json": b'{"1": "a"}', "training/1.tsv": b"1\tx\n" * 40_000, "training/2.tsv": b"2\ty\n"}
 PACKED = {"top/tables/A.tsv": b"a\n", "top/tables/B.tsv": b"b\n", "top/ratings.json": b"[]"}
@@ -330,16 +330,13 @@ def test_one_process_at_a_time(folder: Path) -> None:
         "import sys; from pathlib import Path; from searchapp.fetching.staging import locked\n"
         "with locked(Path(sys.argv[1])):\n    print('locked', flush=True); sys.stdin.read()"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", hold, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout is not None and other.stdin is not None
-        assert other.stdout.readline() == "locked\n"
+    with Program(hold, folder) as other:
+        assert other.heard() == "locked"
         with pytest.raises(SearchappError, match=f"process {other.pid} is fetching into {folder}"):
             with locked(folder):
                 pass
-        other.kill()  # the system gives the lock back
-        other.wait(30)
+        other.send_signal(signal.SIGKILL)  # the system gives the lock back
+        other.wait()
     with locked(folder):
         pass
     assert list(folder.iterdir()) == []
@@ -365,15 +362,19 @@ except SearchappError as error:
 """
 
 
-def fetching(table: Any, folder: Path) -> subprocess.Popen[bytes]:
+def fetching(table: Any, folder: Path) -> Program:
     """Another process that fetches."""
-    return subprocess.Popen([sys.executable, "-c", CHILD, json.dumps(table), str(folder)])
+    return Program(CHILD, json.dumps(table), folder)
 
 
 def test_two_at_once_leave_everything_whole(table: Any, folder: Path, files: FileServer) -> None:
     files.faults["/training/1.tsv"] = Fault(pause=0.02)
     both = [fetching(table, folder) for _ in range(2)]
-    codes = sorted(process.wait(60) for process in both)
+    codes = []
+    for program in both:
+        with program:
+            codes.append(program.wait())
+    codes.sort()
     assert codes in ([0, 0], [0, 1])
     assert {path: file for path, file in content(folder).items() if path != RECEIPT} == EVERYTHING
 
@@ -385,9 +386,8 @@ def test_a_killed_process_is_taken_up_where_it_was(
     part = folder / NAME / "downloads" / f"{source.files[1].download.name}.part"
     with fetching(table, folder) as other:
         while not (part.exists() and part.stat().st_size):
-            assert other.poll() is None
             time.sleep(0.01)
-        other.kill()
+        other.send_signal(signal.SIGKILL)
     run()
     start = files.ranges("/training/1.tsv")[-1]
     assert start is not None and int(start.removeprefix("bytes=").removesuffix("-")) >= 1 << 14

@@ -4,8 +4,6 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +19,7 @@ from searchapp.judging.events import Action, Author, Event
 from searchapp.judging.log import JudgmentLog, NotSaved
 from searchapp.judging.verification import verify
 from tests.profile import FULL
+from tests.programs import Program
 
 ANN = Author("ann")
 
@@ -130,9 +129,8 @@ def test_a_read_only_folder_is_told(tmp_path: Path) -> None:
         JudgmentLog(target)
 
 
-def start(path: Path, annotator: str, count: int, together: int = 1) -> subprocess.Popen[str]:
-    arguments = [str(path), annotator, str(count), str(together)]
-    return subprocess.Popen([sys.executable, "-c", WRITER, *arguments], stdout=subprocess.PIPE, text=True)
+def start(path: Path, annotator: str, count: int, together: int = 1) -> Program:
+    return Program(WRITER, path, annotator, count, together)
 
 
 def sound(path: Path) -> list[Event]:
@@ -148,8 +146,11 @@ def sound(path: Path) -> list[Event]:
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
     path, count = tmp_path / "judgments.sqlite", 5_000 if FULL else 500
     writers = [start(path, annotator, count) for annotator in ("ann", "ben")]
-    confirmed = [line for writer in writers for line in writer.communicate(timeout=250)[0].split()]
-    assert [writer.returncode for writer in writers] == [0, 0]
+    confirmed = []
+    for writer in writers:
+        with writer:
+            confirmed += writer.stdout.read().split()
+            assert writer.wait() == 0
     ids = [one.id for one in sound(path)]
     assert sorted(ids) == sorted(confirmed)
     assert len(ids) == 2 * count
@@ -162,14 +163,12 @@ def test_every_confirmed_event_survives_kills_at_random_moments(tmp_path: Path) 
     path, rng = tmp_path / "judgments.sqlite", random.Random(8)
     confirmed: list[str] = []
     for _ in range(kills):
-        writer = start(path, "ann", 100_000, together)
-        assert writer.stdout is not None
-        said = writer.stdout.readline()  # it is at work
-        time.sleep(rng.uniform(0, 0.02))
-        os.kill(writer.pid, signal.SIGKILL)
-        said += writer.stdout.read()
-        writer.stdout.close()
-        assert writer.wait(timeout=10) == -signal.SIGKILL  # and had not ended by itself
+        with start(path, "ann", 100_000, together) as writer:
+            said = writer.stdout.readline()  # it is at work
+            time.sleep(rng.uniform(0, 0.02))
+            writer.send_signal(signal.SIGKILL)
+            said += writer.stdout.read()
+        assert writer.returncode == -signal.SIGKILL  # and had not ended by itself
         # A line without an end was not said in full.
         confirmed += [
             one for line in said.splitlines(keepends=True) if line.endswith("\n") for one in line.split()
@@ -188,13 +187,13 @@ def test_a_log_that_is_killed_while_it_is_made_opens(tmp_path: Path) -> None:
     kills, rng = 200 if FULL else 10, random.Random(9)
     for number in range(kills):
         path = tmp_path / f"{number}.sqlite"
-        writer = start(path, "ann", 1)
-        until = time.monotonic() + 10
-        while not path.exists() and time.monotonic() < until:
-            time.sleep(0.0002)
-        time.sleep(rng.uniform(0, 0.003))
-        writer.kill()
-        said, _ = writer.communicate()
+        with start(path, "ann", 1) as writer:
+            until = time.monotonic() + 10
+            while not path.exists() and time.monotonic() < until:
+                time.sleep(0.0002)
+            time.sleep(rng.uniform(0, 0.003))
+            writer.send_signal(signal.SIGKILL)
+            said, _ = writer.ended()
         with JudgmentLog(path) as log:
             log.append([event()])
         assert set(said.split()) <= {one.id for one in sound(path)}

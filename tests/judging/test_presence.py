@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +15,7 @@ from searchapp.judging.events import Action, Author
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.presence import Presence
 from searchapp.judging.records import Window
+from tests.programs import Program
 
 OTHER = """
 import sys, time
@@ -35,14 +33,11 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def other(path: Path) -> Iterator[subprocess.Popen[str]]:
+def other(path: Path) -> Iterator[Program]:
     """Another process that has the log open."""
-    with subprocess.Popen(
-        [sys.executable, "-c", OTHER, str(path)], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None and process.stdout.readline() == "open\n"
-        yield process
-        process.kill()
+    with Program(OTHER, path) as program:
+        assert program.heard() == "open"
+        yield program
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -52,7 +47,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
         time.sleep(0.02)
 
 
-def test_another_window_of_the_same_annotator_is_heard_of(path: Path, other: subprocess.Popen[str]) -> None:
+def test_another_window_of_the_same_annotator_is_heard_of(path: Path, other: Program) -> None:
     with Presence(path, "nlps", "ann") as mine:
         (found,) = mine.others
         assert found.process == other.pid
@@ -61,8 +56,8 @@ def test_another_window_of_the_same_annotator_is_heard_of(path: Path, other: sub
         assert of_ben.others == of_debates.others == ()
 
 
-def test_a_window_that_was_killed_is_gone_at_once(path: Path, other: subprocess.Popen[str]) -> None:
-    os.kill(other.pid, signal.SIGKILL)
+def test_a_window_that_was_killed_is_gone_at_once(path: Path, other: Program) -> None:
+    other.send_signal(signal.SIGKILL)
     other.wait()
     with Presence(path, "nlps", "ann") as mine:
         assert mine.others == ()

@@ -9,10 +9,12 @@ import json
 import re
 import traceback
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from searchapp.engines.base import BEYOND_FLOAT32, Explanation, Found
-from searchapp.engines.elasticsearch.searching import _found
+from searchapp.engines.elasticsearch.hits import found_of
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.errors import EngineRefused, SearchappError
 
@@ -38,6 +40,8 @@ BROKEN = "unsupported_operation_exception"
 """How the server fails on sound queries, such as a disjunction with a `function_score` that has no functions."""
 
 LONGEST_SHOWN = 1200
+
+_WORD = re.compile(r"[^ (),]+")
 
 
 def here(index: EmbeddedIndex, body: Json) -> Outcome:
@@ -66,7 +70,7 @@ def there(response: Json) -> Outcome:
         failures = response["_shards"]["failures"]
         return f"{REFUSED}{response['status']} {failures[0]['reason']['type']}: {json.dumps(failures)[:600]}"
     try:
-        return [comparable(_found(hit)) for hit in response["hits"]["hits"]]
+        return [comparable(found_of(hit)) for hit in response["hits"]["hits"]]
     except EngineRefused as error:
         return f"{REFUSED}{response['status']} no_number: {error}"
 
@@ -108,14 +112,26 @@ def is_unexplained(outcome: Outcome) -> bool:
 
 def unordered(explanation: Explanation) -> Json:
     """An explanation apart from the order of its clauses: Lucene keeps some in hash tables, by addresses."""
-    details = [unordered(child) for child in explanation.details]
+    return _unordered(explanation)[1]
+
+
+def _unordered(explanation: Explanation) -> tuple[str, Json]:
+    """With its text as Python writes it, by which clauses are ordered: writing it anew at each level takes long."""
+    details = [_unordered(child) for child in explanation.details]
     if len(details) > 1:
-        details.sort(key=repr)
-    return {
-        "value": repr(explanation.value),
-        "description": " ".join(sorted(re.findall(r"[^ (),]+", explanation.description))),
-        "details": details,
-    }
+        details.sort(key=itemgetter(0))
+    value, words = repr(explanation.value), _words(explanation.description)
+    inner = ", ".join(text for text, _detail in details)
+    return (
+        f"{{'value': {value!r}, 'description': {words!r}, 'details': [{inner}]}}",
+        {"value": value, "description": words, "details": [detail for _text, detail in details]},
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def _words(description: str) -> str:
+    """The words of a description in some order."""
+    return " ".join(sorted(_WORD.findall(description)))
 
 
 def told(ours: Outcome, theirs: Outcome) -> str | None:

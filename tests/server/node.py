@@ -254,6 +254,10 @@ class Node:
     def running(self) -> bool:
         return self._supervisor is not None and self._supervisor.poll() is None
 
+    def processes(self) -> list[psutil.Process]:
+        """What runs of the node: those whose command names its folder."""
+        return [one for one in psutil.process_iter() if names(one, self.folder)]
+
     def start(self) -> Self:
         """Start the node and wait until it answers; nothing happens if it runs already.
 
@@ -301,6 +305,16 @@ class Node:
         self._host.resume(self._plan)
         self._signal("resume")
         self._await_state(stopped=False)
+
+    def recover(self) -> None:
+        """Let the node go on if it is paused, and start it if it does not run.
+
+        Raises:
+            ServerFailed: as `start`
+        """
+        if self.running:
+            self.resume()
+        self.start()
 
     def stop(self) -> None:
         """Stop the node as SIGTERM does; its data stay for another `start`."""
@@ -430,6 +444,14 @@ class Node:
             self._supervisor.communicate(f"{order}\n".encode(), timeout=STOP_SECONDS)
         finally:
             self._supervisor = None
+
+
+def names(process: psutil.Process, folder: Path) -> bool:
+    """Whether a process still runs whose command names a folder."""
+    try:
+        return any(str(folder) in argument for argument in process.cmdline())
+    except psutil.Error:
+        return False  # it has ended meanwhile
 
 
 def write_certificates(plan: Plan) -> None:
