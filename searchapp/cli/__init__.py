@@ -7,7 +7,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -68,25 +69,44 @@ def _globals(
 
 
 def main() -> None:
-    """The `searchapp` script."""
+    """Run the command line that was typed, and end with its exit code."""
     _prepare_streams()
     take_over()
     # NumPy's BLAS, which nothing here uses, would start a thread with much memory for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # As Ctrl-C does: what is half-written is removed on the way out. A signal that the parent process ignores stays
-    # ignored.
-    if signal.getsignal(signal.SIGTERM) != signal.SIG_IGN:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    sys.exit(complete.offer(run) if complete.VARIABLE in os.environ else run())
+    try:
+        with _interruptible():
+            code = complete.offer(run) if complete.VARIABLE in os.environ else run()
+    except KeyboardInterrupt:  # where Typer does not take it, or a second one
+        complain("interrupted")
+        code = 130
+    sys.exit(code)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """While a command runs: Ctrl-C and SIGTERM end it by an exception, so that what is half-written is removed.
+
+    A signal that the parent process ignores stays ignored. What held before holds again behind the command.
+    """
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        if before[signal.SIGINT] != signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if before[signal.SIGTERM] != signal.SIG_IGN:
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line, by default the one that was typed; returns the exit code."""
     try:
-        return app(arguments, prog_name="searchapp", standalone_mode=False) or 0
+        code: int = app(arguments, prog_name="searchapp", standalone_mode=False) or 0
     except typer.Abort:
-        complain("interrupted")
-        return 130
+        code = 130
     except Exception as error:
         # Typer's own errors on what was typed; which class they have depends on its version.
         if not hasattr(error, "format_message"):
@@ -98,6 +118,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
             path = "searchapp" if context is None else context.command_path
             complain(f"{_clause(error.format_message())}: `{path} --help` says what there is")
         return 2
+    if code == 130:  # which Typer makes of Ctrl-C
+        complain("interrupted")
+    return code
 
 
 def _clause(message: str) -> str:

@@ -186,9 +186,6 @@ def guarded(action: Callable[[], None], verbose: bool) -> int:
     except BrokenPipeError:
         _drop_output()  # the reader, `head` for instance, has seen enough
         return 0
-    except KeyboardInterrupt:
-        complain("interrupted")
-        return 130
     except typer.Exit:
         raise
     except Exception as error:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,8 @@ def slow(run):
         time.sleep(0.2)
         yield one
 trec._written_rankings = slow
-from searchapp.cli import app
-app(sys.argv[1:])
+from searchapp.cli import run
+sys.exit(run(sys.argv[1:]))
 """
 
 
@@ -89,6 +90,69 @@ def test_a_signal_that_is_ignored_where_the_command_was_started_is_ignored(offli
             program.send_signal(signaled)
             program.wait()
         assert program.returncode == (0 if ignored else 128 + signaled)
+
+
+ROOT = Path(__file__).parents[2]
+_MODULE, _FUNCTION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"][
+    "searchapp"
+].split(":")
+SCRIPT = f"from {_MODULE} import {_FUNCTION}\n{_FUNCTION}()"
+"""The script `searchapp`, as installers write it."""
+MODULE = "import runpy; runpy.run_module('searchapp', run_name='__main__', alter_sys=True)"
+"""What `python -m searchapp` does."""
+
+IMPORTING = """
+import sys, time
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == slow:
+            print("begun", flush=True)
+            time.sleep(60)
+sys.meta_path.insert(0, Slow())
+"""
+
+
+@pytest.mark.parametrize("text", [SCRIPT, MODULE])
+@pytest.mark.parametrize(
+    "imported", ["searchapp.cli", "typer", "searchapp.cli.doctor", "searchapp.app.doctor"]
+)
+def test_ctrl_c_ends_a_command_in_one_way_while_python_imports(text: str, imported: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", f"slow = {imported!r}{IMPORTING}{text}", "doctor"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+    assert (process.returncode, told) == (130, "searchapp: interrupted\n")
+
+
+ENDING = f"""
+import atexit, time
+def slow():
+    print("ending", flush=True)
+    time.sleep(60)
+atexit.register(slow)
+{MODULE}
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_behind_a_command_ends_the_program_without_a_traceback(offline: Cli, name: str) -> None:
+    signaled = getattr(signal, name)
+    with Program(ENDING, "--version") as program:
+        assert program.heard().startswith("searchapp ")
+        assert program.heard() == "ending"
+        program.send_signal(signaled)
+        _, told = program.ended()
+    assert "Traceback" not in told
+    if name == "SIGINT":
+        assert (program.returncode, told) == (130, "searchapp: interrupted\n")
+    else:
+        assert program.returncode == -signaled
 
 
 def test_a_program_that_a_test_starts_can_be_interrupted() -> None:
