@@ -12,7 +12,6 @@ from textual.screen import Screen
 
 from searchapp.tui.drawing import SteadyScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.screen import KeyApp
 from tests.tui.conftest import Judging, drive, press, settled, text_of
 
 
@@ -74,13 +73,9 @@ def test_another_size_of_the_terminal_is_drawn_with_all_that_comes_of_it(
 ) -> None:
     seen: list[str] = []
 
-    def see(app: KeyApp) -> None:
-        # How long a bar is depends on the width that it began with.
-        seen.append(text_of(app).replace("━", " "))
-
     async def wide(pilot: Pilot[None], screen: JudgeScreen) -> None:
         await press(pilot, "f1")
-        see(app)
+        seen.append(text_of(app))
 
     async def resized(pilot: Pilot[None], screen: JudgeScreen) -> None:
         await press(pilot, "f1")
@@ -88,7 +83,7 @@ def test_another_size_of_the_terminal_is_drawn_with_all_that_comes_of_it(
         await pilot.resize_terminal(160, 45)
         await settled(pilot)
         require_turns(draws)
-        see(app)
+        seen.append(text_of(app))
 
     app = judging.app()
     drive(app, wide, (160, 45))

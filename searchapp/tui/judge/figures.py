@@ -27,7 +27,7 @@ class Figures(Horizontal):
         self._topic = ""
         self._unreadable: set[str] = set()
         self._scores = Plain(id="scores")
-        self._progress = Plain(id="progress")
+        self._progress = Progress(judging)
 
     def compose(self) -> ComposeResult:
         yield self._scores
@@ -42,7 +42,7 @@ class Figures(Horizontal):
             overall, topics = judging.mean_scores()
             every = pages.scores_line(f"{topics:,} topic{'s' * (topics != 1)}", overall)
             self._scores.update(Content("\n").join([here, every]), layout=False)
-        self._progress.update(self._progress_lines(topic), layout=False)
+        self._progress.show(topic)
 
     def score_the_rest(self) -> None:
         """Score graded topics whose rankings are not read yet, a few at a time, so that keys are not kept waiting."""
@@ -59,15 +59,29 @@ class Figures(Horizontal):
     def _to_score(self) -> list[str]:
         return [topic for topic in self._judging.unscored() if topic not in self._unreadable]
 
+
+class Progress(Plain):
+    """How much of a topic is judged, and how long the rest takes, for the room that there is."""
+
+    def __init__(self, judging: JudgingSession) -> None:
+        super().__init__(id="progress")
+        self._judging = judging
+        self._topic = ""
+
+    def show(self, topic: str) -> None:
+        """Show how far a topic is."""
+        self._topic = topic
+        self.update(self._lines(topic), layout=False)
+
     def on_resize(self) -> None:
         if self._topic:
             self.show(self._topic)
 
-    def _progress_lines(self, topic: str) -> Content:
+    def _lines(self, topic: str) -> Content:
         total, judged = self._judging.length(topic), self._judging.judged(topic)
         share = judged / total if total else 1.0
         count = f"{judged:,}/{total:,} · {1 - share:.1%} unjudged"
-        cells = max(0, min(BAR_CELLS, self._progress.size.width - len(count) - 1))
+        cells = max(0, min(BAR_CELLS, self.size.width - len(count) - 1))
         full = round(share * cells)
         bar: list[str | tuple[str, str]]
         bar = [("━" * full, "$success"), ("━" * (cells - full), "$line"), " "] if cells else []
@@ -76,5 +90,5 @@ class Figures(Horizontal):
         pace = "" if seconds is None else f"{duration(seconds)} each"
         if left:
             pace += f" · {duration(left)} left"
-            pace += " here" if len(pace) + len(" here") <= self._progress.size.width else ""
+            pace += " here" if len(pace) + len(" here") <= self.size.width else ""
         return Content.assemble(*bar, f"{count}\n", (pace, "$faint"))

@@ -87,6 +87,9 @@ class Reading(Vertical):
         self._near.clear()
         self._shown = None
 
+    def on_resize(self) -> None:
+        self._draw()
+
     def on_unmount(self) -> None:
         self._solved.close()
 

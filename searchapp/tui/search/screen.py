@@ -121,6 +121,12 @@ class SearchScreen(KeyScreen):
             self.seek(self._opened.sought)
         self.set_interval(LOOK_SECONDS, self._freshness.look)
 
+    def on_resize(self) -> None:
+        if isinstance(self.error, BrokenQuery):
+            self.call_after_refresh(
+                self.draw_sought
+            )  # its place depends on where the line of words is by then
+
     def leave(self) -> None:
         leaving = self.grading.leaving
         if leaving is None:

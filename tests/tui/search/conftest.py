@@ -141,6 +141,12 @@ async def enter(pilot: Pilot[None], screen: SearchScreen, *keys: str) -> None:
     await answered(pilot, screen)
 
 
+async def solved(pilot: Pilot[None], screen: SearchScreen) -> None:
+    """Wait until the solved topics are read."""
+    await until(pilot, lambda: screen.solved.topics is not None)
+    await pilot.pause()
+
+
 def ids(screen: SearchScreen) -> list[str]:
     """The hits that are there, from the first on."""
     found = []

@@ -18,15 +18,10 @@ from searchapp.tui.search import solved as solved_view
 from searchapp.tui.search.reading import Section
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import SAMPLES, drive, question, text_of, until
-from tests.tui.search.conftest import SearchingOn, answered, enter, ids
+from tests.tui.search.conftest import SearchingOn, answered, enter, ids, solved
 
 P = Pilot[None]
 NORMAL = "A subgroup N of G is normal if and only if g N g⁻¹ = N for all g ∈ G."
-
-
-async def solved(pilot: P, screen: SearchScreen) -> None:
-    await until(pilot, lambda: screen.solved.topics is not None)
-    await pilot.pause()
 
 
 def looks(screen: SearchScreen, words: str) -> set[str]:

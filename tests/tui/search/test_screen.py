@@ -18,8 +18,8 @@ from searchapp.tui.search import searching as searching_module
 from searchapp.tui.search.facets import Filtering
 from searchapp.tui.search.listing import PAGE, Listing
 from searchapp.tui.search.screen import SearchScreen
-from tests.tui.conftest import PATIENCE_SECONDS, drive, text_of, until
-from tests.tui.search.conftest import SearchingOn, answered, enter, ids
+from tests.tui.conftest import PATIENCE_SECONDS, drive, settled, text_of, until
+from tests.tui.search.conftest import SearchingOn, answered, enter, ids, solved
 
 P = Pilot[None]
 SIZES = [(160, 45), (80, 24)]
@@ -113,6 +113,35 @@ def test_a_broken_query_is_explained_at_its_place_and_the_ranking_stays(searchin
 
     app = searching.app()
     drive(app, steps)
+
+
+@pytest.mark.parametrize("sizes", [((80, 24), (200, 45)), ((200, 45), (80, 24))])
+@pytest.mark.parametrize("words", ["normal subgroup", f'{"a" * 60} "b'])
+def test_another_size_of_the_terminal_is_drawn_with_all_that_comes_of_it(
+    searching: SearchingOn, words: str, sizes: tuple[tuple[int, int], tuple[int, int]]
+) -> None:
+    seen: list[str] = []
+
+    async def look(pilot: P, screen: SearchScreen) -> None:
+        screen.words.value = words
+        screen.typed(words)
+        await answered(pilot, screen)
+        await solved(pilot, screen)
+        known = screen.solved.topics
+        assert known is not None
+        screen.hits.move(next(place for place, one in enumerate(ids(screen)) if known.citing(one)))
+        await answered(pilot, screen)
+        if app.size != sizes[1]:
+            await enter(pilot, screen, "f1")
+            await pilot.resize_terminal(*sizes[1])
+            await settled(pilot)
+            await enter(pilot, screen, "escape")
+        seen.append(f"{text_of(app)}\n{screen.reading._pane.text.plain}")
+
+    for size in reversed(sizes):
+        app = searching.app()
+        drive(app, look, size)
+    assert seen[0] == seen[1]
 
 
 @pytest.mark.parametrize("before", [0, 30, 60, 300])
