@@ -19,6 +19,7 @@ from searchapp.engines.elasticsearch import ElasticsearchEngine
 from searchapp.engines.elasticsearch.servers import Server as Answering
 from searchapp.engines.embedded import EmbeddedEngine, compiling, native
 from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded.storage import comparison
 from searchapp.model import Document
 from searchapp.settings import Settings
 from tests.search.comparing import comparable, first_difference, in_words_of_both
@@ -101,6 +102,13 @@ def compiled_with(common: Path, *options: str) -> Iterator[Path]:
         native._loaded.cache_clear()
         yield path
     native._loaded.cache_clear()
+
+
+@pytest.fixture
+def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small parts beside few documents too: beside ten times as many, or as many times as the test's file says."""
+    monkeypatch.setattr(comparison, "FEWEST_DOCUMENTS", 1)
+    monkeypatch.setattr(comparison, "SMALL", getattr(request.module, "SMALL", 10))
 
 
 @pytest.fixture(scope="module")

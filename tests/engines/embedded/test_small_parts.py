@@ -42,15 +42,10 @@ from tests.engines.embedded.test_carried import (
 )
 from tests.profile import FULL
 
+pytestmark = pytest.mark.usefixtures("small_parts")
+
 CHANGED = [*DOCUMENTS[:50], Document("50", "ring of another text", {"year": 77}), *DOCUMENTS[52:]]
 """One document has changed, and one is gone."""
-
-
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small parts beside few documents too."""
-    monkeypatch.setattr(comparison, "FEWEST_DOCUMENTS", 1)
-    monkeypatch.setattr(comparison, "SMALL", 10)
 
 
 def compared(

@@ -12,7 +12,6 @@ import pytest
 from searchapp.app.index import build
 from searchapp.engines.base import State
 from searchapp.engines.embedded import EmbeddedEngine
-from searchapp.engines.embedded.storage import comparison
 from searchapp.engines.embedded.storage.layout import MANIFEST
 from searchapp.engines.embedded.storage.verified import STAMP
 from searchapp.engines.embedded.storage.versions import Versions
@@ -31,14 +30,9 @@ from tests.engines.embedded.test_small_parts import (
 from tests.profile import FULL
 from tests.programs import Program
 
+pytestmark = pytest.mark.usefixtures("small_parts")
+
 AGAIN = [*CHANGED[3:], DOCUMENTS[51]]
-
-
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small parts beside few documents too."""
-    monkeypatch.setattr(comparison, "FEWEST_DOCUMENTS", 1)
-    monkeypatch.setattr(comparison, "SMALL", 10)
 
 
 @pytest.fixture
