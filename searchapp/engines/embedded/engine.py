@@ -199,7 +199,7 @@ class EmbeddedEngine:
             manifest = read_manifest(folder)
             if without_similarities(manifest.mapping) != without_similarities(mapping):
                 raise EngineRefused(f"{folder} was made with another mapping, in more than its similarities")
-            return _reader(folder, manifest, mapping)
+            return _reader(folder, manifest, Schema.of(mapping))
 
         return self._opened(name, read)
 
@@ -303,13 +303,13 @@ def _sound(folder: Path) -> IndexInfo:
 
 
 def _reader(
-    folder: Path, manifest: Manifest | PartsManifest, mapping: Mapping[str, Any] | None = None
+    folder: Path, manifest: Manifest | PartsManifest, schema: Schema | None = None
 ) -> IndexReader | Parts:
-    """A version of this manifest, open; scored by the similarities of a mapping, or of its own."""
+    """A version of this manifest, open; scored by the similarities of a schema, or of its own."""
     if isinstance(manifest, Manifest):
-        return IndexReader(folder, mapping, manifest)
+        return IndexReader(folder, schema, manifest)
     *parts, dead = manifest.opened(folder)
-    return Parts.of(manifest.info, parts, dead, mapping)
+    return Parts.of(manifest.info, parts, dead, schema)
 
 
 def _tell(info: IndexInfo, carried: Carried | SmallPart) -> None:

@@ -28,7 +28,7 @@ from searchapp.engines.embedded.body import BodyReader, Request
 from searchapp.engines.embedded.counting import counts
 from searchapp.engines.embedded.highlight import Emitted, Highlighter
 from searchapp.engines.embedded.memory import Answer, Memory, Packed, packed, unpacked
-from searchapp.engines.embedded.parts import Parts
+from searchapp.engines.embedded.parts import Parts, shared_out
 from searchapp.engines.embedded.pruning import Pruned
 from searchapp.engines.embedded.queries.nodes import Query
 from searchapp.engines.embedded.queries.parse import Parser
@@ -235,11 +235,10 @@ class EmbeddedIndex:
     def _explanations(self, query: Query, documents: Numbers) -> dict[int, Explanation]:
         """How a query comes to the scores of documents, by their numbers."""
         found: dict[int, Explanation] = {}
-        for searcher in self._searchers:
-            first, count = searcher.reader.first, searcher.reader.count
-            there = documents[(documents >= first) & (documents < first + count)]
-            explanations = searcher.explanations(query, (there - first).tolist())
-            found |= zip(there.tolist(), explanations, strict=True)
+        shares = shared_out(documents, self._reader.parts)
+        for searcher, (places, numbers) in zip(self._searchers, shares, strict=True):
+            explanations = searcher.explanations(query, numbers.tolist())
+            found |= zip(documents[places].tolist(), explanations, strict=True)
         return found
 
     def page(self, body: Body, terms: Terms = NO_TERMS) -> tuple[list[Found], int]:

@@ -7,7 +7,7 @@ merged. Documents of the new part are numbered behind those of the base.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 
 from searchapp.engines.base import IndexInfo
 from searchapp.engines.embedded.memory import Answer
+from searchapp.engines.embedded.schema import Schema
 from searchapp.engines.embedded.storage.in_parts import Stored
-from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.part_reader import PartReader, WholeField
 from searchapp.engines.embedded.storage.reader import IndexReader, Numbers
 from searchapp.engines.embedded.storage.verified import refuted
+
+
+def shared_out(
+    documents: NDArray[Any], parts: Sequence[IndexReader]
+) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
+    """For each part, which of some documents are in it, and their numbers there."""
+    for part in parts:
+        places = np.flatnonzero((documents >= part.first) & (documents < part.first + part.count))
+        yield places, documents[places] - part.first
 
 
 class Parts:
@@ -32,7 +41,7 @@ class Parts:
 
         `dead` are the numbers, ascending, of the documents of the base that do not count any more; `gone` is an
         index of these documents, `new` one of those that are not in the base. All three are opened with the same
-        mapping, and are closed with this.
+        schema, and are closed with this.
 
         Raises:
             DataError: the parts do not fit together.
@@ -41,7 +50,6 @@ class Parts:
         self._dead = dead = np.ascontiguousarray(dead, np.int32)
         self.info = info
         self.folder = new.folder
-        self.mapping = base.mapping
         self.schema = base.schema
         self.count = info.documents
         is_ascending = not len(dead) or (dead[0] >= 0 and dead[-1] < base.count and (np.diff(dead) > 0).all())
@@ -66,9 +74,9 @@ class Parts:
         info: IndexInfo,
         parts: Sequence[Stored],
         dead: Numbers,
-        mapping: Mapping[str, Any] | None = None,
+        schema: Schema | None = None,
     ) -> Parts:
-        """Open the base, the new part and what is gone; `mapping` as `IndexReader` has it.
+        """Open the base, the new part and what is gone; `schema` as `IndexReader` has it.
 
         Raises:
             DataError, EngineRefused, SearchappError: as `IndexReader`.
@@ -76,7 +84,7 @@ class Parts:
         readers: list[IndexReader] = []
         try:
             for folder, manifest in parts:
-                readers.append(IndexReader(folder, mapping, manifest))
+                readers.append(IndexReader(folder, schema, manifest))
             base, new, gone = readers
             return cls(info, base, new, gone, dead)
         except BaseException:
@@ -91,8 +99,8 @@ class Parts:
 
     def reopened(self) -> Parts:
         """The same index, opened once more."""
-        parts = [Stored(reader.folder, Manifest.read(reader.folder)) for reader in self._opened]
-        return Parts.of(self.info, parts, self._dead, self.mapping)
+        parts = [Stored(reader.folder, reader.manifest) for reader in self._opened]
+        return Parts.of(self.info, parts, self._dead, self.schema)
 
     def verify(self) -> None:
         """Compare every file of the parts with its digest, see `IndexReader.verify`."""
@@ -121,21 +129,10 @@ class Parts:
     def sources_of(self, documents: NDArray[Any]) -> list[dict[str, Any]]:
         """The sources of documents."""
         found: list[Any] = [None] * len(documents)
-        for part, places in self._shared_out(documents):
-            sources = part.sources_of(documents[places] - part.first)
-            for place, source in zip(places.tolist(), sources, strict=True):
+        for part, (places, numbers) in zip(self.parts, shared_out(documents, self.parts), strict=True):
+            for place, source in zip(places.tolist(), part.sources_of(numbers), strict=True):
                 found[place] = source
         return found
-
-    def _shared_out(self, documents: NDArray[Any]) -> list[tuple[IndexReader, NDArray[np.intp]]]:
-        """The parts that some documents are in, and which of them are there."""
-        return [
-            (part, places)
-            for part in self.parts
-            if len(
-                places := np.flatnonzero((documents >= part.first) & (documents < part.first + part.count))
-            )
-        ]
 
     def merged(self, answers: Sequence[Answer], first: int, size: int) -> Answer:
         """The best `size` from the place `first` on of what each part has found, best first."""

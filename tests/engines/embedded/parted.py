@@ -11,6 +11,7 @@ from searchapp.engines.base import IndexSpec
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.index import EmbeddedIndex
 from searchapp.engines.embedded.parts import Parts
+from searchapp.engines.embedded.schema import Schema
 from searchapp.engines.embedded.storage.reader import IndexReader
 from searchapp.model import Document
 from tests.search.drawing import Draw
@@ -72,4 +73,4 @@ def reader_of(
     engine.build(name, IndexSpec(mapping, len(documents), "1"), documents)
     folder = engine._versions(name).serving()
     assert folder is not None
-    return IndexReader(folder, like)
+    return IndexReader(folder, None if like is None else Schema.of(like))

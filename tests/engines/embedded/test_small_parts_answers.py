@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from searchapp.engines.base import State
 from searchapp.engines.embedded import EmbeddedEngine
 from searchapp.engines.embedded.index import EmbeddedIndex
+from searchapp.engines.embedded.schema import Schema
 from searchapp.engines.embedded.storage import comparison
 from searchapp.errors import Damaged, DataError, Replaced
 from searchapp.model import Document
@@ -30,14 +31,12 @@ from tests.engines.embedded.test_small_parts import indexed
 from tests.profile import FULL
 from tests.search.comparing import comparable
 
+pytestmark = pytest.mark.usefixtures("small_parts")
+
+SMALL = 2
+"""See `small_parts`: half of the documents may change, so that few are enough."""
+
 NUMBER = re.compile(r"\d+ \[PerFieldSimilarity\]")
-
-
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small parts beside few documents too."""
-    monkeypatch.setattr(comparison, "FEWEST_DOCUMENTS", 1)
-    monkeypatch.setattr(comparison, "SMALL", 2)
 
 
 OF_WORDS: list[Any] = [
@@ -138,6 +137,42 @@ def test_an_open_index_answers_from_its_parts_after_all_was_merged(
     assert answers(index) == answers(twin) == answers(embedded.open("rings"))
     with pytest.raises(Replaced):
         twin.twin()
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_a_twin_reads_no_mapping_again(
+    embedded: EmbeddedEngine, in_parts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = opened(embedded, DOCUMENTS, in_parts=in_parts)
+    read, of = [], Schema.of
+
+    def noted(mapping: Mapping[str, Any]) -> Schema:
+        read.append(mapping)
+        return of(mapping)
+
+    monkeypatch.setattr(Schema, "of", noted)
+    index.twin()
+    assert not read
+    embedded.open("rings")
+    assert read
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_a_twin_is_not_of_another_index_that_was_made_in_its_place(
+    embedded: EmbeddedEngine, in_parts: bool
+) -> None:
+    index = opened(embedded, DOCUMENTS, in_parts=in_parts)
+    embedded.remove("rings")
+    opened(embedded, DOCUMENTS[1:], in_parts=in_parts)
+    with pytest.raises(Replaced):
+        index.twin()
+
+
+def opened(embedded: EmbeddedEngine, documents: Sequence[Document], *, in_parts: bool) -> EmbeddedIndex:
+    """An index of documents that is new, open; in parts, without three of them."""
+    embedded.build("rings", spec_of(documents), documents)
+    assert not in_parts or indexed(embedded, documents[3:])
+    return embedded.open("rings")
 
 
 @pytest.mark.parametrize("part", ["000001/ids.terms.npy", "000002/new/checksums.npy", "000002/dead.npy"])

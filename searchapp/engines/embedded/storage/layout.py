@@ -31,6 +31,7 @@ import numpy as np
 
 from searchapp.digests import digest_json
 from searchapp.engines.base import IndexInfo
+from searchapp.engines.embedded.schema import Schema
 from searchapp.errors import Damaged, EngineRefused, SearchappError
 from searchapp.files import reason
 from searchapp.progress import Advance, no_progress
@@ -108,6 +109,15 @@ class Manifest:
     def has_checksums(self) -> bool:
         """Whether the files can be verified piece by piece."""
         return self.format > BEFORE_CHECKSUMS
+
+    @cached_property
+    def schema(self) -> Schema:
+        """What its mapping says.
+
+        Raises:
+            EngineRefused: as `Schema.of`.
+        """
+        return Schema.of(self.mapping)
 
     @cached_property
     def digest(self) -> str:

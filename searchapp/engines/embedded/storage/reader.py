@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from searchapp.engines.embedded.storage.known_ids import known_ids
 from searchapp.engines.embedded.storage.layout import Manifest
 from searchapp.engines.embedded.storage.terms import Terms
 from searchapp.engines.embedded.storage.verified import refuted
+from searchapp.errors import Damaged
 
 __all__ = ["BoundedPostings", "FieldReader", "IndexReader", "Mask", "Numbers", "Postings"]
 
@@ -40,12 +41,10 @@ class IndexReader:
     dead: Numbers | None = None
     live: Mask | None = None
 
-    def __init__(
-        self, folder: Path, mapping: Mapping[str, Any] | None = None, manifest: Manifest | None = None
-    ) -> None:
+    def __init__(self, folder: Path, schema: Schema | None = None, manifest: Manifest | None = None) -> None:
         """Open a version, which is verified whole unless it has been since its files were written or changed.
 
-        It is scored by the similarities of the `mapping`, which is in all else that which it was made with. Its
+        It is scored by the similarities of the `schema`, which is in all else that which it was made with. Its
         `manifest` is read unless it is given.
 
         Raises:
@@ -57,8 +56,7 @@ class IndexReader:
         self.manifest = manifest or Manifest.read(folder)
         verified_now = verified.require(folder, self.manifest)
         self.info = self.manifest.info
-        self.mapping = mapping or self.manifest.mapping
-        self.schema = Schema.of(self.mapping)
+        self.schema = schema or self.manifest.schema
         self.count = self.whole_count = self.info.documents
         self.sources = Documents(folder, has_checksums=self.manifest.has_checksums)
         try:
@@ -77,8 +75,7 @@ class IndexReader:
         self.ids = Terms.of(columns.column, "ids")
         self._by_rank = columns.column("ids.documents")
         self._ranks = columns.column("ids.ranks")
-        is_same = self.mapping is self.manifest.mapping
-        made_with = (self.schema if is_same else Schema.of(self.manifest.mapping)).fields
+        made_with = self.manifest.schema.fields
         self.fields = {
             name: FieldReader(
                 columns, field, self.manifest.fields[name], self.count, made_with[name].similarity
@@ -135,12 +132,15 @@ class IndexReader:
 
     @property
     def is_there(self) -> bool:
-        """Whether the files still have their names."""
-        return self.folder.is_dir()
+        """Whether the files still have their names, which another version may have, once an index was removed."""
+        try:
+            return Manifest.read(self.folder).digest == self.manifest.digest
+        except Damaged:
+            return self.folder.is_dir()
 
     def reopened(self) -> IndexReader:
         """The same, opened once more."""
-        return IndexReader(self.folder, self.mapping)
+        return IndexReader(self.folder, self.schema, self.manifest)
 
     def verify(self) -> None:
         """Read every file and compare it with the digest it was written with.
