@@ -6,12 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from searchapp.errors import DataError
-from searchapp.formats.problems import shown
+from searchapp.formats.problems import some
 from searchapp.runs import learned
 from searchapp.runs.directory import Manifest, StoredRun
-
-NAMED = 3
-"""Files or topics that a sentence names before it counts the others."""
 
 
 def require_comparable(runs: Sequence[StoredRun], *, anyway: bool) -> tuple[str, ...]:
@@ -56,7 +53,7 @@ def _differing(first: StoredRun, other: StoredRun) -> Iterator[str]:
         if one.data_digests[name] != two.data_digests[name]
     )
     if changed:
-        yield f"the data has changed between them: {_listed(changed)}"
+        yield f"the data has changed between them: {some(changed)}"
     if one.variant.get("files") != two.variant.get("files"):
         pass  # somebody has chosen to rank with different mappings
     elif one.mapping_digest != two.mapping_digest:
@@ -68,12 +65,16 @@ def _differing(first: StoredRun, other: StoredRun) -> Iterator[str]:
 
 
 def _topics(first: StoredRun, other: StoredRun) -> Iterator[str]:
-    topics, others = ({ranking.topic_id: None for ranking in run.run} for run in (first, other))
+    topics, others = (
+        dict.fromkeys((*(ranking.topic_id for ranking in run.run), *run.manifest.empty))
+        for run in (first, other)
+    )
     for lacking, there in ((others, topics), (topics, others)):
         without = [topic for topic in there if topic not in lacking]
         if without:
             path = other.path if lacking is others else first.path
-            yield f"{path} has no ranking of {len(without):,} topics of the other: {_listed(without)}"
+            topics_ = "topic" if len(without) == 1 else "topics"
+            yield f"{path} has no ranking of {len(without):,} {topics_} of the other: {some(without)}"
 
 
 def _judgments(one: Manifest, two: Manifest) -> Iterator[str]:
@@ -85,8 +86,3 @@ def _judgments(one: Manifest, two: Manifest) -> Iterator[str]:
         yield "they have learned from different judgments"
     else:
         yield "one of them has learned from judgments (rank --with-judgments)"
-
-
-def _listed(names: Sequence[str]) -> str:
-    some = ", ".join(map(shown, names[:NAMED]))
-    return f"{some} and {len(names) - NAMED:,} more" if len(names) > NAMED else some

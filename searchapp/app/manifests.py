@@ -69,5 +69,6 @@ def finished(manifest: Manifest, run: Run) -> Manifest:
         manifest,
         topics=len(run),
         hits=sum(len(ranking.hits) for ranking in run),
+        empty=[ranking.topic_id for ranking in run if not len(ranking.hits)],
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )

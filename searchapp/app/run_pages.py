@@ -55,7 +55,7 @@ class RunToJudge:
                 if wanted not in (None, found):
                     raise UsageError(f"{path} is a run of the {what} {found}, not of {wanted}")
             name = f"{path.resolve().name}@{manifest.digest[:12]}"
-            return cls(RunRankings(path), manifest, manifest.split, name)
+            return cls(RunRankings(path, empty=manifest.empty), manifest, manifest.split, name)
         read = given.read(path)
         name = f"{path.name}@{read.digest[:12]}"
         notes = (read.note,) if read.note else ()

@@ -126,6 +126,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _clause(message: str) -> str:
     """What Typer has to say about the command line, as a clause that asks for a mistyped name as all others do."""
     words = " ".join(message.split()).rstrip(".").replace("Value error, ", "")
+    words = words.replace(": Input should ", ": it should ")
     words = re.sub(r"\. Did you mean '([^']*)'.*", r" (did you mean \1?)", words)
     words = re.sub(r"\(Possible options: ([^,)]*).*\)", r"(did you mean \1?)", words)
     if choice := re.fullmatch(r"(.*'(.*)') is not one of (.*)", words):

@@ -14,6 +14,7 @@ from searchapp.cli.judgments.options import AnnotatorsOption, LogOption, of_task
 from searchapp.cli.output import print_json, say, warn, warn_of_skipped
 from searchapp.cli.recipe_options import ExamplesOption, SetOption, parameters_of
 from searchapp.errors import DataError
+from searchapp.formats.problems import some
 from searchapp.judging.fold import Folding, Rule
 from searchapp.settings import Settings
 
@@ -116,6 +117,11 @@ def register(app: typer.Typer) -> None:
         if made.shortfall:
             warn(f"the run has no official file: {made.shortfall}")
         manifest = made.manifest
+        if manifest.empty:
+            warn(
+                f"no document was found for {len(manifest.empty):,} of the {manifest.topics:,} topics: "
+                f"{some(manifest.empty)}"
+            )
         say(
             settings,
             f"{loaded.name} {split}: {manifest.topics:,} topics ranked to depth {manifest.depth} "

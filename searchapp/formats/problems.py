@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from searchapp.errors import InvalidFiles, Problem
@@ -98,3 +98,13 @@ def shown(text: str) -> str:
     """An id or a value as it can be printed in a message: short, on one line, and without lone surrogates."""
     short = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
     return short if short.isprintable() and short.split() == [short] else ascii(short)
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first names as a message shows them, and how many others there are.
+
+    >>> some(["q1", "q2"]), some(["q1", "q2", "q3", "q4", "q5"])
+    ('q1, q2', 'q1, q2, q3 and 2 more')
+    """
+    first = ", ".join(map(shown, names[:most]))
+    return f"{first} and {len(names) - most:,} more" if len(names) > most else first

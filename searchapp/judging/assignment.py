@@ -68,10 +68,11 @@ def assign(
         for name in sorted(order, key=lambda name: -left[name])[:per_topic]:
             left[name] -= 1
             given[name].append(topic)
+    # Counted before topics of one annotator are given out, which are still needed as well.
+    needed = sum(quotas.values()) - sum(map(len, given.values())) + len(shared)
     for name, quota in quotas.items():
         missing = quota - len(given[name])
         if missing > len(waiting):
-            needed = sum(quotas.values()) - sum(map(len, given.values())) + len(shared)
             raise UsageError(
                 f"these quotas need about {needed} topics, but there are {len(set(topics))}: lower a quota or "
                 "share more topics"

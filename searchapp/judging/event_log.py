@@ -30,6 +30,15 @@ BUSY_SECONDS = 30.0
 
 _IDS_AT_ONCE = 500
 
+_OF_WRITING = (
+    "SQLITE_FULL",
+    "SQLITE_CANTOPEN",
+    "SQLITE_READONLY",
+    "SQLITE_IOERR_WRITE",
+    "SQLITE_IOERR_TRUNCATE",
+)
+"""How SQLite calls what goes wrong with a file that is written."""
+
 _ADVICE = "`searchapp judgments verify` says more"
 
 
@@ -204,10 +213,20 @@ class EventLog(Store):
             return head.sequence == 0 or self._chain.checksum_at(head.sequence) == head.checksum
 
     def copy_to(self, path: Path) -> None:
-        """Copy the log as it is at one moment; others may write at the same time."""
-        with self._reading(), closing(sqlite3.connect(path)) as copy:
-            # All at once: with the write-ahead log this keeps nobody waiting, and no write makes it begin again.
-            self._database.backup(copy)
+        """Copy the log as it is at one moment; others may write at the same time.
+
+        Raises:
+            sqlite3.DatabaseError: the copy can't be written.
+            DataError: the log can't be read.
+        """
+        try:
+            with closing(sqlite3.connect(path)) as copy:
+                # All at once: with the write-ahead log this keeps nobody waiting, and no write makes it begin again.
+                self._database.backup(copy)
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorname", "").startswith(_OF_WRITING):
+                raise  # this log is only read
+            self._tell(error)
 
     def keep_in_one_file(self) -> None:
         """Leave no other files beside this one, until somebody opens it again."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -30,6 +31,9 @@ from searchapp.judging.events import Action, Author, Channel, Event, Kind
 from searchapp.judging.fold import View
 from searchapp.judging.log import JudgmentLog
 from searchapp.judging.records import Import
+
+_OF_QRELS = re.compile(rb"(\xef\xbb\xbf)?\s*[^\s{]\S*\s+\S+\s+\S+\s+-?[0-9]+\s*")
+"""A line of TREC qrels, which can be no event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +200,10 @@ def _read_events(path: Path, problems: Problems) -> Iterator[tuple[int, Event]]:
         if not raw.strip():
             continue
         where = f"line {number}"
+        if number == 1 and _OF_QRELS.fullmatch(raw):
+            detail = "it is a line of qrels: import the file with --format qrels, and --annotator says whose grades"
+            problems.add(path, "another format", where, detail)
+            return
         try:
             event = Event.from_json(json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8")))
         except UnicodeDecodeError:

@@ -11,7 +11,7 @@ from pathlib import Path
 from searchapp.errors import DataError, SearchappError, UsageError
 from searchapp.files import beside, reason, sync_folder
 from searchapp.judging.chain import Stored
-from searchapp.judging.log import JudgmentLog
+from searchapp.judging.log import JudgmentLog, NotSaved
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,7 @@ def back_up(log: JudgmentLog, file: Path) -> LogVerification:
     temporary = beside(file)
     try:
         log.copy_to(temporary)
-        with closing(JudgmentLog(temporary)) as copy:
-            verdict = verify(copy)
-            copy.keep_in_one_file()
+        verdict = _verified(temporary)
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
         _put(temporary, file)
@@ -108,9 +106,30 @@ def back_up(log: JudgmentLog, file: Path) -> LogVerification:
         raise UsageError(f"{file} exists already: choose another name") from None
     except (OSError, sqlite3.Error) as error:
         why = reason(error) if isinstance(error, OSError) else str(error).lower()
-        raise SearchappError(f"{file} can't be written: {why}") from error
+        raise SearchappError(f"{file} can't be written: {why}; nothing was left behind") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        for end in (
+            "",
+            "-wal",
+            "-shm",
+            "-journal",
+        ):  # what SQLite has beside a file that was not closed in order
+            temporary.with_name(temporary.name + end).unlink(missing_ok=True)
+    return verdict
+
+
+def _verified(copy: Path) -> LogVerification:
+    """What the copy of a log is, which needs no file beside it from then on.
+
+    Raises:
+        sqlite3.Error: SQLite can't write beside it.
+    """
+    try:
+        with closing(JudgmentLog(copy)) as log:
+            verdict = verify(log)
+            log.keep_in_one_file()
+    except NotSaved as error:  # which would name the copy as it is called until it is complete
+        raise error.__cause__ or error from None
     return verdict
 
 

@@ -12,7 +12,7 @@ The same inputs give the same bytes of every file but the manifest's `created` a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -38,6 +38,8 @@ MODELS = "models"
 EXAMPLES = "examples"
 """The key of a manifest's recipe with the splits whose solved topics the run has learned from."""
 FORMAT = 1
+_LATER = ("imported", "variant", "empty")
+"""What a manifest has only where there is something to say: searchapp 0.2 does not know it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Manifest:
     SHA-256. `task_file` has path and digest of the TOML file of a user's own task, and is empty for other tasks.
     `variant` has the same of the TOML file of a variant, and the digests of the JSON `files` that it names.
     `imported` says of a run that another tool made which file it was read from; it has no recipe and no engine then.
+    `empty` are the topics of which no document was found, which have no line in the file with the rankings.
     `seconds` is the time the ranking took, `created` its end in UTC, `digest` that of the manifest.
     """
 
@@ -71,6 +74,7 @@ class Manifest:
     task_file: Mapping[str, str] = field(default_factory=dict)
     imported: Mapping[str, Any] = field(default_factory=dict)
     variant: Mapping[str, Any] = field(default_factory=dict)
+    empty: Sequence[str] = ()
     format: int = FORMAT
     digest: str = ""
 
@@ -94,7 +98,7 @@ class Manifest:
     def own_digest(self) -> str:
         """The SHA-256 of everything in the manifest but its own digest."""
         described = {**asdict(self), "digest": ""}
-        for name in ("task_file", "imported", "variant"):
+        for name in ("task_file", *_LATER):
             if not described[name]:
                 del described[name]  # runs from before there was such a thing keep their digest
         return digest_json(described)
@@ -138,7 +142,7 @@ def write(
         complete = replace(manifest, files=digests)
         complete = replace(complete, digest=complete.own_digest())
         described = asdict(complete)
-        for name in ("imported", "variant"):
+        for name in _LATER:
             if not described[name]:
                 del described[name]  # which searchapp 0.2 does not know
         text = json.dumps(described, indent=2, ensure_ascii=False) + "\n"
@@ -172,7 +176,10 @@ def read(path: Path) -> StoredRun:
         DataError: its files are not what they should be.
     """
     manifest = read_manifest(path)
-    return StoredRun(path, manifest, trec.read_run(path / manifest.rankings))
+    rankings = path / manifest.rankings
+    if not manifest.hits and rankings.is_file() and not rankings.stat().st_size:
+        return StoredRun(path, manifest, Run(manifest.tag, ()))  # for no topic any document was found
+    return StoredRun(path, manifest, trec.read_run(rankings))
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -194,6 +201,9 @@ def read_manifest(path: Path) -> Manifest:
             raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: {name} is not {kind.__name__}")
     if manifest.task_file and not _is_file(manifest.task_file, "path", "digest"):
         raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: task_file lacks path or digest")
+    empty = manifest.empty
+    if not isinstance(empty, list | tuple) or not all(isinstance(topic, str) for topic in empty):
+        raise DataError(f"{path / MANIFEST}: not a manifest of searchapp: empty is no list of topics")
     variant = manifest.variant
     if variant and not (_is_file(variant, "path", "digest", "files") and isinstance(variant["files"], dict)):
         raise DataError(
@@ -209,7 +219,7 @@ def _is_file(described: Mapping[str, Any], *keys: str) -> bool:
     )
 
 
-_OF_RANKINGS = ("topics", "hits", "created", "seconds", "files")
+_OF_RANKINGS = ("topics", "hits", "empty", "created", "seconds", "files")
 """What a manifest says of the rankings, and not of what they were made from."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import mmap
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -53,13 +53,14 @@ class Rankings(Protocol):
 class RunRankings:
     """The rankings in the run directory `path`; `topics` are their ids in the order of the file.
 
-    With `run` they are those, which were read from another file.
+    With `run` they are those, which were read from another file. Topics that are `empty` have no line there; they are
+    the last ones.
 
     Raises:
         DataError: the file is missing, or is not as searchapp writes it; or, for a topic, when it is asked for.
     """
 
-    def __init__(self, path: Path, run: Run | None = None) -> None:
+    def __init__(self, path: Path, run: Run | None = None, empty: Sequence[str] = ()) -> None:
         self.path = first_there(path, (RANKINGS, PACKED_RANKINGS)) if run is None else path
         held = self._mapped() if run is None else _as_written(run)
         members = packed.pieces(held) if self.path.name == PACKED_RANKINGS and run is None else None
@@ -67,7 +68,9 @@ class RunRankings:
             self._lines: _Lines = _PlainLines(held) if members is None else _PackedLines(held, members)
         except _Altered as error:
             raise self._altered(str(error)) from error
-        self.topics = self._lines.topics
+        written = self._lines.topics
+        self._empty = frozenset(empty).difference(written)
+        self.topics = (*written, *(topic for topic in empty if topic in self._empty))
 
     def _mapped(self) -> bytes | mmap.mmap:
         try:
@@ -94,7 +97,7 @@ class RunRankings:
 
     def length(self, topic_id: str) -> int:
         """How many documents a topic's ranking has; the ranking itself is not read."""
-        return self._lines.length(topic_id)
+        return 0 if topic_id in self._empty else self._lines.length(topic_id)
 
     def scored(self, topic_id: str, at_most: int | None = None) -> int:
         """How many documents of a topic's ranking have a score other than 0, or `at_most`; few of the lines are read.
@@ -113,6 +116,8 @@ class RunRankings:
 
     def _of(self, topic_id: str) -> bytes:
         """The lines of a topic."""
+        if topic_id in self._empty:
+            return b""
         try:
             return self._lines.of(topic_id)
         except ValueError as error:

@@ -2,22 +2,27 @@
 
 Textual hands a key to the widget that has the focus, over several queues. Whoever types faster than a dialog opens, or
 sends keys from a script, would have the first letters of a note taken for grades. So the app asks the screen on top
-first, which does at once what a key stands for: the next key finds everything done.
+first, which does at once what a key stands for: the next key finds everything done. Keys that come before a screen has
+all that they are about wait for it.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, cast, runtime_checkable
 
 from textual import events
 from textual.app import App
 from textual.geometry import Size
 from textual.reactive import Reactive
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
+from textual.types import CSSPathType
 from textual.widgets import Input
 
 from searchapp.visible import visible_line
+
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -28,6 +33,17 @@ class TakesKeys(Protocol):
         """Do what a key stands for; whether it stands for anything."""
 
 
+class Begins(Screen[T]):
+    """A screen that stands on top before there is something in it that a key could be about: keys wait till then."""
+
+    has_begun = False
+
+    def let_keys_in(self) -> None:
+        """Take the keys that came before, and those that come."""
+        self.has_begun = True
+        self.app.call_later(cast(OrderedApp, self.app).take_keys)
+
+
 COPY_KEYS = ("ctrl+c", "super+c")
 """What copies what is selected in a question or the help."""
 
@@ -35,21 +51,34 @@ COPY_KEYS = ("ctrl+c", "super+c")
 class OrderedApp(App[None]):
     """An app whose screens get keys in their order."""
 
+    def __init__(self, css_path: CSSPathType) -> None:
+        super().__init__(css_path=css_path)
+        self._keys: deque[events.Key] = deque()
+
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.AppBlur) and self.is_web:
             return  # Textual begins with it in a browser, and no widget would have the focus
         if isinstance(event, events.Key) and not event.is_forwarded:
-            screen = self.screen
-            copies = isinstance(screen, ModalScreen) and event.key in COPY_KEYS
-            if copies and (text := screen.get_selected_text()):
-                self.copy_to_clipboard(text)
-                return
-            if isinstance(screen, TakesKeys) and screen.take(event):
-                return
+            self._keys.append(event)
+            await self.take_keys()
+            return
         if isinstance(event, events.Paste) and not event.is_forwarded and isinstance(self.focused, Line):
             self.focused.paste(event.text)
             return
         await super().on_event(event)
+
+    async def take_keys(self) -> None:
+        """Do what the keys stand for that were pressed, up to one that opens a screen which has not begun yet."""
+        while self._keys:
+            screen = self.screen
+            if isinstance(screen, Begins) and not screen.has_begun:
+                return
+            event = self._keys.popleft()
+            copies = isinstance(screen, ModalScreen) and event.key in COPY_KEYS
+            if copies and (text := screen.get_selected_text()):
+                self.copy_to_clipboard(text)
+            elif not (isinstance(screen, TakesKeys) and screen.take(event)):
+                await super().on_event(event)
 
 
 class Line(Input):

@@ -192,7 +192,7 @@ def test_a_run_that_lacks_topics_is_refused_and_these_are_named(ranked: Cli) -> 
     directory.write(Path("C"), stored.manifest, shorter, {})
     refused = ranked("compare", "A", "C", *NEAREST)
     assert refused.code == 4 and stored.run.rankings[0].topic_id in refused.stderr
-    assert "has no ranking of 1 topics of the other" in refused.stderr
+    assert "has no ranking of 1 topic of the other" in refused.stderr
 
 
 def test_runs_of_two_tasks_are_never_compared(ranked: Cli, tmp_path: Path) -> None:

@@ -117,6 +117,18 @@ def test_events_are_looked_up_as_grades_are(offline: Cli, log: Path, tmp_path: P
 # Taking back
 
 
+def test_qrels_without_their_format_are_told(offline: Cli, log: Path, qrels: Path) -> None:
+    qrels.write_bytes(b"\xef\xbb\xbf" + qrels.read_bytes().replace(b"\n", b"\r\n"))
+    told = take_in(offline, log, qrels, name=None)
+    assert told.code == 4 and told.stderr == (
+        f"searchapp: {qrels}: line 1: another format: it is a line of qrels: import the file with --format qrels, and "
+        "--annotator says whose grades\n"
+    )
+    told = offline("judgments", "import", TASK, qrels, "--annotator", "ann", "--log", log)
+    assert told.code == 2 and "or name another --format" in told.stderr
+    assert take_in(offline, log, qrels, "--lenient").code == 0
+
+
 def test_an_import_is_listed_and_taken_back(offline: Cli, log: Path, qrels: Path) -> None:
     judge(log, "101", 1)
     judge(log, "104", 0)

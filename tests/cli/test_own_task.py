@@ -185,6 +185,33 @@ def test_a_run_is_exported_for_other_programs(cli: Cli, run: Path, tmp_path: Pat
         assert float(row["score"]) == pytest.approx(float(score), rel=1e-7)
 
 
+def test_a_topic_of_which_nothing_is_found_stays_a_topic_of_the_run(
+    offline: Cli, task: Path, tmp_path: Path
+) -> None:
+    template = json.loads((task.parent / "half.json").read_text())
+    words = {"query": "{{topic.text}}", "minimum_should_match": "60%"}
+    half = {**template, "query": {"match": {"text": words}}}
+    none = {**template, "query": {"bool": {"must": [half["query"], {"term": {"id": "no such"}}]}}}
+    with task.open("a") as file:
+        for name, body in (("strict", half), ("none", none)):
+            (task.parent / f"{name}.json").write_text(json.dumps(body))
+            file.write(f'\n[recipes.{name}]\nabout = "{name}"\ntemplate = "{name}.json"\n')
+    assert offline("index", task).code == 0
+    whole, strict, nothing = tmp_path / "whole", tmp_path / "strict", tmp_path / "none"
+    assert offline("rank", task, "--split", "dev", "--out", whole).code == 0
+    ranked = offline("rank", task, "--split", "dev", "--recipe", "strict", "--out", strict)
+    assert "warning: no document was found for 1 of the 8 topics: q2" in ranked.stderr
+    ranked = offline("rank", task, "--split", "dev", "--recipe", "none", "--out", nothing)
+    assert "no document was found for 8 of the 8 topics: q1, q2, q3 and 5 more" in ranked.stderr
+    topics = offline("topics", task, "--run", strict, "--order", "worst", "--json").json["topics"]
+    assert (topics[0]["id"], topics[0]["value"], len(topics)) == ("q2", 0, 8)
+    compared = offline("compare", whole, strict, nothing)
+    assert compared.code == 0 and "although" not in compared.stderr
+    assert offline("evaluate", nothing, "--json").json["official"]["value"] == 0
+    assert offline("export", nothing, "--format", "csv", "--out", tmp_path / "none.csv").code == 0
+    assert offline("runs", "verify", strict).code == 0
+
+
 def test_a_task_file_to_start_from_is_written_and_works(cli: Cli, tmp_path: Path, task: Path) -> None:
     new = task.with_name("mine.toml")
     files = {name: task.parent / name for name in ("recipes.jsonl", "questions.tsv", "gold.txt")}

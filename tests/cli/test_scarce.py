@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from searchapp.cli.common import guarded
+from searchapp.judging.events import Action, Author
+from searchapp.judging.log import JudgmentLog
 from tests.cli.conftest import Cli
 from tests.profile import FULL
 from tests.programs import COMMAND, Program
@@ -114,3 +116,19 @@ def test_a_lack_of_memory_is_a_sentence(error: Exception, capsys: pytest.Capture
 
     assert guarded(lacking, verbose=False) == 1
     assert capsys.readouterr().err.startswith("searchapp: there is not enough memory: ")
+
+
+def test_a_backup_that_does_not_fit_names_itself_and_leaves_nothing(tmp_path: Path) -> None:
+    log, folder = tmp_path / "log.sqlite", tmp_path / "backups"
+    folder.mkdir()
+    with JudgmentLog(log) as opened:
+        opened.append(
+            [Author("ann").event("nlps", "t", f"d{number}", Action.grade, grade=1) for number in range(1000)]
+        )
+    copy = folder / "monday.sqlite"
+    backup = limited(resource.RLIMIT_FSIZE, 60_000, "judgments", "backup", copy, "--log", log)
+    assert backup.returncode == 1
+    assert backup.stderr.startswith(f"searchapp: {copy} can't be written: ")
+    assert "nothing was left behind" in backup.stderr and str(log) not in backup.stderr
+    assert not list(folder.iterdir())
+    assert limited(resource.RLIMIT_FSIZE, 10**9, "judgments", "backup", copy, "--log", log).returncode == 0

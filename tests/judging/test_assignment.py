@@ -36,6 +36,8 @@ def test_without_overlap_nobody_judges_the_same() -> None:
     ("quotas", "overlap", "per_topic", "part"),
     [
         ({"ann": 50}, 0.0, 2, "these quotas need about 50 topics, but there are 40"),
+        ({"ann": 20, "ben": 30}, 0.0, 2, "these quotas need about 50 topics, but there are 40"),
+        ({"ann": 20, "ben": 20, "eve": 20}, 0.5, 2, "these quotas need about 45 topics, but there are 40"),
         ({"ann": 0}, 0.0, 2, "at least one topic"),
         ({"ann": 1, "ben": 1}, 1.5, 2, "from 0 to 1"),
         ({"ann": 1, "ben": 1}, 0.5, 3, "from 2 to 2 annotators"),

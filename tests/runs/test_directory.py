@@ -66,6 +66,25 @@ def test_a_run_is_read_back_as_it_was_written(stored: Path) -> None:
     assert set(read.manifest.files) == {"run.trec", "predict.txt"}
 
 
+def test_a_run_that_found_nothing_is_read_back(tmp_path: Path) -> None:
+    nothing = Run("mine", (Ranking("t1", Hits()), Ranking("t2", Hits())))
+    path = tmp_path / "run"
+    written = directory.write(path, manifest(hits=0, empty=["t1", "t2"]), nothing, {})
+    read = directory.read(path)
+    assert read.manifest == written and read.run == Run("mine", ())
+    assert directory.verify(path) == Verification((), ())
+
+
+def test_rankings_that_were_lost_are_no_run_that_found_nothing(stored: Path) -> None:
+    (stored / "run.trec").write_bytes(b"")
+    with pytest.raises(DataError, match="empty file"):
+        directory.read(stored)
+
+
+def test_what_was_found_for_all_topics_says_nothing_of_others(stored: Path) -> None:
+    assert "empty" not in json.loads((stored / "run.json").read_text())
+
+
 def test_an_untouched_run_is_intact(stored: Path) -> None:
     assert directory.verify(stored) == Verification((), ())
 
@@ -139,6 +158,14 @@ def test_what_fails_on_the_way_leaves_no_run(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         directory.write(tmp_path / "run", manifest(), RUN, {"predict.txt": broken})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("empty", ["t1", [1], 5])
+def test_a_list_of_topics_that_is_none_is_refused(stored: Path, empty: object) -> None:
+    described = json.loads((stored / "run.json").read_text())
+    (stored / "run.json").write_text(json.dumps({**described, "empty": empty}))
+    with pytest.raises(DataError, match="empty is no list of topics"):
+        directory.read_manifest(stored)
 
 
 def test_a_folder_without_manifest_is_no_run(tmp_path: Path) -> None:

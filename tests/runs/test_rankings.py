@@ -115,6 +115,15 @@ def test_an_altered_file_is_told(tmp_path: Path, lines: list[str], told: str) ->
         RunRankings(tmp_path).ranking("t1")
 
 
+def test_topics_without_documents_are_the_last_ones(tmp_path: Path) -> None:
+    with (tmp_path / "run.trec").open("wb") as file:
+        trec.write_run(file, Run("tag", (Ranking("t2", Hits(["a"], [1.0])),)))
+    read = RunRankings(tmp_path, empty=["t1", "t3"])
+    assert read.topics == ("t2", "t1", "t3")
+    assert read.ranking("t1") == Ranking("t1", Hits())
+    assert (read.length("t1"), read.scored("t1"), read.scored("t1", 5)) == (0, 0, 0)
+
+
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no such file"):
         RunRankings(tmp_path)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from scripts.pictures import still
@@ -20,6 +21,7 @@ from searchapp.tasks import load
 from searchapp.tui import keys
 from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.config.screen import ConfigScreen
+from searchapp.tui.dialogs import Help
 from searchapp.tui.judge.screen import JudgeScreen
 from searchapp.tui.screen import KeyApp, KeyScreen, front
 from searchapp.tui.search.screen import SearchScreen
@@ -123,6 +125,29 @@ def test_keys_are_those_of_the_screen_in_front(screens: Screens) -> None:
         assert app._exit
 
     drive(screens.app("judge"), steps)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_keys_that_come_before_the_screen_wait_for_it(screens: Screens, name: str) -> None:
+    class Early(KeyApp):
+        def on_load(self) -> None:
+            for key in ("home", "f1"):
+                self.post_message(events.Key(key, None))
+
+    def helped(pilot: P) -> KeyScreen | None:
+        """The screen whose help is shown."""
+        return front(pilot.app) if isinstance(pilot.app.screen, Help) else None
+
+    async def steps(pilot: P, lowest: KeyScreen) -> None:
+        await pilot.pause()
+        assert helped(pilot) is lowest
+        await pilot.press("escape")
+        assert helped(pilot) is None
+        pilot.app.push_screen(screens.screen("config"))
+        await pilot.press("home", "f1")
+        assert isinstance(helped(pilot), ConfigScreen)
+
+    drive(Early(screens.screen(name), "dark"), steps)
 
 
 def test_what_is_copied_is_told_in_front(screens: Screens, monkeypatch: pytest.MonkeyPatch) -> None:

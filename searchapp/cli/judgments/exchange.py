@@ -181,12 +181,12 @@ def register(group: typer.Typer) -> None:
         if format_ is Format.trec:
             raise UsageError("the format trec can only be written: import jsonl, qrels or official")
         if (annotator is None) != (format_ is Format.jsonl):
-            needs = (
-                "name whose grades these are"
+            raise UsageError(
+                "name whose grades these are with --annotator"
                 if annotator is None
-                else "jsonl names its annotators itself: leave out"
+                else "a file of the format jsonl names its annotators itself: leave out --annotator, or name "
+                "another --format"
             )
-            raise UsageError(f"{needs} --annotator")
         loaded = load(task)
         highest = len(loaded.info.grades) - 1
         collection = loaded.collection(data_folder(loaded, settings.home, data))
