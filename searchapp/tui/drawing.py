@@ -21,6 +21,11 @@ class SteadyScreen(Screen[ScreenResultType]):
 
     _is_put_off = False
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether no drawing is put off."""
+        return not self._is_put_off
+
     def on_compose(self) -> None:
         """Be narrow or wide before the panes are there, which would have to be given all of their looks again."""
         is_wide = self.app.size.width >= WIDE_FROM
