@@ -22,10 +22,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from unittest.mock import patch
 
+from textual.app import App
 from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.timer import Timer
 
 import searchapp
 from searchapp.app import overview
@@ -59,6 +62,7 @@ from searchapp.tui.compare.opening import compare_screen
 from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.app import ConfigApp
 from searchapp.tui.config.screen import ConfigScreen
+from searchapp.tui.drawing import SteadyScreen
 from searchapp.tui.home import watching
 from searchapp.tui.home.app import HomeApp
 from searchapp.tui.home.screen import HomeScreen
@@ -87,7 +91,8 @@ NEAREST, DEPTH = 50, 3
 
 SIZE = (110, 26)
 PATIENCE_SECONDS = 60
-IDLE_LOOKS = 5
+IDLE_LOOKS = 3
+SOON_SECONDS = 1.0
 FONTS = "ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace"
 
 
@@ -298,13 +303,12 @@ def drawn(picture: Picture, bench: Bench, looks: Sequence[str] = THEMES[:1]) -> 
     async def run() -> dict[str, str]:
         app = picture.open(bench)
         async with app.run_test(size=picture.size) as pilot:
-            await _settled(pilot, app.main)
+            await still(pilot)
             for key in picture.press:
                 await pilot.press({" ": "space"}.get(key, key))
-                await _settled(pilot, app.main)
+                await still(pilot)
             pictures = {}
             for look in looks:
-                await _settled(pilot, app.main)
                 await still(pilot)
                 pictures[look] = without_network(app.export_screenshot(title="searchapp"))
                 next_theme(app)
@@ -316,26 +320,54 @@ def drawn(picture: Picture, bench: Bench, looks: Sequence[str] = THEMES[:1]) -> 
         return asyncio.run(run())
 
 
-async def _settled(pilot: Pilot[None], screen: KeyScreen) -> None:
-    """Wait until everything that was begun is done and drawn."""
-    await pilot.app.workers.wait_for_complete()
-    idle = 0
+async def still(pilot: Pilot[None]) -> None:
+    """Wait until everything that was begun is done and drawn, on every screen, and the picture does not change.
+
+    Nothing is asked or worked on in the background, no drawing and nothing that comes after one is put off, and no
+    timer of less than a second runs.
+    """
+    looks, before = 0, None
     for _try in range(100 * PATIENCE_SECONDS):
+        await pilot.pause(0)
         await pilot.pause()
         # An answer is handed over before it is shown, and may be a reason to ask for more.
-        idle = idle + 1 if all(one.is_idle for one in _askers(screen)) else 0
-        if idle == IDLE_LOOKS:
+        now = pilot.app.screen._compositor.render_strips() if is_at_rest(pilot.app) else None
+        looks = looks + 1 if now is not None and now == before else 0
+        if looks == IDLE_LOOKS:
             return
-        await asyncio.sleep(0.01)
-
-
-async def still(pilot: Pilot[None]) -> None:
-    """Wait until the screen does not change any more: what has another size is laid out anew a little later."""
-    before: object = None
-    while (now := pilot.app.screen._compositor.render_strips()) != before:
         before = now
-        await asyncio.sleep(0.05)
-        await pilot.pause()
+        await asyncio.sleep(0.01)
+    raise TimeoutError("the screen does not come to rest")
+
+
+def is_at_rest(app: App[None]) -> bool:
+    """Whether nothing more comes by itself, but for what is looked at again and again."""
+    if any(not worker.is_finished for worker in app.workers):
+        return False
+    for screen in app.screen_stack:
+        asked = _askers(screen) if isinstance(screen, KeyScreen) else ()
+        if _is_to_be_drawn(screen) or not all(one.is_idle for one in asked):
+            return False
+        if any(_fires_soon(timer) for node in screen.walk_children(with_self=True) for timer in node._timers):
+            return False
+    return True
+
+
+def _is_to_be_drawn(screen: Screen[Any]) -> bool:
+    """Whether a screen, or what can be seen of it below others, is about to be laid out or drawn."""
+    if not screen.is_current:
+        return False  # which it is when it is seen again
+    changed = screen._layout_required or screen._scroll_required
+    if screen is screen.app.screen:  # those below are marked as long as they stand there
+        changed = changed or screen._repaint_required
+    is_put_off = isinstance(screen, SteadyScreen) and not screen.is_drawn
+    return changed or is_put_off or bool(screen._dirty_widgets) or bool(screen._callbacks)
+
+
+def _fires_soon(timer: Timer) -> bool:
+    """Whether a timer calls something once, and before long."""
+    is_running = timer._task is not None and not timer._task.done()
+    return is_running and timer._repeat == 0 and timer._interval < SOON_SECONDS
 
 
 class Asks(Protocol):

@@ -6,6 +6,8 @@ of the terminal, and then again with the next turn of its timer. Each time the t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from textual import events, on
 from textual.screen import ModalScreen, Screen, ScreenResultType
 
@@ -20,6 +22,28 @@ class SteadyScreen(Screen[ScreenResultType]):
     """A screen that is drawn by its timer alone, and once for each of its turns."""
 
     _is_put_off = False
+    _held_back: Sequence[Callable[[], object]] = ()
+
+    def when_in_front(self, do: Callable[[], object]) -> None:
+        """Do something now, or as soon as nothing stands on the screen any more.
+
+        What comes of a question that took long puts nothing under the fingers of whoever types elsewhere by then.
+        """
+        if self.is_active:
+            do()
+        else:
+            self._held_back = [*self._held_back, do]
+
+    @on(events.ScreenResume)
+    def _came_to_front(self) -> None:
+        while self._held_back and self.is_active:
+            do, *self._held_back = self._held_back
+            do()
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether no drawing is put off."""
+        return not self._is_put_off
 
     def on_compose(self) -> None:
         """Be narrow or wide before the panes are there, which would have to be given all of their looks again."""

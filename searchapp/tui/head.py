@@ -22,13 +22,28 @@ class Banner(Plain):
         self._status = Content("")
         self.lasts = False
         """Whether an answer that arrives leaves what is said: it came of what somebody did since they asked."""
+        self._waits = False
 
-    def tell(self, words: str, look: str = "$faint", *, add: bool = False, lasts: bool = False) -> None:
-        """Say something, in the place of what was said before or behind it."""
+    def tell(self, words: str, look: str = "$faint", *, add: bool = False, lasts: bool = True) -> None:
+        """Say something, in the place of what was said before or behind it.
+
+        What does not last goes with the answer to what was asked before.
+        """
         self.lasts = lasts or (add and self.lasts)
+        self._waits = False
         said = Content.styled(words, look)
         self._status = Content("   ").join([self._status, said]) if add else said
         self.draw()
+
+    def wait(self, words: str = "") -> None:
+        """Say that something is waited for, until it comes."""
+        self.tell(words)
+        self._waits = True
+
+    def came(self) -> None:
+        """Take back that something is waited for, unless something else was said meanwhile."""
+        if self._waits:
+            self.tell("")
 
     def retitle(self, title: str) -> None:
         """Say that one is somewhere else."""

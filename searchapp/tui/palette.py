@@ -154,6 +154,10 @@ class Palette(CommandPalette):
         self.sought: str | None = None
         """What is being looked for, and what the list is of."""
         self._listed: str | None = None
+        self._moves: list[str] = []
+        """Keys that move in the list of these words, from before it was there."""
+        self._has_moved = False
+        """Whether somebody has gone to a line of the list of these words."""
         self._further = further
         self._line = PaletteLine(lambda _words: self._do_best(), hint=self.HINT)
 
@@ -176,8 +180,16 @@ class Palette(CommandPalette):
     def _refresh_command_list(
         self, command_list: CommandList, commands: list[Command], clear_current: bool
     ) -> None:
+        place, here = command_list.highlighted, None
+        if self._has_moved and self._is_current and place is not None:
+            option = command_list.get_option_at_index(place)
+            here = option.hit.text if isinstance(option, Command) else None
         super()._refresh_command_list(command_list, commands, clear_current)
         self._listed = self.sought
+        texts = [option.hit.text for option in command_list.options if isinstance(option, Command)]
+        if here in texts:  # what comes late moves nobody to another line
+            command_list.highlighted = texts.index(here)
+        self._move()
 
     def take(self, event: events.Key) -> bool:
         moves = {
@@ -189,13 +201,24 @@ class Palette(CommandPalette):
         if event.key == "escape":
             self._action_escape()
         elif event.key in moves:
-            if self._is_current and event.key == "down":
-                self._action_cursor_down()
-            elif self._is_current:
-                self._action_command_list(moves[event.key])
-        else:
-            self._line.take(event)
+            self._moves.append(moves[event.key])
+            self._move()
+        elif self._line.take(event):
+            self._moves.clear()
+            self._has_moved = False
         return True
+
+    def _move(self) -> None:
+        """Move in the list as keys said, once it is that of the words."""
+        if not self._is_current:
+            return
+        self._has_moved = self._has_moved or bool(self._moves)
+        moves, self._moves = self._moves, []
+        for move in moves:
+            if move == "cursor_down":
+                self._action_cursor_down()
+            else:
+                self._action_command_list(move)
 
     @property
     def _is_current(self) -> bool:

@@ -153,9 +153,14 @@ class Picking(Dialog[int | None]):
         return self._places[self.rows.cursor] if self.rows.count else None
 
     def replace(self, choices: Sequence[Choice]) -> None:
-        """Offer other choices, the cursor where it was."""
+        """Offer other choices, the cursor on the one of the same name if there is one, else on the same line."""
+        place = self.place
+        name = None if place is None else self._every[place].name
         self._every = choices
         self._narrow(None)
+        names = [self._every[one].name for one in self._places]
+        if name in names:
+            self.rows.put(names.index(name))
 
     @on(Rows.Picked)
     def _picked(self, event: Rows.Picked) -> None:

@@ -81,11 +81,12 @@ class Moves(Gold):
         def came(number: int, explained: Explained | Exception) -> None:
             found[number] = explained
             if len(found) == len(names):
-                screen.head.tell("")
+                screen.head.came()
                 both = [(names[one], found[one]) for one in sorted(found)]
-                screen.app.push_screen(ExplainedTwice(document, both, screen.topics.task.name))
+                dialog = ExplainedTwice(document, both, screen.topics.task.name)
+                screen.when_in_front(lambda: screen.app.push_screen(dialog))
 
-        screen.head.tell(f"looking for {shortened(document, LONGEST_ID)} …")
+        screen.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
         for number, side in enumerate(screen.pair):
             side.slow.ask(
                 Kind.why,

@@ -58,6 +58,9 @@ class Below(Protocol):
     def ask(self, question: str, yes: Callable[[], object]) -> None:
         """Ask whether to do something."""
 
+    def when_in_front(self, do: Callable[[], object]) -> None:
+        """Do something now, or as soon as nothing stands on the screen any more."""
+
 
 class Opener:
     """Opens screens on another one, the home screen mostly; `post` has things done in its thread."""
@@ -68,6 +71,8 @@ class Opener:
         self._post = post
         self._opened: dict[KeyScreen, Prepared] = {}
         self._is_opening = False
+        self._held_back: Prepared | None = None
+        """What waits for the screen to be in front."""
 
     def search(self, state: TaskState, sought: Sought | None = None, topic: Topic | None = None) -> None:
         """Open the search screen on a task that is indexed."""
@@ -99,7 +104,7 @@ class Opener:
             if anyway or not isinstance(error, DataError):
                 self._home.tell_error(error)
                 return
-            self._home.head.tell("")
+            self._home.head.came()
             self._home.ask(f"{error}. Compare them anyway?", lambda: self.compare(runs, anyway=True))
 
         self._stand(
@@ -154,6 +159,9 @@ class Opener:
         for prepared in self._opened.values():
             prepared.close()
         self._opened.clear()
+        if self._held_back is not None:
+            self._held_back.close()
+            self._held_back = None
 
     def _stand(
         self,
@@ -166,19 +174,23 @@ class Opener:
         if self._is_opening:
             return
         self._is_opening = True
-        self._home.head.tell(f"opening {name} …")
+        self._home.head.wait(f"opening {name} …")
 
         def ready(prepared: Prepared) -> None:
-            self._is_opening = False
             if not self._home.is_attached:
                 prepared.close()
                 return
+            self._held_back = prepared
+            self._home.when_in_front(lambda: stand(prepared))  # so that no key that somebody types goes there
+
+        def stand(prepared: Prepared) -> None:
+            self._is_opening, self._held_back = False, None
             try:
                 screen = prepared.open()
             except (SearchappError, OSError) as error:
                 self._home.tell_error(error)
                 return
-            self._home.head.tell("")
+            self._home.head.came()
             self._opened[screen] = prepared
             self._home.app.push_screen(screen, lambda _result: self._left(screen))
             opened(screen)

@@ -238,12 +238,12 @@ class HomeScreen(KeyScreen):
         if run is None:
             self._tell_no_run()
             return
-        self.head.tell(f"scoring {run.path.name} …")
+        self.head.wait(f"scoring {run.path.name} …")
 
         def scored(found: Evaluation) -> None:
             title = f"{run.path.name}: {run.manifest.task} {run.manifest.split}"
-            if self.is_current:  # or somebody has opened something else meanwhile
-                self.head.tell("")
+            if self.app.screen is self:  # or somebody has opened something else meanwhile
+                self.head.came()
                 self.app.push_screen(Report(title, details.of_evaluation(found)))
             else:
                 self.head.tell(f"{title}: {self.watching.figure_words(run)}")

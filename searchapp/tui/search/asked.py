@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
@@ -11,6 +13,22 @@ from searchapp.tui.rows import shortened
 from searchapp.tui.search.reading import LONGEST_ID
 
 PROMPT = "› "
+
+
+class Words(Line):
+    """The words; `laid_out` is called when the line is longer or shorter, and so its letters may stand elsewhere."""
+
+    def __init__(
+        self,
+        submitted: Callable[[str], object],
+        changed: Callable[[str], object],
+        laid_out: Callable[[], object],
+    ) -> None:
+        super().__init__(submitted, changed, hint="what to search for", id="words")
+        self._laid_out = laid_out
+
+    def on_resize(self) -> None:
+        self._laid_out()
 
 
 class Asked(Horizontal):

@@ -8,12 +8,14 @@ from functools import partial
 
 from searchapp.app.facets import Facet, facets, toggled
 from searchapp.app.past import Past
+from searchapp.errors import EngineError
 from searchapp.ranking.language import Filter
 from searchapp.tui.palette import Offer
 from searchapp.tui.picking import Choice, Picking
 from searchapp.tui.search.asking import Kind
 from searchapp.tui.search.facets import Filtering
 from searchapp.tui.search.parts import SearchView
+from searchapp.tui.search.searching import RETRY_SECONDS
 
 
 class Choosing:
@@ -55,8 +57,17 @@ class Choosing:
             if dialog.is_attached:
                 dialog.show(found)
 
+        def failed(error: Exception) -> None:
+            self._screen.tell_error(error)
+            if isinstance(error, EngineError):
+                self._screen.set_timer(RETRY_SECONDS, again)
+
+        def again() -> None:
+            if dialog.is_attached and request == self._screen.searching.sought.request:
+                self._count(dialog)
+
         self._screen.searching.asker_of(request).ask(
-            Kind.counts, lambda searcher: facets(searcher, request), came, self._screen.tell_error
+            Kind.counts, lambda searcher: facets(searcher, request), came, failed
         )
 
     def choose_recipe(self) -> None:
@@ -79,7 +90,7 @@ class Choosing:
         """Rank what is sought with a recipe."""
         self._screen.seek(replace(self._screen.searching.sought, recipe=recipe))
         if not self._screen.searcher.recipe(recipe).is_one_query:
-            self._screen.head.tell(f"{recipe} is being prepared …")
+            self._screen.head.tell(f"{recipe} is being prepared …", lasts=False)
 
     def search_again(self, text: str) -> None:
         """Search for a text from before."""

@@ -128,7 +128,9 @@ class Freshness:
         searching = self._screen.searching
         if self.is_late:
             if not self._screen.learning.is_at_work:
-                self._screen.head.tell(f"no answer for {int(searching.waited)} s yet", "$warning")
+                self._screen.head.tell(
+                    f"no answer for {int(searching.waited)} s yet", "$warning", lasts=False
+                )
             if not self._was_old:
                 self._screen.draw_sought()
             return

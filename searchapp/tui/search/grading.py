@@ -59,7 +59,7 @@ class Grading:
                 "$warning",
             )
             return
-        self._screen.head.tell("reading the topics …")
+        self._screen.head.wait("reading the topics …")
         self._screen.quick.ask(
             Kind.topics,
             lambda _searcher: every_topic(self._screen.searched, collection),
@@ -68,7 +68,7 @@ class Grading:
         )
 
     def _offer_topics(self, topics: Sequence[Topic]) -> None:
-        self._screen.head.tell("")
+        self._screen.head.came()
         choices = [
             Choice(NO_TOPIC),
             *(Choice(one.id, one_line(one.text, self._screen.hits.notation)) for one in topics),
@@ -78,7 +78,8 @@ class Grading:
             if place is not None:
                 self.begin_topic(topics[place - 1] if place else None)
 
-        self._screen.app.push_screen(Picking("Judge documents for the topic", choices), chosen)
+        dialog = Picking("Judge documents for the topic", choices)
+        self._screen.when_in_front(lambda: self._screen.app.push_screen(dialog, chosen))
 
     def offers(self) -> Iterator[Offer]:
         """The topics of the task, where its files are at hand, for the palette; reading them takes a while."""

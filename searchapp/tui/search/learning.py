@@ -14,7 +14,7 @@ class Learning:
     """A `Progress` that says how far it is; `post` has that done in the thread of the screen."""
 
     def __init__(self, post: Post, head: Banner) -> None:
-        self._words = InWords(lambda words: post(lambda: head.tell(words)))
+        self._words = InWords(lambda words: post(lambda: head.tell(words, lasts=False)))
         self.is_at_work = False
 
     @contextmanager

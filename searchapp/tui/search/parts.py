@@ -61,6 +61,9 @@ class SearchView(Protocol):
     def tell_error(self, error: Exception) -> None:
         """Say that something failed."""
 
+    def when_in_front(self, do: Callable[[], object]) -> None:
+        """Do something now, or as soon as nothing stands on the screen any more."""
+
     def go_back(self, message: str | None = None) -> None: ...
     def call_after_refresh(self, callback: Callable[[], object]) -> bool: ...
     def set_timer(self, delay: float, callback: Callable[[], object] | None = None) -> Timer: ...

@@ -18,6 +18,9 @@ OF_HIT = {
 }
 """What is done with a hit, or with the ranking as it is."""
 
+AFTER_IT = {"down", "up", "page_down", "page_up", "first", "last", "undo"}
+"""What is put off too where one of these is: it goes on from there, or takes that back."""
+
 
 class PuttingOff:
     """Keeps what is to be done with a hit until the ranking is there that somebody sees coming."""
@@ -27,8 +30,8 @@ class PuttingOff:
         self._names: list[str] = []
 
     def takes(self, name: str) -> bool:
-        """Whether something is done with a hit, and so put off now."""
-        is_of_hit = name in OF_HIT or name.startswith("grade_")
+        """Whether something is done with a hit, or comes after that, and so is put off now."""
+        is_of_hit = name in OF_HIT or name.startswith("grade_") or (bool(self._names) and name in AFTER_IT)
         if is_of_hit:
             self._names.append(name)
         return is_of_hit

@@ -34,6 +34,7 @@ class Reasons:
         if result is None or listing is None:
             return
         request, rank, hit = listing.request, result.rank, result.hit
+        self._screen.head.wait()
         self._screen.searching.asker.ask(
             Kind.why,
             lambda searcher: ranked(searcher, request, rank, hit),
@@ -48,7 +49,7 @@ class Reasons:
         listing = self._screen.searching.listing
         if not document or listing is None:
             return
-        self._screen.head.tell(f"looking for {shortened(document, LONGEST_ID)} …")
+        self._screen.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
         self._screen.searching.asker.ask(
             Kind.why,
             lambda searcher: why(searcher, listing.request, document),
@@ -59,15 +60,16 @@ class Reasons:
     def _went(self, found: Why) -> None:
         """Go to a document that is ranked; say why another one is not."""
         if found.rank is not None and found.rank <= self._screen.hits.count:
-            self._screen.head.tell("")
+            self._screen.head.came()
             self._screen.hits.move(found.rank - 1)
         else:
             self._show_why(found)
 
     def _show_why(self, found: Why) -> None:
-        self._screen.head.tell("")
+        self._screen.head.came()
         of_it = said(found, self._screen.searched.name)
-        self._screen.app.push_screen(Explained(found, of_it, lambda: self._choose_vote(found)))
+        dialog = Explained(found, of_it, lambda: self._choose_vote(found))
+        self._screen.when_in_front(lambda: self._screen.app.push_screen(dialog))
 
     # Two hits
 
@@ -88,6 +90,7 @@ class Reasons:
             self._screen.head.tell("no hit is marked any more")
             return
         other = marked.place
+        self._screen.head.wait()
         self._screen.searching.asker.ask(
             Kind.why,
             lambda searcher: compare(searcher, listing.request, one, other),
@@ -96,8 +99,8 @@ class Reasons:
         )
 
     def _show_comparison(self, found: Comparison) -> None:
-        self._screen.head.tell("")
-        self._screen.app.push_screen(Compared(found))
+        self._screen.head.came()
+        self._screen.when_in_front(lambda: self._screen.app.push_screen(Compared(found)))
 
     # Solved topics
 

@@ -32,7 +32,7 @@ from searchapp.tui.rows import Rows
 from searchapp.tui.screen import KeyScreen
 from searchapp.tui.search import about
 from searchapp.tui.search.actions import IN_HITS, IN_LINE
-from searchapp.tui.search.asked import Asked
+from searchapp.tui.search.asked import Asked, Words
 from searchapp.tui.search.asking import LANES, Asker
 from searchapp.tui.search.choosing import Choosing
 from searchapp.tui.search.copying import Copying
@@ -76,7 +76,7 @@ class SearchScreen(KeyScreen):
         self.slow: Asker = self._asker("search aside", self._another, lambda: self.quick, 1)
         self.searching = Searching(self, self.quick, self.slow, self._is_quick)
         self.searching.sought = opened.sought
-        self.words = Line(self._submitted, self.typed, hint="what to search for", id="words")
+        self.words = Words(self._submitted, self.typed, self.point)
         self._asked = Asked(self.words)
         self.judging = Judging(opened.session, self.searched.info.grades)
         self.hits = HitRows(self.judging.mark, self.searched.info.markup)
@@ -264,7 +264,7 @@ class SearchScreen(KeyScreen):
         self.error = error
         if not isinstance(error, BrokenQuery):
             before = "" if isinstance(error, SearchappError) else "the search failed: "
-            self.head.tell(f"{before}{said_by(error)}", "$error")
+            self.head.tell(f"{before}{said_by(error)}", "$error", lasts=False)
         self.draw_sought()
         self._put_off.give_up()
 
@@ -274,8 +274,7 @@ class SearchScreen(KeyScreen):
         sought = self.searching.sought
         self._asked.show(self._freshness.title, sought.like)
         if isinstance(self.error, BrokenQuery):
-            offset = self.words.content_region.x - self.words.scroll_offset.x - self.note.left
-            self.note.show_broken(self.error, sought.text, offset)
+            self.point()
         elif words := self._freshness.words:
             self.note.show_error(words)
         else:
@@ -283,6 +282,12 @@ class SearchScreen(KeyScreen):
             self.note.show_filters(
                 sought.filters, self.keys.shown("filter"), "" if topic is None else topic.id
             )
+
+    def point(self) -> None:
+        """Point to what is wrong with the words, below where it stands."""
+        if isinstance(self.error, BrokenQuery):
+            offset = self.words.content_region.x - self.words.scroll_offset.x - self.note.left
+            self.note.show_broken(self.error, self.searching.sought.text, offset)
 
     @on(HitRows.Wanted)
     def _wanted(self, event: HitRows.Wanted) -> None:

@@ -72,10 +72,11 @@ class Gold:
         screen, topic = self._screen, self._screen.topic_id
 
         def came(found: explain.Explained) -> None:
-            screen.head.tell("")
-            screen.app.push_screen(Explained(found.why, found.said(screen.topics.task.name)))
+            screen.head.came()
+            dialog = Explained(found.why, found.said(screen.topics.task.name))
+            screen.when_in_front(lambda: screen.app.push_screen(dialog))
 
-        screen.head.tell(f"looking for {shortened(document, LONGEST_ID)} …")
+        screen.head.wait(f"looking for {shortened(document, LONGEST_ID)} …")
         screen.slow.ask(
             Kind.why,
             lambda topics: topics.why(topic, document),

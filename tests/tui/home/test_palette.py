@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import threading
 from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from textual import events
+from textual.command import CommandList
 
 from searchapp.app.past import Past
 from searchapp.settings import Settings
@@ -28,7 +30,7 @@ from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.search.searching import Sought
 from searchapp.visible import visible_line
 from tests.test_visible import HOSTILE, texts
-from tests.tui.conftest import SAMPLES, Judging, Prepared, drive, press, text_of
+from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, Judging, Prepared, drive, press, text_of
 from tests.tui.home.conftest import AtHome, P, comes, in_front, seen, shows, to_run
 from tests.tui.test_content import MARKUP
 
@@ -91,6 +93,41 @@ def test_arrows_choose_in_the_list(at_home: AtHome) -> None:
         assert pilot.app.theme == "searchapp-light"
 
     at_home.drive(steps)
+
+
+def test_what_is_found_late_leaves_the_line_that_somebody_went_to(at_home: AtHome) -> None:
+    at_home.with_sample()
+    Past(at_home.home, "nlps").add("themes")
+    may_come = threading.Event()
+
+    async def steps(pilot: P, screen: HomeScreen) -> None:
+        find = screen.further_offers
+
+        def find_late() -> list[Offer]:
+            may_come.wait(PATIENCE_SECONDS)
+            return list(find())
+
+        screen.further_offers = find_late  # type: ignore[method-assign]
+        await pilot.press("ctrl+p", "down", "down")  # before there is a list
+        palette = pilot.app.screen
+        assert isinstance(palette, Palette)
+        await comes(pilot, lambda: palette._listed == "" and palette.query_one(CommandList).highlighted == 2)
+        await pilot.press(*"theme", "down")
+        await comes(pilot, lambda: palette._listed == "theme")
+        chosen = highlighted(palette)
+        assert len(listed(palette)) > 1 and not any("searched: themes" in line for line in listed(palette))
+        may_come.set()
+        await comes(pilot, lambda: any("searched: themes" in line for line in listed(palette)))
+        assert highlighted(palette) == chosen
+
+    at_home.drive(steps)
+
+
+def highlighted(palette: Palette) -> str:
+    """The line that enter chooses."""
+    commands = palette.query_one(CommandList)
+    assert commands.highlighted is not None
+    return str(commands.get_option_at_index(commands.highlighted).prompt)
 
 
 def test_tasks_runs_recipes_searches_and_topics_are_found(at_home: AtHome) -> None:

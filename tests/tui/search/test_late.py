@@ -1,0 +1,182 @@
+"""What comes late on the search screen does what it does when it comes at once, and nothing to what was done since."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from searchapp.app.pages import every_topic
+from searchapp.ranking.language import BrokenQuery, Filter
+from searchapp.tui.dialogs import Help
+from searchapp.tui.search import choosing, reasons
+from searchapp.tui.search.facets import Filtering
+from searchapp.tui.search.screen import SearchScreen
+from searchapp.tui.search.why import Explained
+from tests.tui.conftest import PATIENCE_SECONDS, drive, press, settled, text_of, until
+from tests.tui.search.conftest import SearchingOn, answered, enter, ids
+
+P = Pilot[None]
+
+
+@contextmanager
+def late(patch: pytest.MonkeyPatch, module: Any, name: str) -> Iterator[threading.Event]:
+    """A function of a module answers when this event is set."""
+    may_answer, work = threading.Event(), getattr(module, name)
+
+    def wait(*args: Any) -> Any:
+        may_answer.wait(PATIENCE_SECONDS)
+        return work(*args)
+
+    patch.setattr(module, name, wait)
+    try:
+        yield may_answer
+    finally:
+        may_answer.set()
+
+
+def test_keys_after_a_grade_that_waits_for_the_hits_wait_too(searching: SearchingOn) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await enter(pilot, screen, *"ring", "enter")
+        assert screen.searcher.collection is not None
+        topic = next(iter(every_topic(screen.searched, screen.searcher.collection)))
+        screen.grading.begin_topic(topic)
+        await answered(pilot, screen)
+        searching.index.may_answer.clear()
+        screen.seek(replace(screen.searching.sought, text="group", literal=False))
+        await pilot.press("1", "down", "0", "0", "u")
+        assert not list(searching.log.events())
+        searching.index.may_answer.set()
+        await answered(pilot, screen)
+        hits = ids(screen)
+        said = [(one.action.value, one.document_id) for _place, one in searching.log.events()]
+        assert said[:3] == [("grade", hits[0]), ("grade", hits[2]), ("grade", hits[3])]
+        assert [one for one, _document in said[3:]] == ["retract"] and screen.hits.cursor == 4
+
+    drive(searching.app(), steps)
+
+
+def test_an_answer_takes_back_nothing_that_was_said_since_it_was_asked_for(
+    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await enter(pilot, screen, *"ring", "enter")
+        searching.index.may_answer.clear()
+        screen.seek(replace(screen.searching.sought, text="group"))
+        await pilot.press("d")
+        assert "theme light" in text_of(app)
+        searching.index.may_answer.set()
+        await answered(pilot, screen)
+        assert "theme light" in text_of(app)
+        with late(monkeypatch, reasons, "ranked") as may_answer:
+            await pilot.press("w")
+            assert "theme light" not in text_of(app)
+            await pilot.press("d")
+            may_answer.set()
+            await until(pilot, lambda: isinstance(app.screen, Explained))
+            await pilot.press("escape")
+            assert 'theme = "' in text_of(app)
+        with late(monkeypatch, reasons, "why") as may_answer:
+            await pilot.press("i", *ids(screen)[1], "enter")
+            assert "looking for" in text_of(app)
+            may_answer.set()
+            await until(pilot, lambda: screen.hits.cursor == 1)
+            await settled(pilot)
+            assert "looking for" not in text_of(app)
+
+    app = searching.app()
+    drive(app, steps)
+
+
+def test_an_answer_waits_for_whoever_does_something_else_by_then(
+    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await enter(pilot, screen, *"ring", "enter")
+        with late(monkeypatch, reasons, "ranked") as may_answer:
+            await pilot.press("w", "f1")
+            may_answer.set()
+            await answered(pilot, screen)
+        assert isinstance(app.screen, Help)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, Explained))
+        await pilot.press("escape")
+        assert app.screen is screen
+
+    app = searching.app()
+    drive(app, steps)
+
+
+def test_counts_that_come_late_leave_the_cursor_on_its_value(searching: SearchingOn) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await enter(pilot, screen, *"jobs", "enter", "f2")
+        dialog = app.screen
+        assert isinstance(dialog, Filtering)
+        names = [one.name for one in dialog.choices]
+        await enter(pilot, screen, *["down"] * names.index("speaker: CASTELL"))
+        searching.index.may_answer.clear()
+        await pilot.press("enter")
+        searching.index.may_answer.set()
+        await answered(pilot, screen)
+        assert screen.searching.sought.filters == (Filter("speaker", "CASTELL"),)
+        counted = [one.name for one in dialog.choices]
+        assert counted.index("speaker: CASTELL") != names.index("speaker: CASTELL"), "the list is another one"
+        assert dialog.place == counted.index("speaker: CASTELL")
+        await enter(pilot, screen, "enter")
+        assert screen.searching.sought.filters == ()
+
+    app = searching.app("checkthat")
+    drive(app, steps)
+
+
+def test_counts_that_an_engine_refused_come_when_it_answers_again(
+    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choosing, "RETRY_SECONDS", 0.05)
+
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await enter(pilot, screen, *"jobs", "enter")
+        searching.index.fails = True
+        await pilot.press("f2")
+        dialog = app.screen
+        assert isinstance(dialog, Filtering)
+        await until(pilot, lambda: "does not answer" in text_of(app))
+        assert not dialog.choices
+        searching.index.fails = False
+        await until(pilot, lambda: dialog.choices)
+
+    app = searching.app("checkthat")
+    drive(app, steps)
+
+
+def test_what_is_wrong_is_pointed_to_where_it_stands_once_the_line_is_laid_out(
+    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_draw, turn = threading.Event(), SearchScreen._on_timer_update
+    may_draw.set()
+    monkeypatch.setattr(
+        SearchScreen, "_on_timer_update", lambda screen: turn(screen) if may_draw.is_set() else None
+    )
+
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await enter(pilot, screen, *"ring", "enter", "s")
+        await press(pilot, "slash")
+        await until(pilot, lambda: screen.words.region.x > 10)  # behind the name of a document
+        may_draw.clear()
+        await press(pilot, "(")
+        await until(pilot, lambda: isinstance(screen.error, BrokenQuery))
+        may_draw.set()
+        await until(pilot, lambda: "› (" in text_of(app))
+        await settled(pilot)
+        lines = text_of(app).splitlines()
+        words = next(line for line in lines if "› (" in line)
+        caret = next(line for line in lines if "▲" in line)
+        assert caret.index("▲") == words.index("(")
+
+    app = searching.app()
+    drive(app, steps)
