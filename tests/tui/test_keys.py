@@ -77,5 +77,6 @@ def test_the_documentation_has_every_action_and_its_keys() -> None:
     text = (Path(__file__).parents[2] / "docs" / "judging.md").read_text(encoding="utf-8")
     for action in KEY_ACTIONS:
         keys = " ".join(f"`{key}`" for key in action.keys)
-        assert f"| `{action.name}` | {keys} |" in text
-        assert action.about in text
+        row = f"| `{action.name}` | {keys} |"
+        assert row in text, f"docs/judging.md lacks a row that begins with {row}"
+        assert action.about in text, f"docs/judging.md does not say of `{action.name}`: {action.about}"
