@@ -41,6 +41,9 @@ def index_mapping(name: str) -> dict[str, Any]:
 GENERAL = "text"
 """The folder of templates and recipes that need nothing of a task but text."""
 
+GENERAL_LEARNING = ("neighbours",)
+"""Those of its recipes that rank by solved topics, and are no recipes of a task that has none."""
+
 
 def query_template(task: str, name: str) -> dict[str, Any]:
     """The search body with placeholders `query_templates/<task>/<name>.json`."""
@@ -58,28 +61,6 @@ class RecipeBook:
     file: Path
     recipes: Mapping[str, Mapping[str, Any]]
     template: Callable[[str], dict[str, Any]]
-
-
-LEARNING = (
-    "neighbours",
-    "labelled",
-    "cocitation",
-    "popular",
-    "multiclass",
-    "multilabel",
-    "cosine",
-    "power",
-    "expansion",
-    "profiles",
-    "latent",
-    "lines",
-)
-"""The signals of a recipe that need solved topics."""
-
-
-def learns(recipe: Mapping[str, Any]) -> bool:
-    """Whether a shipped recipe, as it is written, ranks by solved topics."""
-    return any(signal.get("signal") in LEARNING for signal in recipe.get("signals", ()))
 
 
 def recipe_book(task: str) -> RecipeBook:

@@ -15,6 +15,8 @@ from scripts.cli_reference import TARGET, reference
 from searchapp import resources
 from searchapp.config.files import PROJECT_FILE, USER_FILE, read_project_file, read_user_file
 from searchapp.config.sources import resolve
+from searchapp.ranking import fusion
+from searchapp.ranking.signals import KINDS
 from searchapp.tasks import names
 
 ROOT = Path(__file__).parents[1]
@@ -79,7 +81,7 @@ def test_readme_lists_every_command_and_no_other() -> None:
         match = re.match(r"[a-z-]+(?: [a-z]+)?(?= |$)", words)
         assert match, f"README lists {words}, which is no command"
         listed.add(match[0])
-    assert listed == there
+    assert listed == there, "the table of commands in README has a row of each command and of no other"
 
 
 class Asked(dict[str, str]):
@@ -100,7 +102,9 @@ def test_readme_lists_every_variable_that_is_read_and_no_other() -> None:
     resolve({}, environ)
     assert len(environ.names) > 8
     listed = re.findall(r"`([A-Z_]+)`", "".join(rows(readme, "variable")))
-    assert sorted(listed) == sorted(environ.names)
+    assert sorted(listed) == sorted(environ.names), (
+        "the table of variables in README has each of these and no other"
+    )
 
 
 @pytest.mark.parametrize("where", ["searchapp/**/*.py", "docs/*.md", "README.md", ".env.example"])
@@ -134,6 +138,26 @@ def test_the_changelog_has_a_date_for_every_version_the_newest_first() -> None:
         assert not versions or running >= versions[0]
     else:
         assert running == versions[0], "the changelog and the program name different versions"
+
+
+def test_the_page_on_own_tasks_has_every_signal_with_its_keys_and_every_fusion() -> None:
+    text = (ROOT / "docs" / "own-task.md").read_text(encoding="utf-8")
+    for name, signal in KINDS.items():
+        row = re.search(rf"^\| `{name}` \|.*\|$", text, re.MULTILINE)
+        assert row, f"docs/own-task.md lacks a row of the signal `{name}`"
+        for key in signal.meanings:
+            assert f"`{key}`" in row[0], f"docs/own-task.md does not name `{key}` in the row of `{name}`"
+    for name in fusion.KINDS:
+        assert f'by = "{name}"' in text, f'docs/own-task.md says nothing of a fusion by = "{name}"'
+
+
+def test_the_page_on_reports_has_every_section() -> None:
+    page = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    source = (ROOT / "searchapp" / "report" / "page.py").read_text(encoding="utf-8")
+    headings = re.findall(r'Section\("\w+", "(.+?)"\)', source)
+    assert headings == [one.strip() for one in rows(page, "section")], (
+        "docs/report.md has a row of each, in order"
+    )
 
 
 @pytest.mark.parametrize(

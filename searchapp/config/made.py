@@ -7,20 +7,14 @@ password that a file holds and a command prints.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from searchapp.config.declared import BY_NAME, PLACES, TEAM, WAYS
 from searchapp.config.found import Found, Origin
-from searchapp.config.kinds import Value
 from searchapp.errors import UsageError
-from searchapp.settings import (
-    DEFAULT_INDEX_PREFIX,
-    DEFAULT_URL,
-    ENGINES,
-    Kept,
-    Settings,
-    address_of_cloud,
-)
+from searchapp.settings import DEFAULT_URL, Kept, Settings, address_of_cloud
 
 
 def settings_of(found: Mapping[str, Found], own_home: Path, opaque_id: str) -> Settings:
@@ -32,41 +26,27 @@ def settings_of(found: Mapping[str, Found], own_home: Path, opaque_id: str) -> S
         UsageError: values that exclude each other, or one without the other that it needs.
     """
 
-    def text(name: str) -> str | None:
-        value = found[name].value
-        return None if value is None else str(value)
-
-    def path(name: str) -> Path | None:
-        value = found[name].value
-        return value if isinstance(value, Path) else None
-
     _require_credentials(found)
-    return Settings(
-        home=path("home") or own_home,
-        engine=text("engine") or ENGINES[0],
-        engine_chosen_by=found["engine"].chosen_by,
-        url=_address(found),
-        url_given=any(
+    team = {
+        one.name.partition(".")[2]: str(held) for one in TEAM if (held := found[one.name].value) is not None
+    }
+    made: dict[str, Any] = {
+        "engine_chosen_by": found["engine"].chosen_by,
+        "url": _address(found),
+        "url_given": any(
             found[name].value and found[name].source.origin is not Origin.default for name in PLACES
         ),
-        api_key=_secret(found, "api_key"),
-        bearer_token=_secret(found, "bearer_token"),
-        username=text("username"),
-        password=_secret(found, "password"),
-        ca_certs=path("ca_certs"),
-        fingerprint=text("fingerprint"),
-        headers=_headers(found["headers"].value),
-        proxy=text("proxy"),
-        insecure=bool(found["insecure"].value),
-        opaque_id=opaque_id,
-        index_prefix=text("index_prefix") or DEFAULT_INDEX_PREFIX,
-        data_mirror=text("data_mirror"),
-        shared=bool(found["shared"].value),
-        annotator=text("annotator"),
-        own_home=own_home,
-        team={one.name.partition(".")[2]: value for one in TEAM if (value := text(one.name)) is not None},
-        quiet=bool(found["quiet"].value),
-    )
+        "api_key": _secret(found, "api_key"),
+        "bearer_token": _secret(found, "bearer_token"),
+        "password": _secret(found, "password"),
+        "opaque_id": opaque_id,
+        "own_home": own_home,
+        "team": team,
+    }
+    # All other fields have the values of the settings of their names, in the types that the kinds of these read.
+    of_name = [found[one.name] for one in fields(Settings) if one.name in found]
+    plain: dict[str, Any] = {one.setting.name: one.value for one in of_name if one.value is not None}
+    return Settings(**{"home": own_home, **plain, **made})
 
 
 def _address(found: Mapping[str, Found]) -> str:
@@ -83,11 +63,6 @@ def _address(found: Mapping[str, Found]) -> str:
             f"both an address and a Cloud ID are set: leave out {url.chosen_by} or {cloud_id.chosen_by}"
         )
     return address_of_cloud(str(cloud_id.value))
-
-
-def _headers(value: Value | None) -> tuple[tuple[str, str], ...]:
-    pairs = value if isinstance(value, tuple) else ()
-    return tuple(pair for pair in pairs if isinstance(pair, tuple))
 
 
 def _given(found: Mapping[str, Found], name: str) -> Found | None:

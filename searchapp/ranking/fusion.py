@@ -100,8 +100,24 @@ class Fusion(ABC):
         """What a run records of it."""
 
 
+class RecipeFusion(Fusion):
+    """A fusion as a recipe describes it."""
+
+    __slots__ = ()
+
+    @classmethod
+    @abstractmethod
+    def read(cls, table: Table) -> Self:
+        """The fusion that a table of a recipe describes.
+
+        Raises:
+            DataError: a key is missing or not what it should be.
+            UsageError: a number is not what it should be.
+        """
+
+
 @dataclass(frozen=True, slots=True)
-class Sum(Fusion):
+class Sum(RecipeFusion):
     """The weighted sum of the signals; where one says nothing of a document it adds nothing."""
 
     by: ClassVar[str] = "sum"
@@ -158,7 +174,7 @@ class CombMnz(Sum):
 
 
 @dataclass(frozen=True, slots=True)
-class ReciprocalRanks(Fusion):
+class ReciprocalRanks(RecipeFusion):
     """The sum of weight / (`rank_constant` + rank), for signals whose scores say nothing but an order.
 
     Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods",
@@ -175,7 +191,7 @@ class ReciprocalRanks(Fusion):
     scale: Scale = Scale.shares
 
     @classmethod
-    def read(cls, table: Table) -> ReciprocalRanks:
+    def read(cls, table: Table) -> Self:
         """A fusion with the `rank_constant` of a table."""
         return cls(table.number("rank_constant"))
 
@@ -199,9 +215,8 @@ class ReciprocalRanks(Fusion):
         return {"by": self.by, "rank_constant": self.rank_constant}
 
 
-KINDS: Mapping[str, type[Sum | CombMnz | ReciprocalRanks]] = {
-    kind.by: kind for kind in (Sum, CombMnz, ReciprocalRanks)
-}
+KINDS: Mapping[str, type[RecipeFusion]] = {kind.by: kind for kind in (Sum, CombMnz, ReciprocalRanks)}
+"""The fusions that need no model, by what recipes call them."""
 
 
 def scores_of(answer: Answer, scale: Scale) -> Scores:

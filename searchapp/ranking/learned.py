@@ -23,12 +23,12 @@ import heapq
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from searchapp.engines.base import Explanation
 from searchapp.errors import DataError
 from searchapp.model import Example, Hits
-from searchapp.ranking.fusion import Fusion, Given, Weighted, scores_of
+from searchapp.ranking.fusion import Fusion, Given, RecipeFusion, Weighted, scores_of
 from searchapp.ranking.learning import boosting
 from searchapp.ranking.learning.boosting import Growth
 from searchapp.ranking.learning.trees import Trees
@@ -59,7 +59,7 @@ Asking = Callable[[Sequence[Example], frozenset[str]], Iterator[tuple[Example, S
 
 
 @dataclass(frozen=True, slots=True)
-class Learned(Fusion):
+class Learned(RecipeFusion):
     """Trees over the first `candidates` of the weighted sum, grown on at most `topics` solved ones in `parts`.
 
     Without its model it is the weighted sum.
@@ -91,7 +91,7 @@ class Learned(Fusion):
     scale: Scale = Scale.scores
 
     @classmethod
-    def read(cls, table: Table) -> Learned:
+    def read(cls, table: Table) -> Self:
         """The fusion of a table with `candidates`, `topics`, `parts`, `trees`, `leaves`, `fewest` and `rate`.
 
         `scale` is that of the weighted sum.

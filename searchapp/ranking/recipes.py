@@ -26,7 +26,7 @@ from searchapp import resources
 from searchapp.errors import DataError, UsageError
 from searchapp.names import meant, refused
 from searchapp.ranking import earlier, fusion
-from searchapp.ranking.fusion import Fusion
+from searchapp.ranking.fusion import RecipeFusion
 from searchapp.ranking.learned import Learned
 from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals import KINDS
@@ -47,7 +47,7 @@ _TYPES: Mapping[str, tuple[type, str]] = {
     "baseline": (str, "text in quotes"),
     "tuned": (Mapping, "a table"),
 }
-_FUSIONS: Mapping[str, Any] = {**fusion.KINDS, Learned.by: Learned}
+_FUSIONS: Mapping[str, type[RecipeFusion]] = {**fusion.KINDS, Learned.by: Learned}
 _SIGNAL = "signal"
 _NAME = "name"
 _BY = "by"
@@ -294,11 +294,11 @@ def _query(
     return direct
 
 
-def _fusion(place: RecipeName, written: Mapping[str, Any], table: Table) -> Fusion:
+def _fusion(place: RecipeName, written: Mapping[str, Any], table: Table) -> RecipeFusion:
     by = str(written.get(_BY))
     if by not in _FUSIONS:
         raise DataError(f"the recipe {place} has no fusion by {refused(by, _FUSIONS)}")
-    read: Fusion = _FUSIONS[by].read(table)
+    read = _FUSIONS[by].read(table)
     table.finish(_BY)
     return read
 

@@ -95,7 +95,7 @@ def _recipe_book(info: TaskInfo, described: OwnFile) -> RecipeBook:
     shipped = {
         name: recipe
         for name, recipe in resources.recipes(resources.GENERAL).items()
-        if described.examples is not None or not resources.learns(recipe)
+        if described.examples is not None or name not in resources.GENERAL_LEARNING
     }
     recipes = {**shipped, **described.recipes}
     return RecipeBook(described.name, described.path, recipes, partial(_template, info, described))

@@ -21,13 +21,11 @@ from searchapp.config.declared import BY_NAME
 from searchapp.errors import DataError
 from searchapp.files import unreadable
 from searchapp.inputs import parse_toml, read_text
-from searchapp.names import meant, one_of
+from searchapp.names import meant
 from searchapp.settings import SPACINGS, THEMES
 
 FILE = "settings.toml"
-
-SETTINGS = ("keys", "theme", "spacing", "restore")
-"""What there is to set of a screen; what can be set of which one is in `config.declared`."""
+KEYS = "keys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +231,7 @@ def grade_actions(labels: Sequence[str]) -> Iterator[KeyAction]:
 
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
-    """What the settings file says of a screen."""
+    """What the settings file says of a screen; the fields have the names of its settings in `config.declared`."""
 
     keys: KeyMap
     theme: str = THEMES[0]
@@ -267,18 +265,20 @@ def load_section(home: Path, section: str, actions: Sequence[KeyAction]) -> Scre
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{path}: not TOML: {error}") from error
     own = _table(path, described, section)
-    known = [name for name in SETTINGS if f"{section}.{name}" in BY_NAME]
-    unknown = sorted(own.keys() - set(known))
+    known = {name.partition(".")[2]: one for name, one in BY_NAME.items() if name.startswith(f"{section}.")}
+    unknown = sorted(own.keys() - known.keys())
     if unknown:
         named = f"{unknown[0]!r}{meant(unknown[0], known)}"
         raise DataError(f"{path}: [{section}] has no setting {named}: it has {', '.join(known)}")
-    for name, names in (("theme", THEMES), ("spacing", SPACINGS)):
-        if name in own and own[name] not in names:
-            raise DataError(f"{path}: the {name} of [{section}] must be {one_of(names)}, not {own[name]!r}")
-    if not isinstance(own.get("restore", True), bool):
-        raise DataError(f"{path}: restore in [{section}] must be true or false, without quotes")
-    keys = _key_map(path, _table(path, own, "keys"), section, actions)
-    return ScreenSettings(keys, **{name: held for name, held in own.items() if name != "keys"})
+    keys = _key_map(path, _table(path, own, KEYS), section, actions)
+    others: dict[str, Any] = {}
+    for name, held in own.items():
+        if name != KEYS:
+            try:
+                others[name] = known[name].kind.from_toml(held, f"{section}.{name}", home)
+            except ValueError as error:
+                raise DataError(f"{path}: {error}") from error
+    return ScreenSettings(keys, **others)
 
 
 def _table(path: Path, described: Mapping[str, Any], name: str) -> Mapping[str, Any]:

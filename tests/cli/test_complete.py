@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from searchapp.cli import complete, run
+from searchapp.ranking import recipes
 from tests.cli.conftest import SAMPLE, Cli
 from tests.programs import COMMAND, Program
 
@@ -104,7 +105,7 @@ def test_splits_and_recipes_are_those_of_the_task_that_is_typed(bash: Offered, f
     assert bash("rank", "cooking.toml", "--split", "w") == ["winter"]
     assert bash("rank", "--split", "dev", "nlps", "--recipe", "n") == ["neighbours"]
     assert bash("rank", "cooking.toml", "--recipe", "s") == ["spicy"]
-    assert bash("search", "nlps", "--recipe", "") == ["best", "bm25", "neighbours", "tfidf", "words"]
+    assert bash("search", "nlps", "--recipe", "") == recipes.names("nlps")
     assert bash("search", "checkthat", "--recipe", "") == ["words"]
     assert bash("validate", "f", "--task", "checkthat", "--split", "te") == ["test_annotated"]
     assert bash("judgments", "assign", "nlps", "--split", "d") == ["dev"]

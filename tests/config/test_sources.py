@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from searchapp.config.declared import BY_NAME, CREDENTIALS, DECLARED, Declared
 from searchapp.config.found import Origin
+from searchapp.config.kinds import HeadersKind, Switch
 from searchapp.config.sources import Resolution, resolution
 from searchapp.errors import InvalidFiles, UsageError
+from searchapp.settings import Settings
 from tests.config.conftest import Folders, standing
 
 FIRST_TO_LAST = (Origin.flag, Origin.environment, Origin.project, Origin.user)
@@ -29,16 +31,14 @@ def value_of(setting: Declared, origin: Origin) -> str:
             return ENGINE_OF[place % 2]
         case "url" | "data_mirror" | "proxy":
             return f"http://{origin.name}:9200"
-        case "shared" | "project" | "search.restore":
-            return str(place % 2)
+        case _ if isinstance(setting.kind, Switch):
+            return "1" if setting.flag else str(place % 2)
         case name if name.endswith(".theme"):
             return "ansi-light"
         case name if name.endswith(".spacing"):
             return "compact"
         case "team.role":
             return ("experimenter", "reproducer")[place % 2]
-        case "quiet" | "verbose" | "insecure":
-            return "1"
         case "fingerprint":
             return str(place) * 64
         case "cloud_id":
@@ -53,7 +53,7 @@ def in_toml(setting: Declared, text: str) -> str:
     table, _, key = setting.name.rpartition(".")
     if setting.name == "headers":
         text = f'{{X-Origin = "{text}"}}'
-    elif setting.name in ("shared", "project", "search.restore", "insecure"):
+    elif isinstance(setting.kind, Switch):
         text = "true" if text == "1" else "false"
     elif setting.name == "trusted":
         text = f'["/{text}"]'
@@ -75,8 +75,8 @@ def origins_of(setting: Declared) -> list[Origin]:
     return [origin for origin in FIRST_TO_LAST if can[origin]]
 
 
-UNLIKE_WRITTEN = ("shared", "project", "search.restore", "quiet", "verbose", "insecure", "headers")
-"""Settings that are shown in other words than they are set."""
+UNLIKE_WRITTEN = (Switch, HeadersKind)
+"""Settings of these kinds are shown in other words than they are set."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def test_the_nearest_source_that_sets_a_setting_has_its_value(
     if expected is Origin.default:
         default = folders.home if case.setting.name == "home" else case.setting.default
         assert found.value == default and found.where == "" and found.line is None
-    elif case.setting.name not in UNLIKE_WRITTEN:
+    elif not isinstance(case.setting.kind, UNLIKE_WRITTEN):
         assert value_of(case.setting, expected) in found.shown
     if expected in (Origin.project, Origin.user):
         path = folders.project_file if expected is Origin.project else folders.user_file
@@ -228,6 +228,22 @@ def test_an_address_in_a_file_chooses_the_server_unless_an_engine_is_named_as_ne
     assert settings.url_given == ("url" in project + user)
 
 
+REACHING = {one.name for one in fields(Settings)} & BY_NAME.keys() - CREDENTIALS
+
+
+@pytest.mark.parametrize(
+    "setting", [one for one in DECLARED if one.name in REACHING], ids=lambda one: one.name
+)
+def test_the_program_runs_with_what_a_setting_holds(
+    folders: Folders, setting: Declared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folders.home.parent)
+    found = [resolved(Case(setting, frozenset({origin})), folders) for origin in origins_of(setting)]
+    reached = [getattr(one.settings, setting.name) for one in found]
+    assert reached == [one.found[setting.name].value for one in found]
+    assert any(one != setting.default for one in reached)
+
+
 # What a project file may do
 
 
@@ -276,7 +292,8 @@ def test_what_a_person_names_nearer_by_lets_others_say_what_they_like(folders: F
 
 
 def test_there_is_a_case_of_every_setting_that_a_project_file_may_have() -> None:
-    assert {text.partition(" ")[0] for text in HARMFUL} == {one.name for one in DECLARED if one.by_project}
+    tried = {text.partition(" ")[0] for text in HARMFUL}
+    assert tried == {one.name for one in DECLARED if one.by_project}, "add a line of it to HARMFUL above"
 
 
 def test_all_that_is_not_trusted_is_named_at_once(folders: Folders) -> None:

@@ -100,7 +100,8 @@ def outcomes(world: World) -> list[Outcome]:
 
 
 def test_every_command_has_a_case(outcomes: list[Outcome]) -> None:
-    assert {one.case.command for one in outcomes} | SCREEN_ALONE == OPTIONS.keys()
+    tried = {one.case.command for one in outcomes} | SCREEN_ALONE
+    assert tried == OPTIONS.keys(), "yield a Case of it in cases() of tests/hostile/cases.py"
 
 
 def test_every_case_does_its_work(outcomes: list[Outcome]) -> None:

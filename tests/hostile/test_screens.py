@@ -64,7 +64,10 @@ def all_screens() -> Iterator[type[Screen[object]]]:
 
 def test_every_screen_is_driven(results: dict[str, Result]) -> None:
     driven = frozenset().union(*(one.seen for one in results.values()))
-    assert driven == {screen.__name__ for screen in all_screens()}
+    there = {screen.__name__ for screen in all_screens()}
+    assert driven == there, (
+        "name it in SCREENS of tests/hostile/screens.py, and see() it in the drive that opens it"
+    )
 
 
 def test_they_end_as_they_should(results: dict[str, Result]) -> None:

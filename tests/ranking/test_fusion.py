@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from searchapp.model import Hit, Hits
-from searchapp.ranking.fusion import CombMnz, Fusion, ReciprocalRanks, Sum, Weighted, added, as_shares
+from searchapp.ranking.fusion import KINDS, CombMnz, Fusion, ReciprocalRanks, Sum, Weighted, added, as_shares
 from searchapp.ranking.signals.base import Scale, ranked
 
 
@@ -50,7 +50,14 @@ def test_a_document_that_more_signals_speak_for_counts_more_often() -> None:
     assert mnz.manifest() == {"by": "mnz", "scale": "shares"}
 
 
-@pytest.mark.parametrize("fusion", [Sum(), Sum(Scale.scores), CombMnz(), ReciprocalRanks(60.0)])
+FUSIONS: tuple[Fusion, ...] = (Sum(), Sum(Scale.scores), CombMnz(), ReciprocalRanks(60.0))
+
+
+def test_every_fusion_without_a_model_is_tried() -> None:
+    assert {type(one) for one in FUSIONS} == {*KINDS.values()}, "add one of the kind to FUSIONS above"
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
 def test_what_each_signal_gives_comes_to_the_score(fusion: Fusion) -> None:
     hits = Hits.of(Hit("a", 8.0), Hit("b", 2.0), Hit("d", 2.0))
     answers: Weighted = [(2.0, hits), (0.5, {"b": 1.0, "c": 0.25}), (1.0, {"a": 0.0, "b": 0.125})]

@@ -11,7 +11,6 @@ from searchapp.errors import DataError, UsageError
 from searchapp.model import Topic
 from searchapp.ranking import recipes
 from searchapp.ranking.signals import KINDS
-from searchapp.ranking.signals.base import Need
 
 
 @pytest.fixture
@@ -174,13 +173,12 @@ def test_what_is_wrong_with_a_recipe_is_said(my_recipes: Path, text: str, messag
         recipes.load("mine", "x")
 
 
-def test_the_signals_that_need_solved_topics_are_known_to_who_lists_recipes() -> None:
-    needing = {
-        name
-        for name, kind in KINDS.items()
-        if kind.needs & {Need.examples, Need.labels, Need.terms, Need.model}
-    }
-    assert needing == {*resources.LEARNING}
+def test_the_general_recipes_that_rank_by_solved_topics_are_known() -> None:
+    every = [recipes.load(resources.GENERAL, name) for name in recipes.names(resources.GENERAL)]
+    learning = {one.name for one in every if one.learns}
+    assert learning == {*resources.GENERAL_LEARNING}, (
+        "name them in GENERAL_LEARNING of searchapp/resources.py"
+    )
 
 
 def test_every_kind_of_signal_says_what_it_is_called() -> None:

@@ -41,4 +41,7 @@ def require_same(picture: str, name: str, size: tuple[int, int], look: str) -> N
     path = FOLDER / f"{name}-{size[0]}x{size[1]}-{look}.svg.gz"
     if UPDATED:
         path.write_bytes(gzip.compress(picture.encode(), mtime=0))
-    assert gzip.decompress(path.read_bytes()).decode() == picture
+    there = gzip.decompress(path.read_bytes()).decode() if path.exists() else None
+    assert there == picture, (
+        f"if {path.name} should look so now: SEARCHAPP_UPDATE_SNAPSHOTS=1, and look at it"
+    )

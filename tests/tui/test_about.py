@@ -15,13 +15,20 @@ P = Pilot[None]
 
 
 def require_complete(screen: KeyScreen) -> None:
-    """Every pane and every line for words is described, with actions that there are."""
+    """Every pane and every line for words is described, with actions that there are; every action does something."""
+    about = f"about.py beside {type(screen).__module__}: "
     panes = {one.id for one in screen.query("*") if one.can_focus}
-    assert panes == screen.ABOUT.keys()
+    assert panes == screen.ABOUT.keys(), f"{about}describe each pane that can have the focus, and no other"
     names = {one.name for one in screen.keys.actions}
     for one in screen.ABOUT.values():
-        assert set(one.actions) <= names, one.title
-    assert {name for name, one in screen.ABOUT.items() if one.line} == {one.id for one in screen.query(Line)}
+        assert set(one.actions) <= names, f"{about}{one.title} names an action that no key has"
+    lines = {one.id for one in screen.query(Line)}
+    assert {name for name, one in screen.ABOUT.items() if one.line} == lines, (
+        f"{about}lines for words have line=True"
+    )
+    done = {*screen._common(), *screen.actions()}
+    idle = {name for name in names - done if not name.startswith("grade_")}
+    assert not idle, "actions() in the screen's module says what these do"
 
 
 async def helped(pilot: P, app: KeyApp) -> list[str]:

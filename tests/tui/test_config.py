@@ -16,6 +16,7 @@ from searchapp.tui.config.app import ConfigApp
 from searchapp.tui.config.screen import ConfigScreen, SettingRows
 from searchapp.tui.dialogs import Help
 from tests.tui.conftest import press
+from tests.tui.test_about import require_complete
 
 P = Pilot[None]
 
@@ -73,6 +74,8 @@ def test_the_value_its_source_and_the_line_are_in_sight(home: Path) -> None:
     app = opened(home, {"SEARCHAPP_URL": "http://me:hunter2@there:9200", "SEARCHAPP_API_KEY": "opensesame"})
 
     async def steps(pilot: P) -> None:
+        assert isinstance(app.screen, ConfigScreen)
+        require_complete(app.screen)
         assert all(len(line) <= 80 for line in lines_of(app)) and len(lines_of(app)) == 24
         lines = lines_of(app)
         assert any(

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from searchapp.config.declared import BY_NAME
 from searchapp.errors import DataError
-from searchapp.tui.keys import KEY_ACTIONS, grade_actions, load
+from searchapp.tui.keys import KEY_ACTIONS, ScreenSettings, grade_actions, load
 
 LABELS = ("not relevant", "relevant")
 
@@ -13,6 +15,14 @@ LABELS = ("not relevant", "relevant")
 def settings(tmp_path: Path, text: str) -> Path:
     (tmp_path / "settings.toml").write_text(text)
     return tmp_path
+
+
+def test_every_setting_of_a_screen_has_its_field() -> None:
+    screens = {name.partition(".")[0] for name in BY_NAME if name.endswith(".keys")}
+    declared = [name.partition(".") for name in BY_NAME]
+    assert {key for screen, _, key in declared if screen in screens} == {
+        one.name for one in fields(ScreenSettings)
+    }, "give ScreenSettings in searchapp/tui/keys.py a field of the setting's name"
 
 
 def test_no_two_doings_have_one_key_by_default() -> None:
@@ -51,7 +61,7 @@ def test_a_grade_above_9_can_be_given_a_key(tmp_path: Path) -> None:
         ("[judge.keys]\nundo = 1\n", "the key of 'undo' .* must be the name of a key"),
         ("[judge.keys]\nundo = []\n", "the key of 'undo' .* must be the name of a key"),
         ('[judge]\ntheme = "pink"\n', "must be dark, light, ansi-dark or ansi-light, not 'pink'"),
-        ('[judge]\nspacing = "tight"\n', "the spacing .* must be normal or compact, not 'tight'"),
+        ('[judge]\nspacing = "tight"\n', r"judge\.spacing must be normal or compact, not 'tight'"),
         ("[judge]\nrestore = true\n", "no setting 'restore'"),
         ("[judge]\ncolour = 1\n", "no setting 'colour'"),
         ("judge = 1\n", "judge must be a table"),
@@ -67,5 +77,6 @@ def test_the_documentation_has_every_action_and_its_keys() -> None:
     text = (Path(__file__).parents[2] / "docs" / "judging.md").read_text(encoding="utf-8")
     for action in KEY_ACTIONS:
         keys = " ".join(f"`{key}`" for key in action.keys)
-        assert f"| `{action.name}` | {keys} |" in text
-        assert action.about in text
+        row = f"| `{action.name}` | {keys} |"
+        assert row in text, f"docs/judging.md lacks a row that begins with {row}"
+        assert action.about in text, f"docs/judging.md does not say of `{action.name}`: {action.about}"

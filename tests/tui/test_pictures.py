@@ -26,14 +26,16 @@ def every_screen(of: type[KeyScreen] = KeyScreen) -> Iterator[type[KeyScreen]]:
 
 
 def test_every_screen_has_a_picture() -> None:
-    assert set(every_screen()) == {one.screen for one in PICTURES}
-    assert {one.path for one in PICTURES} == set(IMAGES.glob("*.svg"))
+    pictured = {one.screen for one in PICTURES}
+    assert set(every_screen()) == pictured, "give each screen a line in PICTURES of scripts/pictures.py"
+    assert {one.path for one in PICTURES} == set(IMAGES.glob("*.svg")), "run: make pictures"
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda one: one.name)
 def test_a_picture_is_shown_by_a_document_and_loads_nothing(picture: Picture) -> None:
     documents = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    assert any(f"images/{picture.name}.svg)" in one.read_text(encoding="utf-8") for one in documents)
+    shown = f"images/{picture.name}.svg)"
+    assert any(shown in one.read_text(encoding="utf-8") for one in documents), f"no document has ![](…{shown}"
     text = picture.path.read_text(encoding="utf-8")
     assert "font-face" not in text and "url(http" not in text and "href" not in text and "@import" not in text
     assert str(Path.home()) not in text and "/tmp" not in text

@@ -1,7 +1,8 @@
 """What every signal of a recipe is: what it reads, what it needs, and what it answers.
 
 A signal is read from its own table of a recipe, is prepared once with what it needs, and then answers topics. To add
-one, write a module beside this one and name its class in `searchapp.ranking.signals.KINDS`.
+one, write a module beside this one and name its class in `searchapp.ranking.signals.KINDS`; the shortest to begin
+with are `direct`, which asks an engine, and `popular`, which asks none.
 """
 
 from __future__ import annotations
@@ -175,6 +176,9 @@ class Scorer(ABC):
     @abstractmethod
     def answers(self, asked: Asked, advance: Advance) -> Iterator[Answer]:
         """What the signal says of each topic, in the order of the topics.
+
+        Hits come with scores of any kind, and are put on the scale by whoever asked; `Scores` must be on `asked.scale`
+        already. A topic may be a solved one too: what is said of it must not come from its own gold.
 
         Raises:
             QueryRefused: with the topic's id in the message, and the document's, if that asks for it.

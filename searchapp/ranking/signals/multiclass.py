@@ -31,7 +31,7 @@ from searchapp.ranking.learning import fitting
 from searchapp.ranking.learning.features import KINDS, Vocabulary
 from searchapp.ranking.learning.linear import Linear, broken, numbers, sparse, texts
 from searchapp.ranking.signals.base import Answer, Asked
-from searchapp.ranking.signals.trained import SEED, Trained, TrainedScorer, by_features, enough
+from searchapp.ranking.signals.trained import SEED, STEEPNESS, Trained, TrainedScorer, by_features, enough
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,6 +67,7 @@ class MultiClass(Trained):
     features: ClassVar[tuple[str, ...]] = KINDS
     meanings: ClassVar[Mapping[str, str]] = {
         **Trained.meanings,
+        **STEEPNESS,
         "cutoff": "how many ranks count in the gain that is expected; left out: all",
         "power": "the power of a grade in the gain that is expected",
         "by": "the field of documents that is predicted first; left out: none",

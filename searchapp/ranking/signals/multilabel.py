@@ -18,7 +18,7 @@ from searchapp.ranking.learning import fitting
 from searchapp.ranking.learning.features import KINDS, Vocabulary
 from searchapp.ranking.learning.linear import Linear
 from searchapp.ranking.signals.base import Answer, Asked
-from searchapp.ranking.signals.trained import SEED, Trained, TrainedScorer, by_features, enough
+from searchapp.ranking.signals.trained import SEED, STEEPNESS, Trained, TrainedScorer, by_features, enough
 
 if TYPE_CHECKING:
     from searchapp.progress import Advance
@@ -35,6 +35,7 @@ class MultiLabel(Trained):
 
     kind: ClassVar[str] = "multilabel"
     features: ClassVar[tuple[str, ...]] = KINDS
+    meanings: ClassVar[Mapping[str, str]] = {**Trained.meanings, **STEEPNESS}
 
     steepness: float
 

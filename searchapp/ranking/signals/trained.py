@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SEED = 2021
 """The seed where a recipe names none: that of the folds."""
 
+STEEPNESS: Mapping[str, str] = {"steepness": "how steeply probabilities follow margins"}
+"""What the key means of signals whose models give probabilities."""
+
 SHOWN = 8
 """How many features an explanation names: those that weigh most."""
 
@@ -43,7 +46,6 @@ class Trained(Signal):
         "cost": "C of the linear model: what a mistake costs, the greater the less it is regularised",
         "fewest": "how many solved topics a label must have",
         "seed": "the seed of the training",
-        "steepness": "how steeply probabilities follow margins",
     }
 
     leaves_out: ClassVar[bool] = False

@@ -34,10 +34,12 @@ from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.topics.screen import TopicsScreen
 from tests.tui.conftest import SAMPLES
 from tests.tui.home.conftest import AtHome, P, comes, in_front, looked, seen, shows, to_run
+from tests.tui.test_about import require_complete
 
 
 def test_with_nothing_indexed_it_says_what_to_do(at_home: AtHome) -> None:
     async def steps(pilot: P, screen: HomeScreen) -> None:
+        require_complete(screen)
         text = seen(pilot)
         assert "● embedded answers" in text and "nlps" in text and "smart-relations-wikidata" in text
         assert "Nothing is indexed yet. i indexes its sample" in text
@@ -426,7 +428,8 @@ def test_the_documentation_has_every_action_and_its_keys() -> None:
     text = (Path(__file__).parents[3] / "docs" / "home.md").read_text(encoding="utf-8")
     for action in KEY_ACTIONS:
         keys = " ".join(f"`{key}`" for key in action.keys)
-        assert f"| `{action.name}` | {keys} | {action.about} |" in text
+        row = f"| `{action.name}` | {keys} | {action.about} |"
+        assert row in text, f"docs/home.md lacks the row {row}"
 
 
 def test_no_two_actions_have_one_key_by_default() -> None:

@@ -16,6 +16,7 @@ from searchapp.tui.topics import base as screen_module
 from searchapp.tui.topics.screen import TopicsScreen
 from tests.hostile.payload import Hostile
 from tests.tui.conftest import SAMPLES, drive, press, question, text_of, until
+from tests.tui.test_about import require_complete
 from tests.tui.topics.conftest import Walked, answered, enter
 
 P = Pilot[None]
@@ -71,6 +72,7 @@ def test_gold_is_marked_at_its_ranks_and_missed_gold_stands_below(
 def test_keys_go_from_gold_to_gold_and_to_what_is_missed(walked: Walked) -> None:
     async def steps(pilot: P, screen: TopicsScreen) -> None:
         await answered(pilot, screen)
+        require_complete(screen)
         run = walked._prepared.run("nlps")
         topic = next(one for one, lost in missed(run).items() if len(lost) > 1)
         while screen.topic_id != topic:
@@ -330,4 +332,5 @@ def test_the_page_lists_every_key() -> None:
     own = actions.load(Path("/nowhere"), ()).keys
     for one in own.actions:
         shown = " ".join(f"`{key}`" for key in own.all_shown(one.name).split())
-        assert f"| {shown} | {one.about} |" in text, one.name
+        row = f"| {shown} | {one.about} |"
+        assert row in text, f"docs/topics.md lacks the row {row}"
