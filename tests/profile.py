@@ -12,5 +12,8 @@ PROFILE = os.environ.get("SEARCHAPP_TEST_PROFILE", "short")
 
 FULL = PROFILE == "full"
 
+UPDATED = bool(os.environ.get("SEARCHAPP_UPDATE_SNAPSHOTS"))
+"""Whether pictures and texts that are compared with are written again."""
+
 SEED = int(os.environ.get("SEARCHAPP_TEST_SEED", "1"))
 """Names the cases of `tests.search`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import searchapp
 from scripts import architecture, settings_reference
 from scripts.cli_reference import TARGET, reference
 from searchapp import resources
+from searchapp.analysis import registry
 from searchapp.config.files import PROJECT_FILE, USER_FILE, read_project_file, read_user_file
 from searchapp.config.sources import resolve
+from searchapp.engines.embedded.queries.readers import READERS
 from searchapp.ranking import fusion
 from searchapp.ranking.signals import KINDS
 from searchapp.tasks import names
@@ -52,14 +55,42 @@ def test_the_picture_of_the_layers_is_that_of_the_import_contract() -> None:
 def test_the_index_names_every_document() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     for document in (ROOT / "docs").glob("*.md"):
-        assert document.name == "index.md" or f"({document.name})" in index, f"{document.name} is missing"
+        assert document.name == "index.md" or f"({document.name})" in index, (
+            f"name {document.name} in docs/index.md"
+        )
 
 
 def test_every_path_that_the_architecture_names_exists() -> None:
     text = architecture.TARGET.read_text(encoding="utf-8")
     for name in re.findall(r"`([\w/]+(?:/|\.(?:py|toml|md)))`", text):
         found = (ROOT / name).exists() or any((ROOT / "searchapp").rglob(name.rstrip("/")))
-        assert found, f"docs/architecture.md names {name}"
+        assert found, f"docs/architecture.md names {name}, which is not there"
+
+
+def rows_of_support() -> dict[str, set[str]]:
+    """The names in the table of what the embedded engine supports, by its first column."""
+    text = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+    table = (
+        text.partition("## What the embedded engine supports")[2]
+        .partition("|---|---|\n")[2]
+        .partition("\n\n")[0]
+    )
+    cells = (re.split(r"(?<!\\)\|", line) for line in table.splitlines())
+    # What stands in brackets behind a name says what of it is supported.
+    return {cell[1].strip(): set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", cell[2]))) for cell in cells}
+
+
+@pytest.mark.parametrize(
+    ("row", "there"),
+    [
+        ("queries", READERS),
+        ("char filters", registry.CHAR_FILTERS),
+        ("tokenizers", registry.TOKENIZERS),
+        ("token filters", [*registry.TOKEN_FILTERS, registry.SYNONYMS]),
+    ],
+)
+def test_the_page_on_engines_names_all_that_the_embedded_one_supports(row: str, there: Iterable[str]) -> None:
+    assert rows_of_support()[row] == set(there), f"correct the row {row!r} of the table in docs/engines.md"
 
 
 def test_every_option_has_a_help_text() -> None:
@@ -174,4 +205,6 @@ def test_a_mapping_is_strict_and_says_what_it_is_for(path: Path) -> None:
 
 
 def test_there_is_a_folder_of_templates_for_every_task() -> None:
-    assert {path.name for path in resources.folder("query_templates").iterdir()} >= set(names())
+    there = {path.name for path in resources.folder("query_templates").iterdir()}
+    missing = ", ".join(sorted(set(names()) - there))
+    assert not missing, f"query_templates/ has no folder with the recipes.toml of {missing}"

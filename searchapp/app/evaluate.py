@@ -350,7 +350,7 @@ def _breakdowns(
 ) -> tuple[Breakdown, ...]:
     if not gold.by:
         return ()
-    known = () if official.breakdowns is None else official.breakdowns.breakdowns
+    known = task.breakdowns
     for name in gold.by:
         if name not in (*known, ALL):
             choice = refused(name, (*known, ALL)) if known else f"{name!r}: this task has none"

@@ -206,7 +206,7 @@ def breakdowns(typed: Typed) -> Iterable[str]:
     """What the task's figures can be broken down by."""
     from searchapp.app.evaluate import ALL
 
-    known = typed.task().info.breakdowns
+    known = typed.task().breakdowns
     return [*known, ALL] if known else []
 
 

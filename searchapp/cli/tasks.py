@@ -85,7 +85,7 @@ def register(app: typer.Typer) -> None:
                 "judging_depth": loaded.info.judging_depth,
                 "grades": list(loaded.info.grades),
                 "measures": list(loaded.info.measures),
-                "breakdowns": list(loaded.info.breakdowns),
+                "breakdowns": list(loaded.breakdowns),
             }
             print_json({**described, **further})
             return
@@ -265,7 +265,7 @@ def _more_rows(task: Task) -> list[tuple[str, str]]:
         ("depth", f"{task.info.default_depth:,} ranked, {task.info.judging_depth:,} judged"),
         ("grades", ", ".join(_grade(grade, label) for grade, label in enumerate(task.info.grades))),
         ("measures", " ".join(task.info.measures)),
-        ("--by", " ".join(task.info.breakdowns) or "(no breakdowns)"),
+        ("--by", " ".join(task.breakdowns) or "(no breakdowns)"),
         *((name, str(recipes[name].get("about", ""))) for name in sorted(recipes)),
     ]
 

@@ -28,6 +28,12 @@ FORMATS = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl"}
 SEPARATORS = {"csv": "commas", "tsv": "tabs"}
 """What separates the cells of a table."""
 
+
+def has_keys(format_: str) -> bool:
+    """Whether every record of a format names its own values, as an object does; a table names its columns once."""
+    return format_ not in SEPARATORS
+
+
 _OTHER_SEPARATORS = (
     ("\t", "tabs", 'say format = "tsv" in the task file, or give the file a name that ends in .tsv'),
     (";", "semicolons", "save it with commas or with tabs"),
@@ -74,7 +80,7 @@ def read_records(
     """
     lines = _Lines(path, problems)
     try:
-        if format_ == "jsonl":
+        if has_keys(format_):
             yield from _objects(lines)
         else:
             yield from _rows(lines, format_, required, columns)

@@ -76,13 +76,14 @@ def read_rows(path: Path, format_: str, problems: Problems) -> Iterator[Row]:
                 # The rank column of other tools may hold anything: the score is what says the order.
                 yield Row(f"line {line}", topic, document, *found, tag)
         return
+    has_keys = format_ != PARQUET and records.has_keys(format_)
     held = _of_parquet(path, problems) if format_ == PARQUET else _of_records(path, format_, problems)
     named: dict[str, str] | None = None
     for where, values in held:
-        if named is None or format_ == "jsonl":
+        if named is None or has_keys:
             named = _named(values)
             if not _has_columns(path, where, named, values, problems):
-                if format_ != "jsonl":
+                if not has_keys:
                     return
                 continue
         row = _row(path, where, {name: values.get(column) for name, column in named.items()}, problems)

@@ -49,9 +49,9 @@ def read_texts(
     `seen` has the ids met so far and grows. An id is text or an integer. A further field is text, a number, a
     boolean or a list of such. A record without a value for it (no such key, null, an empty cell) has no such
     field; with `complete` an empty cell is empty text instead, and a missing key or null a problem. A field that
-    no object of a JSONL file has is a problem.
+    no object of a file has is a problem.
     """
-    unseen = dict(layout.fields) if layout.format == "jsonl" else {}
+    unseen = dict(layout.fields) if records.has_keys(layout.format) else {}
     any_record = False
     for record in records.read_records(
         path, layout.format, problems, required=layout.required(), columns=layout.columns

@@ -22,7 +22,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from searchapp import resources
+from searchapp import tasks
 from searchapp.errors import DataError, UsageError
 from searchapp.names import meant, refused
 from searchapp.ranking import earlier, fusion
@@ -304,4 +304,4 @@ def _fusion(place: RecipeName, written: Mapping[str, Any], table: Table) -> Reci
 
 
 def _book(task: str | RecipeBook) -> RecipeBook:
-    return resources.recipe_book(task) if isinstance(task, str) else task
+    return tasks.load(task).recipe_book() if isinstance(task, str) else task

@@ -46,12 +46,12 @@ class TaskInfo:
     same id, and must never be retrieved for itself. `default_recipe` ranks topics, `search_recipe` what a person
     types. `default_depth` is how many documents a topic's ranking has, `judging_depth` how many of them people judge.
     `official_file` describes the organisers' file to people. `measures` are the names, in ir-measures'
-    notation, of what is reported beside the official figures, `breakdowns` what these can be broken down by. `grades`
-    are what the grades 0, 1, ... of a judgment mean. `context` names the fields that say in which text a document
-    stands and as which of its parts, where its neighbours there help to understand it. `markup` is what the texts are
-    written in. `file` is the TOML file of a user's own task, None for a task that ships with searchapp. `indexes` are
-    the names of its indexes where these are not one of the task's name. `variant` is the TOML file with recipes and
-    mappings of a user's own, and `variant_files` are the JSON files that it names, see `tasks.variant`.
+    notation, of what is reported beside the official figures. `grades` are what the grades 0, 1, ... of a judgment
+    mean. `context` names the fields that say in which text a document stands and as which of its parts, where its
+    neighbours there help to understand it. `markup` is what the texts are written in. `file` is the TOML file of a
+    user's own task, None for a task that ships with searchapp. `indexes` are the names of its indexes where these are
+    not one of the task's name. `variant` is the TOML file with recipes and mappings of a user's own, and
+    `variant_files` are the JSON files that it names, see `tasks.variant`.
     """
 
     name: str
@@ -64,7 +64,6 @@ class TaskInfo:
     official_measure: str
     official_file: str
     measures: tuple[str, ...]
-    breakdowns: tuple[str, ...] = ()
     default_recipe: str = "bm25"
     search_recipe: str = "words"
     grades: tuple[str, ...] = ("not relevant", "relevant")
@@ -221,7 +220,7 @@ class NoOfficialFile(DataError):
 class OfficialFormat(Protocol[P, C_contra]):
     """The organisers' file of a task with the collection C, and their scorer, which takes the predictions P.
 
-    `breakdowns` computes the `breakdowns` of the task's info, None where it has none.
+    `breakdowns` breaks the scorer's figures down by whatever it has a name for, None where nothing can be.
     """
 
     @property
@@ -298,3 +297,9 @@ class Task:
     def reference(self) -> str:
         """What names the task on the command line."""
         return self.info.reference
+
+    @property
+    def breakdowns(self) -> tuple[str, ...]:
+        """The names of what its official figures can be broken down by, as `evaluate --by` takes them."""
+        found = self.official.breakdowns
+        return () if found is None else found.breakdowns

@@ -56,7 +56,6 @@ INFO = TaskInfo(
     official_measure="MAP",
     official_file=f"<debate>{SUFFIX} for each debate",
     measures=("AP", "RR", "Rprec", "P@10", "P@50", "nDCG@10"),
-    breakdowns=CheckThatScorer.breakdowns,
     grades=("not check-worthy", "check-worthy"),
     context=("debate", "line"),
     indexes=(WITH_TEST, "checkthat"),

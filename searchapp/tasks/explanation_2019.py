@@ -54,7 +54,6 @@ INFO = TaskInfo(
     official_measure=MEASURE,
     official_file=OFFICIAL_FILE,
     measures=("AP", "RR", "nDCG@10", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000"),
-    breakdowns=Explanation2019Scorer.breakdowns,
 )
 
 

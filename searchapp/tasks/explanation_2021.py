@@ -45,7 +45,6 @@ INFO = TaskInfo(
     official_measure=MEASURE,
     official_file=OFFICIAL_FILE,
     measures=("nDCG", "nDCG@10", "AP", "RR", "P@1", "P@5", "P@10", "R@10", "R@100", "R@1000"),
-    breakdowns=Explanation2021Scorer.breakdowns,
     # The organisers name the ends of their scale only; between them its grades go by their place.
     grades=("unrelated", "least relevant", "low", "middle", "high", "very high", "most critical"),
 )

@@ -14,7 +14,7 @@ from searchapp import resources
 from searchapp.errors import DataError, UsageError
 from searchapp.evaluation.base import GoldFiles, ScorerOptions
 from searchapp.evaluation.graded import GradedScorer, Rankings
-from searchapp.formats import graded, trec
+from searchapp.formats import graded, records, trec
 from searchapp.formats.graded import GradeLayout, Qrels
 from searchapp.formats.problems import Problems, shown
 from searchapp.formats.texts import read_texts
@@ -265,8 +265,7 @@ def _gold_layout(info: TaskInfo, described: OwnFile, path: Path, split: str | No
         return gold.layout
     told = graded.format_of(path)
     if told is None:
-        raise UsageError(
-            f"{path} does not show its format by its name: name it .txt (TREC), .tsv, .csv or .jsonl"
-        )
+        suffixes = " or ".join(records.FORMATS.values())
+        raise UsageError(f"{path} does not show its format by its name: name it .txt (TREC) or {suffixes}")
     known = (topics.gold.layout for topics in described.topics.values() if topics.gold)
     return next((layout for layout in known if layout.format == told), GradeLayout(told))

@@ -67,7 +67,6 @@ def task(base: KnowledgeBase) -> Task:
         official_measure="F1",
         official_file=f"smart-2021-rl-{base.key}-predictions.json",
         measures=("AP", "RR", "R@1", "R@2", "R@5", "R@10", "R@50", "R@100"),
-        breakdowns=scorer.breakdowns,
         grades=("not the relation", "the relation"),
     )
     return shipped(info, partial(RelationsCollection, info, base), RelationsFormat(info, base, scorer))

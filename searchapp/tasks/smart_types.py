@@ -174,7 +174,6 @@ def info_of(base: KnowledgeBase) -> TaskInfo:
         official_measure=base.measure,
         official_file=f"task1_{base.key}_predictions.json",
         measures=("AP", "RR", "P@1", "R@5", "R@10", "nDCG@10"),
-        breakdowns=base.scorer.breakdowns,
         grades=("not the type", "the type"),
     )
 

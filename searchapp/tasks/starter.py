@@ -88,7 +88,7 @@ def look_at(path: Path, *, gold: bool = False, header: bool | None = None) -> Se
         if format_ == graded.TREC:
             return Seen(path, format_, (), ())
         names, assumed = None, None
-        if format_ in records.SEPARATORS:
+        if not records.has_keys(format_):
             found, rows = sniffing.header_of(path, format_, NAMES)
             if not (found.there if header is None else header):
                 names = _made_up(rows, gold=gold)

@@ -33,7 +33,12 @@ LONG_ID = "326496263310236798796308065117976245415"
 def files_of(task: str) -> dict[str, bytes]:
     """The official files of a task by their places in its folder."""
     files = dict(_sample(task))
-    return _checkthat(files) if task == "checkthat" else files | _MAKERS[task](files)
+    if task == "checkthat":
+        return _checkthat(files)
+    assert task in _MAKERS, (
+        f"name in _MAKERS what makes of the sample of {task} the files that its organisers ship"
+    )
+    return files | _MAKERS[task](files)
 
 
 def put(files: dict[str, bytes], folder: Path) -> Path:

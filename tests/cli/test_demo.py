@@ -10,10 +10,12 @@ import pytest
 
 from searchapp.app import demo
 from tests.cli.conftest import Cli
-from tests.profile import FULL
+from tests.profile import FULL, UPDATED
 
 ON_A_SERVER = ("nlps", "explanation-2021", "smart-relations-wikidata")  # the widest of each column
 """The samples that the short profile shows there; that both engines rank all of them the same is tested with them."""
+
+CHANGED = "a new sample or recipe prints more: SEARCHAPP_UPDATE_SNAPSHOTS=1 writes demo.txt again, which somebody reads"
 
 GOLDEN = Path(__file__).parents[1] / "fixtures" / "golden" / "demo.txt"
 
@@ -24,6 +26,8 @@ def without_engine(text: str) -> str:
 
 def printed_of(tasks: Sequence[str]) -> str:
     """What is printed of these samples."""
+    if UPDATED:
+        pytest.skip("demo.txt is being written")
     golden, every = GOLDEN.read_text(encoding="utf-8"), [one.task.name for one in demo.samples()]
     others = tuple(f"   {name} " for name in every if name not in tasks)
     lines = [line for line in golden.splitlines(keepends=True) if not line.startswith(others)]
@@ -33,7 +37,9 @@ def printed_of(tasks: Sequence[str]) -> str:
 def test_the_demonstration_prints_what_it_always_did(offline: Cli) -> None:
     result = offline("demo")
     assert result.code == 0, result.stderr
-    assert without_engine(result.stdout) == GOLDEN.read_text(encoding="utf-8")
+    if UPDATED:
+        GOLDEN.write_text(without_engine(result.stdout), encoding="utf-8")
+    assert without_engine(result.stdout) == GOLDEN.read_text(encoding="utf-8"), CHANGED
 
 
 def test_the_demonstration_on_a_server_prints_the_same(server: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 import bm25s
 import pytest
 
+from searchapp.cli.runs import ForeignFormat
 from searchapp.errors import UsageError
-from searchapp.formats import trec
+from searchapp.formats import run_rows, trec
 from searchapp.model import float32
 from searchapp.runs import directory, tags
 from tests.cli.conftest import SAMPLES, Cli
@@ -37,6 +38,12 @@ def nlps(offline: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
         return offline(*arguments, *more)
 
     return run
+
+
+def test_every_format_of_runs_can_be_named() -> None:
+    assert {one.value for one in ForeignFormat} == set(run_rows.FORMATS), (
+        "add it to ForeignFormat in cli/runs.py"
+    )
 
 
 def topics() -> list[str]:

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from searchapp import resources
+from searchapp import resources, tasks
 from searchapp.errors import DataError, UsageError
 from searchapp.model import Topic
 from searchapp.ranking import recipes
+from searchapp.ranking.recipe import Recipe
 from searchapp.ranking.signals import KINDS
+from searchapp.resources import RecipeBook
 
 
 @pytest.fixture
@@ -29,8 +34,12 @@ def my_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def mine(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
+    return recipes.load(resources.recipe_book("mine"), name, overrides)
+
+
 def test_a_recipe_renders_its_template_with_topic_depth_and_parameters(my_recipes: Path) -> None:
-    recipe = recipes.load("mine", "plain")
+    recipe = mine("plain")
     assert recipe.body(Topic("7", "finite group"), 20) == {
         "size": 20,
         "query": {"match": {"text": {"query": "finite group", "boost": 1.5}}},
@@ -38,35 +47,46 @@ def test_a_recipe_renders_its_template_with_topic_depth_and_parameters(my_recipe
 
 
 def test_a_parameter_can_be_overridden_and_is_in_the_manifest(my_recipes: Path) -> None:
-    recipe = recipes.load("mine", "plain", {"boost": 3})
+    recipe = mine("plain", {"boost": 3})
     assert recipe.body(Topic("7", "x"), 1)["query"]["match"]["text"]["boost"] == 3
     assert recipe.manifest()["parameters"] == {"boost": 3}
 
 
 def test_an_unknown_recipe_is_refused_with_those_that_exist(my_recipes: Path) -> None:
     with pytest.raises(UsageError, match=r"mine has no recipe 'best': choose plain or"):
-        recipes.load("mine", "best")
+        mine("best")
 
 
 def test_an_unknown_parameter_is_refused(my_recipes: Path) -> None:
     with pytest.raises(UsageError, match=r"has no parameter 'bost' \(did you mean boost\?\): it has boost"):
-        recipes.load("mine", "plain", {"bost": 3})
+        mine("plain", {"bost": 3})
 
 
 def test_a_misspelt_key_of_a_recipe_is_refused(my_recipes: Path) -> None:
     with pytest.raises(DataError, match=r"has the unknown key 'templat'"):
-        recipes.load("mine", "typo")
+        mine("typo")
 
 
 def test_a_parameter_that_the_template_ignores_is_refused(my_recipes: Path) -> None:
     with pytest.raises(DataError, match=r"recipe\.slop is set, but the template does not use it"):
-        recipes.load("mine", "unused")
+        mine("unused")
 
 
 def test_every_shipped_recipe_loads_and_says_what_it_is() -> None:
-    for folder in sorted(resources.folder("query_templates").iterdir()):
-        for name in recipes.names(folder.name):
-            assert recipes.load(folder.name, name).about
+    every: list[str | RecipeBook] = [*tasks.names(), resources.recipe_book(resources.GENERAL)]
+    for task in every:
+        for name in recipes.names(task):
+            assert recipes.load(task, name).about
+
+
+def test_a_task_by_its_name_has_the_general_templates_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(resources.folder("query_templates"), tmp_path / "query_templates"))
+    (folder / "nlps" / "words.json").unlink()
+    monkeypatch.setattr(resources, "folder", lambda name: tmp_path / name)
+    asked = recipes.load("nlps", "words").body(Topic("7", "finite group"), 20)["query"]["bool"]
+    assert asked["must_not"] == [{"term": {"id": "7"}}] and "finite group" in json.dumps(asked["must"])
 
 
 def test_votes_are_added_on_the_scale_that_the_recipe_names() -> None:
@@ -79,7 +99,7 @@ def test_an_unknown_scale_is_refused(my_recipes: Path) -> None:
     text = f'[scaled]\ntemplate = "plain"\nparameters = {{ boost = 1.0 }}\nneighbours = {described}\n'
     (my_recipes / "recipes.toml").write_text(text)
     with pytest.raises(DataError, match=r"has no scale 'ranks': choose shares or scores"):
-        recipes.load("mine", "scaled")
+        mine("scaled")
 
 
 SIGNALS = """signals = [
@@ -122,18 +142,18 @@ def test_a_recipe_of_the_earlier_form_is_the_same(my_recipes: Path, earlier: str
     loaded = []
     for text in (earlier, now):
         write(my_recipes, f"{text}\nparameters = {{ boost = 1.0 }}\n")
-        loaded.append(recipes.load("mine", "x").manifest())
+        loaded.append(mine("x").manifest())
     assert loaded[0] == loaded[1]
 
 
 def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my_recipes: Path) -> None:
     write(my_recipes, SIGNALS)
-    recipe = recipes.load("mine", "x", {"far.k": 7, "direct": 2, "boost": 4, "neighbours.power": 0})
+    recipe = mine("x", {"far.k": 7, "direct": 2, "boost": 4, "neighbours.power": 0})
     direct, near, far = recipe.manifest()["signals"]
     assert (direct["weight"], near["k"], near["power"], far["k"], far["power"]) == (2.0, 3, 0.0, 7, 2.0)
     assert recipe.parameters == {"boost": 4}
     with pytest.raises(UsageError, match=r"several parameters k: name neighbours\.k or far\.k"):
-        recipes.load("mine", "x", {"k": 7})
+        mine("x", {"k": 7})
 
 
 @pytest.mark.parametrize(
@@ -170,11 +190,12 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
 def test_what_is_wrong_with_a_recipe_is_said(my_recipes: Path, text: str, message: str) -> None:
     write(my_recipes, text)
     with pytest.raises((DataError, UsageError), match=message):
-        recipes.load("mine", "x")
+        mine("x")
 
 
 def test_the_general_recipes_that_rank_by_solved_topics_are_known() -> None:
-    every = [recipes.load(resources.GENERAL, name) for name in recipes.names(resources.GENERAL)]
+    general = resources.recipe_book(resources.GENERAL)
+    every = [recipes.load(general, name) for name in recipes.names(general)]
     learning = {one.name for one in every if one.learns}
     assert learning == {*resources.GENERAL_LEARNING}, (
         "name them in GENERAL_LEARNING of searchapp/resources.py"
@@ -200,9 +221,7 @@ def test_what_can_be_set_is_listed_with_values_and_meanings() -> None:
 
 
 def test_everything_that_is_listed_can_be_set_to_the_value_that_it_has_and_means_something() -> None:
-    from searchapp.tasks import names
-
-    for task in names():
+    for task in tasks.names():
         for name in recipes.names(task):
             recipe = recipes.load(task, name)
             for one in recipes.settable(task, recipe):

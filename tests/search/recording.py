@@ -171,7 +171,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(server: Server, chosen_names: Sequence[str]) -> int:
-    found = dict(recorded(server, chosen_names))
+    try:
+        found = dict(recorded(server, chosen_names))
+    except AssertionError as error:
+        print(
+            f"{error}\nThe engines differ there: nothing is recorded before they are the same.",
+            file=sys.stderr,
+        )
+        return 1
     if unknown := set(chosen_names) - found.keys():
         print(
             f"there is no index {', '.join(sorted(unknown))}; there are {', '.join(names())}", file=sys.stderr

@@ -8,7 +8,7 @@ import pytest
 
 from searchapp import resources
 from searchapp.errors import DataError
-from searchapp.tasks import nlps
+from searchapp.tasks import checkthat, nlps
 from searchapp.tasks.base import Task
 from searchapp.tasks.shipped import shipped
 
@@ -32,6 +32,12 @@ def test_a_template_that_a_task_lacks_is_the_general_one(task: Task) -> None:
     assert book.template("bm25")["of"] == "text/bm25"
     with pytest.raises(DataError, match="mine/none.json"):
         book.template("none")
+
+
+def test_a_task_can_be_broken_down_by_what_its_official_format_names(task: Task) -> None:
+    assert task.breakdowns == ()
+    of_debates = replace(task, official=checkthat.CheckThatFormat())
+    assert of_debates.breakdowns == ("debate", "event", "speaker")
 
 
 def test_a_general_template_leaves_the_topic_out_where_it_is_a_document(task: Task) -> None:

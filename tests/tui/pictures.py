@@ -6,7 +6,6 @@ SEARCHAPP_UPDATE_SNAPSHOTS=1 writes them again, after a change of the design or 
 from __future__ import annotations
 
 import gzip
-import os
 import re
 from collections.abc import Iterable
 from importlib.metadata import version
@@ -15,9 +14,8 @@ from pathlib import Path
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from tests.profile import FULL
+from tests.profile import FULL, UPDATED
 
-UPDATED = bool(os.environ.get("SEARCHAPP_UPDATE_SNAPSHOTS"))
 SIZES = (80, 24), (160, 45)
 FOLDER = Path(__file__).parent / "snapshots"
 PINNED = re.search(r'"textual==(.+)"', (Path(__file__).parents[2] / "pyproject.toml").read_text())

@@ -27,7 +27,7 @@ from tests.server.rest import Server
 
 NAMES = recording.names()
 
-CHANGED = "what is asked has changed since it was recorded: python -m tests.search.recording"
+CHANGED = "what is asked has changed since it was recorded: record anew with python -m tests.search.recording"
 
 SHOWN = 5
 """How many differences of an index are shown."""
@@ -78,7 +78,9 @@ def test_all_that_is_chosen_by_hand_is_recorded_on_one_version_of_the_server() -
         left_out = load(name).left_out
         expected = recording.short_enough(case["bodies"])
         asked = {one: body for one, body in expected.items() if one not in left_out}
-        assert {one.name: one.body for one in load(name).answered} == asked, f"{name}: {CHANGED}"
+        kept = {one.name: one.body for one in load(name).answered}
+        changed = [one for one in {**kept, **asked} if kept.get(one) != asked.get(one)]
+        assert not changed, f"{name}: {', '.join(changed[:SHOWN])}: {CHANGED}"
     assert {load(name).server for name in NAMES} == {VERSION}
 
 
@@ -90,8 +92,15 @@ def test_every_kind_of_query_is_recorded() -> None:
         if isinstance(one.outcome, list) and one.outcome
         for kind in {next(iter(query)) for query in asking.queries_in(one.body)}
     )
-    assert {kind: answered[kind] for kind in READERS if answered[kind] < FEWEST} == {}
-    assert set(READERS) == asking.KINDS, "those that `asking` finds in a body"
+    assert set(READERS) == asking.KINDS, (
+        "name every query in KINDS of tests/search/asking.py, and draw it there"
+    )
+    rare = [f"{kind} ({answered[kind]})" for kind in READERS if answered[kind] < FEWEST]
+    assert not rare, (
+        f"recorded in fewer than {FEWEST} bodies with hits: {', '.join(rare)}: draw it more often in "
+        "tests/search/asking.py, or ask it in QUERIES of tests/engines/embedded/test_queries.py, and record anew "
+        "with python -m tests.search.recording"
+    )
 
 
 def test_refusals_are_recorded_too() -> None:

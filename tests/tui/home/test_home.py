@@ -41,7 +41,7 @@ def test_with_nothing_indexed_it_says_what_to_do(at_home: AtHome) -> None:
     async def steps(pilot: P, screen: HomeScreen) -> None:
         require_complete(screen)
         text = seen(pilot)
-        assert "● embedded answers" in text and "nlps" in text and "smart-relations-wikidata" in text
+        assert "● embedded answers" in text and "nlps" in text and "checkthat" in text
         assert "Nothing is indexed yet. i indexes its sample" in text
         await pilot.press("enter")
         assert isinstance(pilot.app.screen, Choose) and "Index nlps: from what?" in seen(pilot)

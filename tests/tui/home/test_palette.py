@@ -16,7 +16,7 @@ from textual.command import CommandList
 
 from searchapp.app.past import Past
 from searchapp.settings import Settings
-from searchapp.tasks import load
+from searchapp.tasks import load, names
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.home import actions
 from searchapp.tui.home.elsewhere import Elsewhere
@@ -57,7 +57,7 @@ def test_every_action_is_listed_with_its_key_and_nothing_of_textuals(at_home: At
                 assert any(action.about in line and screen.keys.shown(action.name) in line for line in lines)
         about = {action.about for action in actions.KEY_ACTIONS}
         others = [line for line in lines if not any(one in line for one in about)]
-        assert all(": index " in line for line in others) and len(others) == 8
+        assert all(": index " in line for line in others) and len(others) == len(names())
         await pilot.press("escape")
         assert pilot.app.screen is screen
 
@@ -313,7 +313,8 @@ def test_nothing_is_out_of_sight(at_home: AtHome, size: tuple[int, int]) -> None
         lines = seen(pilot).split("\n")
         assert len(lines) == size[1] and all(len(line) <= size[0] for line in lines)
         text = "\n".join(lines)
-        assert all(one.task.name in text for one in screen.tasks.states)
+        in_sight = screen.tasks.states if size[1] > 24 else screen.tasks.states[:8]  # a longer list scrolls
+        assert all(one.task.name in text for one in in_sight)
         assert "↵ searches the documents" in text and "nlps dev bm25" in text and "? keys" in text
         await pilot.press("tab", "z")
         assert "Task nlps" not in seen(pilot) and "─Tasks" not in seen(pilot)

@@ -23,18 +23,28 @@ from searchapp.engines.embedded.queries.nodes import (
 
 def looks_at_values(query: Query) -> bool:
     """Whether scores depend on the values of fields, which not every document need have."""
-    if isinstance(query, Leaf | TermsDisjunction):  # most are
-        return False
-    if isinstance(query, FunctionScore) and any(one.value is not None for one in query.functions):
-        return True
-    return any(map(looks_at_values, inside(query)))
+    match query:
+        case Leaf() | TermsDisjunction():
+            return False
+        case FunctionScore() if any(one.value is not None for one in query.functions):
+            return True
+        case FunctionScore() | Bool() | Boost() | Boosting() | Constant() | DisMax():
+            return any(map(looks_at_values, inside(query)))
+        case _:
+            assert_never(query)
 
 
 def looks_at_scores(query: Query) -> bool:
     """Whether the documents that match depend on their scores."""
-    if isinstance(query, FunctionScore) and query.min_score is not None:
-        return True
-    return any(map(looks_at_scores, inside(query)))
+    match query:
+        case Leaf() | TermsDisjunction():
+            return False
+        case FunctionScore() if query.min_score is not None:
+            return True
+        case FunctionScore() | Bool() | Boost() | Boosting() | Constant() | DisMax():
+            return any(map(looks_at_scores, inside(query)))
+        case _:
+            assert_never(query)
 
 
 def leaves(query: Query, boost: float = 1.0) -> Iterator[tuple[Leaf, float]]:
