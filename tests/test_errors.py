@@ -81,4 +81,4 @@ def test_what_an_exception_knows_can_be_asked_after_the_way() -> None:
 def test_a_class_that_takes_more_than_a_message_is_made_here() -> None:
     """So that one that is new is tried as its users make it."""
     own = {kind for kind in exceptions() if "__init__" in vars(kind)}
-    assert own == set(MADE)
+    assert own == set(MADE), "say in MADE above how it is made"
