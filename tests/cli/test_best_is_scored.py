@@ -9,10 +9,7 @@ import pytest
 
 from searchapp import tasks
 from tests.cli.conftest import SAMPLES, Cli
-from tests.cli.ranked_samples import learning_recipes, split_of
-
-NEAREST = {"nlps": ["--nearest", 50]}
-"""The official cut-off needs 500 premises a statement; the sample has 70 in all."""
+from tests.cli.ranked_samples import SCORED_WITH, learning_recipes, split_of
 
 
 @pytest.mark.parametrize("name", tasks.names())
@@ -25,13 +22,13 @@ def test_the_best_recipe_s_run_is_scored_and_its_official_file_valid(
     recipe = learning_recipes(task)[0]  # `best`, where the task has it
     ranked = offline("rank", name, "--split", split, "--recipe", recipe, "--out", out)
     assert ranked.code == 0, ranked.stderr
-    scored = offline("evaluate", out, "--json", *NEAREST.get(name, []))
+    scored = offline("evaluate", out, "--json", *SCORED_WITH.get(name, []))
     assert scored.code == 0, scored.stderr
     assert math.isfinite(scored.json["official"]["value"])
     official = [path for path in sorted(out.iterdir()) if path.name not in ("run.json", "run.trec")]
-    if NEAREST.get(name):  # written by `export` with the cut-off
+    if SCORED_WITH.get(name):  # written by `export` with the cut-off
         official = [tmp_path / "official"]
-        exported = offline("export", out, "--format", "official", "--out", official[0], *NEAREST[name])
+        exported = offline("export", out, "--format", "official", "--out", official[0], *SCORED_WITH[name])
         assert exported.code == 0, exported.stderr
     assert official
     again = offline(
@@ -44,7 +41,7 @@ def test_the_best_recipe_s_run_is_scored_and_its_official_file_valid(
         "--split",
         split,
         "--json",
-        *NEAREST.get(name, []),
+        *SCORED_WITH.get(name, []),
     )
     assert again.code == 0, again.stderr
     assert again.json["official"]["values"] == pytest.approx(scored.json["official"]["values"], abs=1e-12)

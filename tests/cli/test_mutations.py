@@ -20,6 +20,7 @@ from searchapp import tasks
 from searchapp.runs import directory
 from tests.cli.conftest import Cli, Result
 from tests.cli.mutations import mutations
+from tests.cli.ranked_samples import SCORED_WITH
 from tests.profile import FULL
 
 SAMPLES = Path(searchapp.__file__).parent / "samples"
@@ -265,9 +266,8 @@ def test_a_damaged_official_file_is_not_valid_and_never_breaks_the_scorer(
     assert offline("rank", task, "--data", data, "--split", split, "--recipe", "bm25", "--out", run).code == 0
     loaded = tasks.load(task)
     # The sample of nlps is smaller than the official cut-off.
-    is_short = task == "nlps" and not (run / loaded.info.official_file).exists()
-    nearest = ["--nearest", 50] if is_short else []
-    if nearest:
+    nearest = SCORED_WITH.get(task, [])
+    if nearest and not (run / loaded.info.official_file).exists():
         assert offline("export", run, "--out", run / loaded.info.official_file, *nearest).code == 0
     files = sorted(
         file for file in run.iterdir() if file.name not in (directory.MANIFEST, directory.RANKINGS)

@@ -19,6 +19,7 @@ from searchapp.tasks import load, names
 from searchapp.tasks.base import Part
 from tests.cli import official_shapes as shapes
 from tests.cli.conftest import Cli
+from tests.cli.ranked_samples import SCORED_WITH
 from tests.fetching.server import FileServer
 
 pytestmark = pytest.mark.shared_indexes
@@ -28,9 +29,6 @@ SPLITS = {"nlps": "test", "checkthat": "test_annotated"}
 
 SCORED = ("dev", "training", "fold1")
 """Splits with gold: each task has one of them."""
-
-DEPTH = {"nlps": ["--nearest", "50"]}
-"""The sample of nlps has fewer premises than its scorer's cut-off."""
 
 
 @pytest.fixture
@@ -82,10 +80,10 @@ def whole_way(cli: Cli, task: str, split: str, where: list[object], out: Path) -
     ranked = cli("rank", task, *where, "--split", split, "--out", out)
     assert ranked.code == 0, ranked.stderr
     official = out.with_suffix(".official")
-    exported = cli("export", out, "--out", official, *DEPTH.get(task, []))
+    exported = cli("export", out, "--out", official, *SCORED_WITH.get(task, []))
     assert exported.code == 0, exported.stderr
     for file in sorted(official.iterdir()) if official.is_dir() else [official]:
-        options = ["--task", task, *where, "--split", split, *DEPTH.get(task, [])]
+        options = ["--task", task, *where, "--split", split, *SCORED_WITH.get(task, [])]
         validated = cli("validate", file, *options)
         assert validated.code == 0, validated.stderr
         assert "a valid" in validated.stderr
@@ -106,14 +104,14 @@ def test_what_is_fetched_is_indexed_ranked_exported_and_valid(
     assert (indexed.json["missing"], indexed.json["skipped"]) == ([], 0)
     for split in (SPLITS.get(task, "test"), scored_split(task)):
         official = whole_way(offline, task, split, [], tmp_path / split)
-        where = ["--task", task, "--split", split, *DEPTH.get(task, [])]
+        where = ["--task", task, "--split", split, *SCORED_WITH.get(task, [])]
         scored = offline("evaluate", official, *where, "--json")
         if split == "test":
             assert scored.code == 4
             assert "the gold is masked" in scored.stderr and "name gold with --gold" in scored.stderr
         else:
             assert scored.code == 0, scored.stderr
-            of_run = offline("evaluate", tmp_path / split, *DEPTH.get(task, []), "--json").json
+            of_run = offline("evaluate", tmp_path / split, *SCORED_WITH.get(task, []), "--json").json
             figures, of_run_figures = scored.json["official"], of_run["official"]
             if (
                 task == "smart-types-wikidata"
