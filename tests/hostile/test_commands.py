@@ -138,9 +138,11 @@ def test_json_holds_what_was_given_and_shows_it(outcomes: list[Outcome], world: 
 def test_every_command_shows_hostile_text_or_nothing_would_be_tested(outcomes: list[Outcome]) -> None:
     for one in outcomes:
         if one.case.command not in SHIPPED:
-            assert marks(one.written.text), one.case.line
+            assert marks(one.written.text), (
+                f"{one.case.line}: name it in SHIPPED above if it shows nothing of others"
+            )
         if one.case.command not in PIPED_OTHERWISE:
-            assert marks(one.piped), one.case.line
+            assert marks(one.piped), f"{one.case.line}: or in PIPED_OTHERWISE if it shows less into a pipe"
 
 
 def test_every_field_is_shown_somewhere(outcomes: list[Outcome], world: World) -> None:

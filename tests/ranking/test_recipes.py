@@ -167,7 +167,7 @@ def test_numbers_are_set_by_their_key_and_by_the_signal_where_several_have_it(my
         (SIGNALS.replace("0.5", "-0.5"), "weight must be a number that is not negative"),
         (SIGNALS.replace("0.5", "nan"), "weight must be a number that is not negative"),
         (SIGNALS.replace("power = 2.0", "power = inf"), "power must be a number that is not negative"),
-        (SIGNALS + "fusion = { by = 'max' }", "has no fusion by 'max': choose sum or mnz or ranks"),
+        (SIGNALS + "fusion = { by = 'magic' }", "has no fusion by 'magic': choose sum or mnz or "),
         (SIGNALS + "fusion = { by = 'ranks' }", "says no rank_constant for 'fusion'"),
         (SIGNALS + "fusion = { by = 'sum', scale = 'x' }", "has no scale 'x'"),
         (SIGNALS + "fusion = { by = 'sum', constant = 1 }", "unknown key 'constant'"),
