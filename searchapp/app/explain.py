@@ -138,7 +138,12 @@ class Explainer:
         whole, free = (ranks.score(document, one) for one in (query, unfiltered(query)))
         if whole:
             return Why(document, Standing.behind)
-        return Why(document, Standing.filtered if whole is None and free is not None else Standing.no_match)
+        if whole is None and free is not None:
+            return Why(document, Standing.filtered)
+        loose = loosened(query)
+        if whole is None and loose != query and ranks.score(document, loose) is not None:
+            return Why(document, Standing.too_little)
+        return Why(document, Standing.no_match)
 
 
 def _ranked(hits: Hits, documents: Sequence[str]) -> dict[str, Why]:
@@ -169,3 +174,50 @@ def unfiltered(query: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(described, Mapping):
         return dict(query)
     return {"bool": {name: one for name, one in described.items() if name not in ("filter", "must_not")}}
+
+
+def loosened(query: Mapping[str, Any]) -> dict[str, Any]:
+    """A template's query that a word suffices for: any clause of it, and of a clause any word.
+
+    >>> loosened({"match": {"text": {"query": "a b", "operator": "and"}}})
+    {'match': {'text': {'query': 'a b'}}}
+    >>> loosened({"bool": {"must": [{"match_phrase": {"text": "a b"}}, {"term": {"kind": "c"}}]}})
+    {'bool': {'should': [{'match': {'text': {'query': 'a b'}}}]}}
+    """
+    (kind, described), *_ = query.items()
+    if not isinstance(described, Mapping):
+        return dict(query)
+    if kind == "bool":
+        wanted = [loosened(one) for name in ("must", "should") for one in _clauses(described.get(name))]
+        words = [one for one in wanted if not _WITHOUT_WORDS & one.keys()]
+        return {"bool": {"should": words or wanted}} if wanted else dict(query)
+    if kind in ("match", "match_phrase"):
+        return {"match": {field: _any_word(one) for field, one in described.items()}}
+    if kind == "multi_match":
+        return {kind: {name: one for name, one in _any_word(described).items() if name != "type"}}
+    return {kind: {name: _loosened_within(name, one) for name, one in described.items()}}
+
+
+_WITHOUT_WORDS = frozenset(("term", "terms", "range", "exists", "ids", "match_all"))
+"""Queries that ask for no word of a text."""
+
+_ALL_WORDS = frozenset(("operator", "minimum_should_match", "slop"))
+
+
+def _clauses(described: Any) -> Sequence[Mapping[str, Any]]:
+    return [described] if isinstance(described, Mapping) else described or []
+
+
+def _any_word(described: Any) -> dict[str, Any]:
+    """What a clause asks for, without what says how much of it is needed."""
+    asked = described if isinstance(described, Mapping) else {"query": described}
+    return {name: one for name, one in asked.items() if name not in _ALL_WORDS}
+
+
+def _loosened_within(name: str, described: Any) -> Any:
+    """The same of queries in one that is made of others, such as `dis_max`."""
+    if name in ("filter", "query", "positive") and isinstance(described, Mapping):
+        return loosened(described)
+    if name == "queries" and isinstance(described, Sequence):
+        return [loosened(one) for one in described]
+    return described

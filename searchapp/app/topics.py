@@ -294,6 +294,7 @@ def what_became(why: Why | None) -> str:
         Standing.unknown: "not indexed",
         Standing.filtered: "filtered",
         Standing.left_out: "filtered",
+        Standing.too_little: "filtered",
         Standing.behind: "not ranked",
         Standing.no_match: "no common term",
         Standing.not_in_run: "not in the run",

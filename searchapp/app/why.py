@@ -28,6 +28,9 @@ class Standing(StrEnum):
     left_out = "left out"
     """It has something of the query, but a clause that must match does not, or one that must not does."""
 
+    too_little = "too little"
+    """It has something of the topic, but less than the recipe's query wants."""
+
     behind = "behind"
     """It is not among the documents that a recipe of several signals ranks, FUSED_DEPTH at most."""
 
@@ -67,6 +70,7 @@ def said(why: Why, task: str, of_topic: str = "") -> str:
         Standing.unknown: f"is not indexed: no document of {task} has this id",
         Standing.filtered: "matches, but a filter leaves it out",
         Standing.left_out: "has something of what is searched for, but a + or - leaves it out",
+        Standing.too_little: "has something of what is searched for, but less than the recipe's query wants",
         Standing.behind: f"matches, but is behind the last document that is ranked{of_topic}",
         Standing.no_match: "has nothing of what is searched for",
         Standing.not_in_run: "is not in the run, and nobody knows how that was ranked",

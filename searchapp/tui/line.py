@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol, TypeVar, cast, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from textual import events
 from textual.app import App
 from textual.geometry import Size
 from textual.reactive import Reactive
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input
 
 from searchapp.visible import visible_line
-
-T = TypeVar("T")
 
 
 @runtime_checkable
@@ -31,17 +29,6 @@ class TakesKeys(Protocol):
 
     def take(self, event: events.Key) -> bool:
         """Do what a key stands for; whether it stands for anything."""
-
-
-class Begins(Screen[T]):
-    """A screen that stands on top before there is something in it that a key could be about: keys wait till then."""
-
-    has_begun = False
-
-    def let_keys_in(self) -> None:
-        """Take the keys that came before, and those that come."""
-        self.has_begun = True
-        self.app.call_later(cast(OrderedApp, self.app).take_keys)
 
 
 COPY_KEYS = ("ctrl+c", "super+c")
@@ -68,10 +55,11 @@ class OrderedApp(App[None]):
         await super().on_event(event)
 
     async def take_keys(self) -> None:
-        """Do what the keys stand for that were pressed, up to one that opens a screen which has not begun yet."""
+        """Do what the keys stand for that were pressed, up to one that opens a screen which is not mounted yet."""
         while self._keys:
             screen = self.screen
-            if isinstance(screen, Begins) and not screen.has_begun:
+            if not screen.is_mounted:
+                screen.call_later(self.call_later, self.take_keys)  # the first thing that it does then
                 return
             event = self._keys.popleft()
             copies = isinstance(screen, ModalScreen) and event.key in COPY_KEYS

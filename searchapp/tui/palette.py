@@ -173,6 +173,11 @@ class Palette(CommandPalette):
     def on_mount(self) -> None:
         self.run_worker(self._add_further(), "the palette", exit_on_error=False)
 
+    def on_click(self, event: events.Click) -> None:
+        """Leave a click alone that comes when a key has closed the palette already: there is nothing to close."""
+        if not self.is_current:
+            event.prevent_default()
+
     async def _add_further(self) -> None:
         self.offers += await asyncio.to_thread(self._further)
         self._gather_commands(self._line.value.strip())

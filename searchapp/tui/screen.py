@@ -33,7 +33,7 @@ from searchapp.tui.drawing import WIDTHS, SteadyScreen
 from searchapp.tui.head import Banner
 from searchapp.tui.jumping import Jumping, targets
 from searchapp.tui.keys import KeyMap, shown_key, types_nothing
-from searchapp.tui.line import Begins, Line, OrderedApp
+from searchapp.tui.line import Line, OrderedApp
 from searchapp.tui.palette import Offer, Palette
 from searchapp.tui.panes import Panes
 from searchapp.tui.rows import Rows
@@ -51,7 +51,7 @@ class Pane(VerticalScroll, can_focus=True, inherit_bindings=False):
     """A text that scrolls; its keys are the screen's."""
 
 
-class KeyScreen(SteadyScreen[None], Begins[None]):
+class KeyScreen(SteadyScreen[None]):
     """A screen whose keys people choose: the only one of an app, or one that stands on another.
 
     A subclass names its own looks as CSS_PATH. They hold in the whole app from then on, so each rule of theirs begins
@@ -82,7 +82,6 @@ class KeyScreen(SteadyScreen[None], Begins[None]):
         self.head.draw()
         self.begun()
         garbage.leave_out(after_others=not self._is_lowest)
-        self.let_keys_in()
 
     def on_unmount(self) -> None:
         garbage.take_in()

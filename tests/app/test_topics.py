@@ -13,6 +13,7 @@ import pytest
 
 from searchapp import tasks
 from searchapp.app.evaluate import GoldSource, evaluate
+from searchapp.app.explain import loosened
 from searchapp.app.explain_topic import ExplainRequest, explain
 from searchapp.app.index import index_task
 from searchapp.app.open_topics import TopicsRequest, open_topics
@@ -392,3 +393,28 @@ def test_the_split_that_is_ranked_where_none_is_named(tmp_path: Path) -> None:
 def test_every_standing_has_words() -> None:
     assert all(what_became(Why("1", one, 7)) for one in Standing)
     assert what_became(Why("1", Standing.ranked, 1234)) == "rank 1,234"
+
+
+@pytest.mark.parametrize(
+    ("query", "loose"),
+    [
+        ({"match": {"text": "a b"}}, {"match": {"text": {"query": "a b"}}}),
+        (
+            {"dis_max": {"queries": [{"match_phrase": {"text": {"query": "a b", "slop": 2}}}], "boost": 2}},
+            {"dis_max": {"queries": [{"match": {"text": {"query": "a b"}}}], "boost": 2}},
+        ),
+        (
+            {
+                "constant_score": {
+                    "filter": {"multi_match": {"query": "a", "fields": ["t"], "type": "phrase"}}
+                }
+            },
+            {"constant_score": {"filter": {"multi_match": {"query": "a", "fields": ["t"]}}}},
+        ),
+        ({"bool": {"must": {"term": {"kind": "c"}}}}, {"bool": {"should": [{"term": {"kind": "c"}}]}}),
+        ({"bool": {"filter": [{"term": {"kind": "c"}}]}}, {"bool": {"filter": [{"term": {"kind": "c"}}]}}),
+        ({"match_all": {}}, {"match_all": {}}),
+    ],
+)
+def test_of_a_loosened_query_one_word_suffices(query: dict[str, Any], loose: dict[str, Any]) -> None:
+    assert loosened(query) == loose

@@ -205,6 +205,14 @@ def test_a_topic_of_which_nothing_is_found_stays_a_topic_of_the_run(
     assert "no document was found for 8 of the 8 topics: q1, q2, q3 and 5 more" in ranked.stderr
     topics = offline("topics", task, "--run", strict, "--order", "worst", "--json").json["topics"]
     assert (topics[0]["id"], topics[0]["value"], len(topics)) == ("q2", 0, 8)
+    of_topic = offline("topics", task, "--run", strict, "--topic", "q2")
+    assert "missed: filtered  r07" in of_topic.stdout  # which has two of the topic's words
+    for document, why in (
+        ("r07", "has something of what is searched for, but less"),
+        ("r01", "has nothing of"),
+    ):
+        said = offline("explain", task, document, "--topic", "q2", "--recipe", "strict")
+        assert said.stdout.startswith(f"{document} {why}"), said.stdout
     compared = offline("compare", whole, strict, nothing)
     assert compared.code == 0 and "although" not in compared.stderr
     assert offline("evaluate", nothing, "--json").json["official"]["value"] == 0

@@ -23,6 +23,7 @@ from searchapp.tui.adjudicate.screen import AdjudicateScreen
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.dialogs import Help
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.palette import Palette
 from searchapp.tui.screen import KeyApp, KeyScreen, front
 from searchapp.tui.search.screen import SearchScreen
 from tests.tui.conftest import Judging, Prepared, drive, settled, text_of
@@ -148,6 +149,31 @@ def test_keys_that_come_before_the_screen_wait_for_it(screens: Screens, name: st
         assert isinstance(helped(pilot), ConfigScreen)
 
     drive(Early(screens.screen(name), "dark"), steps)
+
+
+@pytest.mark.parametrize("keys", [("f1", "end", "escape"), ("ctrl+p", "down", "escape")])
+def test_keys_that_come_before_a_dialog_wait_for_it(screens: Screens, keys: tuple[str, ...]) -> None:
+    async def steps(pilot: P, lowest: KeyScreen) -> None:
+        await pilot.press("escape")  # from the words to the hits, where keys are no letters
+        for key in keys:
+            await pilot.app.on_event(events.Key(key, None))  # at once, as from a script
+        await pilot.pause()
+        assert pilot.app.screen is lowest and pilot.app.is_running
+
+    drive(screens.app("search"), steps)
+
+
+def test_a_click_beside_a_palette_that_a_key_has_closed_closes_nothing_else(screens: Screens) -> None:
+    async def steps(pilot: P, lowest: KeyScreen) -> None:
+        await pilot.press("ctrl+p")
+        palette = pilot.app.screen
+        assert isinstance(palette, Palette)
+        pilot.app.post_message(events.Key("escape", None))
+        palette.post_message(events.Click(palette, 0, 0, 0, 0, 1, False, False, False, 0, 0))
+        await pilot.pause()
+        assert pilot.app.screen is lowest and pilot.app.is_running
+
+    drive(screens.app("judge"), steps)
 
 
 def test_what_is_copied_is_told_in_front(screens: Screens, monkeypatch: pytest.MonkeyPatch) -> None:
