@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from textual import events
 
-from searchapp.app import figures, known_runs
+from searchapp.app import figures, known_runs, overview
 from searchapp.app.evaluate import GoldSource, evaluate
 from searchapp.engines import open_engine
 from searchapp.engines.base import State
@@ -28,6 +28,7 @@ from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.dialogs import Choose, Help
 from searchapp.tui.home import watching
 from searchapp.tui.home.actions import KEY_ACTIONS
+from searchapp.tui.home.app import HomeApp
 from searchapp.tui.home.indexing import Indexing
 from searchapp.tui.home.report import Report
 from searchapp.tui.home.screen import HomeScreen
@@ -448,12 +449,14 @@ def test_figures_that_come_late_are_shown_where_a_run_is_chosen(at_home: AtHome)
         screen.watching._known.clear()
         await to_run(pilot, screen, run.name)
         await pilot.press("v")
-        dialog = pilot.app.screen
-        assert isinstance(dialog, Picking) and "…" in dialog.choices[0].about and "…)" in question(pilot.app)
+        app = pilot.app
+        assert isinstance(app, HomeApp) and isinstance(app.screen, Picking)
+        dialog = app.screen
+        assert "…" in dialog.choices[0].about and "…)" in question(app)
         screen.watching._known.update(known)
         screen.show_figures()
         await pilot.pause()
-        assert "…" not in dialog.choices[0].about and "…)" not in question(pilot.app)
+        assert "…" not in dialog.choices[0].about and "…)" not in question(app)
 
     at_home.drive(steps)
 
@@ -461,7 +464,8 @@ def test_figures_that_come_late_are_shown_where_a_run_is_chosen(at_home: AtHome)
 def test_what_changes_while_it_is_looked_is_looked_for_again(
     at_home: AtHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, looks, look = threading.Event(), [], watching.look
+    gate, look = threading.Event(), overview.look
+    looks: list[overview.Overview] = []
 
     def look_late(*arguments: Any) -> Any:
         found = look(*arguments)
