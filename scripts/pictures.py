@@ -125,14 +125,14 @@ class Bench:
     def close(self) -> None:
         self._opened.close()
 
-    def search(self) -> SearchApp:
-        """The search screen."""
-        task = load(TASK)
+    def search(self, name: str = TASK) -> SearchApp:
+        """The search screen, on one of the samples."""
+        task = load(name)
         engine = self._opened.enter_context(closing(open_engine(Settings(home=self._home))))
-        searcher = Searcher.open(task, engine, Silent(), self._home, SAMPLES / TASK)
+        searcher = Searcher.open(task, engine, Silent(), self._home, SAMPLES / name)
         opened = Opened(
             searcher,
-            lambda progress: Searcher.open(task, engine, progress, self._home, SAMPLES / TASK),
+            lambda progress: Searcher.open(task, engine, progress, self._home, SAMPLES / name),
             self._own,
             ("searchapp", "search"),
             Sought(),
@@ -328,8 +328,9 @@ async def still(pilot: Pilot[None]) -> None:
     """
     looks, before = 0, None
     for _try in range(100 * PATIENCE_SECONDS):
-        await pilot.pause(0)
-        await pilot.pause()
+        # Textual's own `pause` has the screen drawn before its turn.
+        await pilot._wait_for_screen()
+        await pilot._wait_for_screen()
         # An answer is handed over before it is shown, and may be a reason to ask for more.
         now = pilot.app.screen._compositor.render_strips() if is_at_rest(pilot.app) else None
         looks = looks + 1 if now is not None and now == before else 0

@@ -64,7 +64,9 @@ class SteadyScreen(Screen[ScreenResultType]):
 
     def _on_timer_update(self) -> None:
         super()._on_timer_update()
-        if self._is_put_off and not self.app._batch_count:
+        if self.app._batch_count:
+            self._update_timer.resume()  # nothing tells the screen when the batch ends
+        elif self._is_put_off:
             self._is_put_off = False
             self._update_timer.pause()
             super()._compositor_refresh()

@@ -152,6 +152,11 @@ class Picking(Dialog[int | None]):
         """The place of the choice that the cursor is on; None if none is left."""
         return self._places[self.rows.cursor] if self.rows.count else None
 
+    def ask(self, question: str) -> None:
+        """Ask in other words."""
+        self._question = question
+        self.query_one(".question", Plain).update(Content(question))
+
     def replace(self, choices: Sequence[Choice]) -> None:
         """Offer other choices, the cursor on the one of the same name if there is one, else on the same line."""
         place = self.place

@@ -248,11 +248,16 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
     test; screens that take keys in their order need no more than that the messages are handled.
     """
     for key in keys:
-        name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
-        character = {"space": " ", "slash": "/"}.get(key, key)
-        pilot.app.post_message(events.Key(name, character if len(character) == 1 else None))
+        pilot.app.post_message(key_event(key))
         await pilot.pause(0)
     await pilot.pause()
+
+
+def key_event(key: str) -> events.Key:
+    """A key as the terminal sends it."""
+    name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
+    character = {"space": " ", "slash": "/"}.get(key, key)
+    return events.Key(name, character if len(character) == 1 else None)
 
 
 async def settled(pilot: Pilot[None]) -> None:

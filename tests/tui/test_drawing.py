@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import pairwise
 from typing import Any
 
@@ -10,9 +11,12 @@ from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from scripts.pictures import still
+from searchapp.tui.dialogs import Choose
 from searchapp.tui.drawing import SteadyScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from tests.tui.conftest import Judging, drive, press, settled, text_of
+from searchapp.tui.screen import KeyApp
+from tests.tui.conftest import Judging, drive, press, settled, text_of, until
 
 
 @pytest.fixture
@@ -90,3 +94,44 @@ def test_another_size_of_the_terminal_is_drawn_with_all_that_comes_of_it(
     app = judging.app()
     drive(app, resized, (80, 24))
     assert seen[0] == seen[1]
+
+
+def test_what_is_put_off_when_a_batch_begins_is_drawn_after_it(judging: Judging, draws: list[str]) -> None:
+    async def steps(pilot: Pilot[None], screen: JudgeScreen) -> None:
+        await still(pilot)
+        del draws[:]
+        with app.batch_update():
+            screen._compositor_refresh()
+            while "turn" not in draws:
+                await asyncio.sleep(0.01)
+            assert "drawn" not in draws
+        for _look in range(200):  # without a message to the screen, which would have it look
+            if "drawn" in draws:
+                break
+            await asyncio.sleep(0.01)
+        require_turns(draws)
+
+    app = judging.app()
+    drive(app, steps)
+
+
+def test_what_is_put_off_below_a_dialog_and_what_comes_after_it_is_done(judging: Judging) -> None:
+    async def steps(pilot: Pilot[None], screen: JudgeScreen) -> None:
+        await still(pilot)
+        done: list[str] = []
+        screen.call_after_refresh(done.append, "with the dialog")
+        screen.ranking.refresh(layout=True)
+        app.push_screen(Choose("Is it covered?", []))
+        await until(pilot, lambda: done)
+        app.screen.refresh(layout=True)
+        app.screen.dismiss(None)
+        screen.call_after_refresh(done.append, "without it")
+        screen.refresh(layout=True)
+        app.push_screen(Choose("Again?", []))
+        app.screen.dismiss(None)
+        await until(pilot, lambda: done[1:])
+        await still(pilot)
+        assert screen.is_drawn and not screen._callbacks and app.screen is screen
+
+    app = judging.app()
+    drive(app, steps)

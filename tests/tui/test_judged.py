@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from textual.pilot import Pilot
 
 from searchapp.judging.session import SeenDocument
 from searchapp.tui.judge.judged import JudgedRows
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.judge.snippets import Fetching
 from tests.tui.conftest import Judging, drive, question, settled, text_of
 
 P = Pilot[None]
@@ -67,6 +71,29 @@ def test_the_mouse_chooses_from_the_list_and_an_empty_one_opens_nothing(judging:
         await pilot.press("escape", "1", "1", "l")
         await pilot.click("#judged", offset=(10, 1))
         assert not question(app) and screen.ranking.cursor == 0
+
+    app = judging.app()
+    drive(app, steps)
+
+
+def test_documents_that_come_late_leave_the_cursor_where_somebody_went(
+    judging: Judging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came: list[Callable[[], object]] = []
+    monkeypatch.setattr(Fetching, "beginnings", lambda _fetching, _documents, then: came.append(then))
+
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        await pilot.press("1", "0", "1", "l", "e", "up")
+        rows = app.screen.query_one(JudgedRows)
+        assert rows.count == 3
+        here = rows.said[rows.cursor]
+        assert rows.cursor == 1
+        came[-1]()
+        await settled(pilot)
+        assert rows.said[rows.cursor] == here
+        await pilot.press("down")
+        came[-1]()
+        assert rows.cursor == rows.count - 1  # the last one, as before
 
     app = judging.app()
     drive(app, steps)

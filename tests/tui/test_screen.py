@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,9 @@ from textual.pilot import Pilot
 from searchapp.judging.events import Action, Author, Kind
 from searchapp.judging.log import JudgmentLog, NotSaved
 from searchapp.judging.session import SeenDocument, Session
+from searchapp.tui.judge.finding import Finder
 from searchapp.tui.judge.screen import JudgeScreen
-from tests.tui.conftest import Judging, drive, settled, text_of
+from tests.tui.conftest import PATIENCE_SECONDS, Judging, drive, settled, text_of
 
 P = Pilot[None]
 
@@ -455,3 +458,35 @@ def test_keys_that_come_at_once_are_taken_in_their_order(judging: Judging) -> No
         assert len(log) == 6
 
     drive(judging.app(), steps)
+
+
+def test_keys_that_come_while_documents_are_searched_go_on_from_what_is_found(
+    judging: Judging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, find = threading.Event(), Finder._found
+
+    def find_late(finder: Finder, documents: Sequence[str], sought: Sequence[str]) -> list[int]:
+        assert gate.wait(PATIENCE_SECONDS)
+        return find(finder, documents, sought)
+
+    async def steps(pilot: P, screen: JudgeScreen) -> None:
+        await pilot.press("slash", *"group", "enter")
+        await settled(pilot)
+        await pilot.press(".", ".")
+        expected, shown = screen.ranking.cursor, text_of(app).splitlines()[0]
+        assert expected and "of" in shown
+        await pilot.press("escape", "home")
+        monkeypatch.setattr(Finder, "_found", find_late)
+        await pilot.press("slash", "ctrl+u", *"group", "enter", ".", ".")
+        assert "searching …" in text_of(app) and screen.ranking.cursor == 0
+        gate.set()
+        await settled(pilot)
+        assert screen.ranking.cursor == expected and text_of(app).splitlines()[0] == shown
+        gate.clear()
+        await pilot.press("slash", "ctrl+u", *"group", "enter", "]")
+        assert "searching …" not in text_of(app)  # nobody will say what was found
+        gate.set()
+        await settled(pilot)
+
+    app = judging.app()
+    drive(app, steps)

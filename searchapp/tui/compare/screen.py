@@ -83,6 +83,7 @@ class CompareScreen(GoldScreen):
         self._pair = self._pairs[0]
         self._measure_number = 0
         self._at = 1
+        self._choosing: Picking | None = None
         self.moves = self.gold = Moves(self)
         text = self.documents.beginning
         self._rankings = [ComparedRows(text, is_second=bool(at), id=name) for at, name in enumerate(RUNS)]
@@ -172,14 +173,6 @@ class CompareScreen(GoldScreen):
         if len(self._pairs) == 1:
             self.head.tell(f"two runs are compared: {self.names[0]} and {self.names[1]}")
             return
-        choices = []
-        for place, (first, second) in enumerate(self._pairs):
-            found = self.found
-            words = ""
-            if found is not None:
-                measured = found.measures[self._measure_number]
-                words = figure_line(measured, measured.pairs[place], self.size.width).plain
-            choices.append(Choice(f"{self._run_names[first]} → {self._run_names[second]}", words))
 
         def chosen(place: int | None) -> None:
             if place is not None:
@@ -187,7 +180,19 @@ class CompareScreen(GoldScreen):
                     self._compare(self._pairs[place])
 
         here = self._pairs.index(self._pair)
-        self.app.push_screen(Picking("Which runs?", choices, here), chosen)
+        self._choosing = Picking("Which runs?", self._choices(), here)
+        self.app.push_screen(self._choosing, chosen)
+
+    def _choices(self) -> list[Choice]:
+        """The pairs of runs, each with its figures once they are known."""
+        choices, found = [], self.found
+        for place, (first, second) in enumerate(self._pairs):
+            words = ""
+            if found is not None:
+                measured = found.measures[self._measure_number]
+                words = figure_line(measured, measured.pairs[place], self.size.width).plain
+            choices.append(Choice(f"{self._run_names[first]} → {self._run_names[second]}", words))
+        return choices
 
     def _compare(self, pair: tuple[int, int]) -> None:
         """Compare two others of the runs."""
@@ -220,6 +225,8 @@ class CompareScreen(GoldScreen):
         for warning in found.warnings if is_first else ():
             self.head.tell(warning, "$warning", add=True)
         self._show_figures(is_first=is_first)
+        if self._choosing is not None and self._choosing.is_attached:
+            self._choosing.replace(self._choices())
         if not is_first:  # of a topic that is open more may be relevant now
             for side in self.sides:
                 if side.ranked is not None:
@@ -248,8 +255,7 @@ class CompareScreen(GoldScreen):
 
     def _differences_came(self, topics: Sequence[TopicDifference], *, is_first: bool) -> None:
         self.topic_rows.differences = {one.topic_id: one for one in topics}
-        is_untouched = self.start is None and self.sought == self.topics.topics[0] and not self.judging.is_on
-        if is_first and is_untouched:
+        if is_first and self.is_untouched and not self.judging.is_on:
             self.walking.go_to_first()
         elif self.judging.is_on:  # who judges finds the topics where they were
             self.topic_rows.refresh()

@@ -72,6 +72,8 @@ class HomeScreen(KeyScreen):
         """The list that was last gone to."""
         self._described: object = None
         self._news: Sequence[str] = ()
+        self._draw_others: Callable[[], object] = lambda: None
+        """Draws the figures again of the runs that one may be compared with."""
 
     @property
     def head(self) -> HomeHead:
@@ -155,6 +157,7 @@ class HomeScreen(KeyScreen):
         """Show what has become known of runs or files."""
         self.runs.refresh()
         self.describe()
+        self._draw_others()
 
     def describe(self) -> None:
         """Describe what the cursor is on, in the list that was last gone to."""
@@ -274,14 +277,25 @@ class HomeScreen(KeyScreen):
                 f"there is no other run of {made.task} {made.split} to compare it with", "$warning"
             )
             return
-        choices = [Choice(one.path.name, f"{one.recipe}  {self.watching.figure(one)}") for one in others]
 
         def chosen(place: int | None) -> None:
             if place is not None:
                 self.opener.compare([run, others[place]])
 
-        question = f"{run.path.name} ({run.recipe} {self.watching.figure(run)}) is compared with"
-        self.app.push_screen(Picking(question, choices), chosen)
+        def question() -> str:
+            return f"{run.path.name} ({run.recipe} {self.watching.figure(run)}) is compared with"
+
+        def choices() -> list[Choice]:
+            return [Choice(one.path.name, f"{one.recipe}  {self.watching.figure(one)}") for one in others]
+
+        def draw() -> None:
+            if dialog.is_attached:
+                dialog.ask(question())
+                dialog.replace(choices())
+
+        dialog = Picking(question(), choices())
+        self._draw_others = draw
+        self.app.push_screen(dialog, chosen)
 
     def _tell_no_run(self) -> None:
         self.head.tell(f"no run is chosen: {self.keys.shown('next_pane')} goes to the runs", "$warning")

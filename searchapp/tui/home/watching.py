@@ -62,6 +62,8 @@ class Watching:
         self._files: dict[tuple[str, Path, str], Files | None] = {}
         self._is_looking = self._is_scoring = self._is_closed = False
         self._again: Timer | None = None
+        self._is_outdated = False
+        """Whether something may have changed since it was begun to look."""
 
     @property
     def is_idle(self) -> bool:
@@ -83,7 +85,8 @@ class Watching:
         self._is_closed = True
 
     def look(self) -> None:
-        """Look at everything, unless that is being done."""
+        """Look at everything, or again once that is done if it is being done."""
+        self._is_outdated = self._is_looking
         if self._is_looking or self._is_closed:
             return
         if self._again is not None:
@@ -110,7 +113,9 @@ class Watching:
         self._plan()
 
     def _plan(self) -> None:
-        if not self._is_closed:
+        if self._is_outdated:
+            self.look()
+        elif not self._is_closed:
             self._again = self._shows.set_timer(EVERY_SECONDS, self._look_if_seen)
 
     def _look_if_seen(self) -> None:

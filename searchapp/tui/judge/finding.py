@@ -35,6 +35,8 @@ class Finder:
     ) -> None:
         self.words: tuple[str, ...] = ()
         """What is sought, in lower case."""
+        self._steps: list[int] | None = None
+        """Where to go from the document that is being searched for; None while nothing is."""
         self._screen = screen
         self._rows = rows
         self._run_pages = run_pages
@@ -48,7 +50,8 @@ class Finder:
         if not self.words:
             self.forget()
             return
-        self._head.tell("searching …")
+        self._head.wait("searching …")
+        self._steps = []
         topic, documents, sought = self._rows.topic, self._rows.documents, self.words
 
         def work() -> None:
@@ -63,10 +66,16 @@ class Finder:
         """Seek nothing."""
         self.words = ()
         self._rows.matching = frozenset()
+        if self._steps is not None:
+            self._steps = None
+            self._head.came()
 
     def next(self, step: int) -> None:
         """Go to the next document with the words, or to the one before."""
         rows = self._rows
+        if self._steps is not None:
+            self._steps.append(step)
+            return
         if not rows.matching:
             self._head.tell(
                 f"no document has {' and '.join(self.words)}"
@@ -90,6 +99,8 @@ class Finder:
         rows = self._rows
         if topic != rows.topic or sought != self.words:
             return  # the person has moved on
+        steps, self._steps = self._steps or [], None
+        self._head.came()
         rows.matching = frozenset(found)
         rows.refresh()
         if rows.cursor in rows.matching:
@@ -97,6 +108,8 @@ class Finder:
             self._say()
         else:
             self.next(1)
+        for step in steps:
+            self.next(step)
 
     def _say(self) -> None:
         places = sorted(self._rows.matching)

@@ -145,7 +145,11 @@ class JudgmentList(Dialog[ListedJudgment | None]):
     def _fetched(self) -> None:
         """The documents are there: what begins with them is shown, and their words are sought too."""
         if self.is_attached and self._words.value:
+            rows = self._rows
+            here = rows.said[rows.cursor] if rows.cursor < rows.count - 1 else None
             self._filter()
+            if here in rows.said:  # which somebody has gone to
+                rows.put(rows.said.index(here))
         self._rows.refresh()
 
     def _text(self, said: ListedJudgment) -> str:

@@ -31,7 +31,6 @@ _SCORE_FROM = 52
 """Scores are shown in a list that is at least this wide."""
 
 _IDS_FROM = 36
-_BLOCK = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +141,9 @@ class HitRows(Rows):
         return parts
 
     def _id_width(self) -> int:
-        """The cells of ids: what those take that are there, but no more than a few."""
+        """The cells of ids: what those of the first page take, whichever others are there, but no more than a few."""
         if not self._id_cells:
-            ids = [one.hit.document_id for page in self.listing.pages.values() for one in page][:_BLOCK]
+            ids = [one.hit.document_id for one in self.listing.pages.get(0, ())]
             self._id_cells = min(_ID_CELLS, max((cell_len(visible_line(one)) for one in ids), default=1))
         return self._id_cells
 

@@ -106,9 +106,10 @@ class Reasons:
 
     def _choose_vote(self, found: Why) -> None:
         """Offer who voted for a document; the solved topic that is chosen is shown."""
-        votes, solved = found.votes, self._screen.solved.topics
+        votes = found.votes
 
         def choice(vote: Vote) -> Choice:
+            solved = self._screen.solved.topics
             name = vote.topic_id or vote.document_id
             topic = None if solved is None else solved.topic(vote.topic_id)
             text = "" if topic is None else one_line(topic.topic.text, self._screen.hits.notation)
@@ -119,7 +120,14 @@ class Reasons:
             if place is not None:
                 self._open_vote(votes[place], found.document_id)
 
-        self._screen.app.push_screen(Picking("Who voted for it", [choice(one) for one in votes]), chosen)
+        def draw() -> None:
+            if dialog.is_attached:
+                dialog.replace([choice(one) for one in votes])
+
+        dialog = Picking("Who voted for it", [choice(one) for one in votes])
+        self._screen.app.push_screen(dialog, chosen)
+        if self._screen.solved.topics is None:
+            self._screen.solved.once(draw)
 
     def _open_vote(self, vote: Vote, document: str) -> None:
         solved = self._screen.solved.topics
@@ -141,11 +149,13 @@ class Reasons:
             return
         document = result.hit.document_id
         found = self._screen.reading.citing(document)
+        if found is None:
+            self._screen.head.wait("the solved topics are read …")
+            self._screen.solved.once(lambda: self._screen.when_in_front(lambda: self._citing_now(document)))
+            return
         if not found:
-            nothing = (
-                "no solved topic cites this document" if found is not None else "the solved topics are read …"
-            )
-            self._screen.head.tell(self._screen.solved.trouble or nothing, "$warning")
+            nothing = self._screen.solved.trouble or "no solved topic cites this document"
+            self._screen.head.tell(nothing, "$warning")
             return
         choices = [
             Choice(one.topic.id, f"{one.split}  {one_line(one.topic.text, self._screen.hits.notation)}")
@@ -157,6 +167,13 @@ class Reasons:
                 self._show_solved(found[place], document)
 
         self._screen.app.push_screen(Picking("Topics that cite the document", choices), chosen)
+
+    def _citing_now(self, document: str) -> None:
+        """Offer the solved topics that have come, unless somebody has gone on to another document."""
+        self._screen.head.came()
+        result = self._screen.hits.result
+        if result is not None and result.hit.document_id == document:
+            self.citing()
 
     def _show_solved(self, solved: SolvedTopic, document: str) -> None:
         info = self._screen.searched.info

@@ -38,6 +38,7 @@ class Solved:
         self._asker = Background("solved topics", lambda: searcher, post)
         self._is_wanted = False
         self._waiting: list[Callable[[], object]] = []
+        self._once: list[Callable[[], object]] = []
 
     def want(self, then: Callable[[], object]) -> None:
         """Read them, unless that was done; `then` is called when they come."""
@@ -47,6 +48,10 @@ class Solved:
         if not self._is_wanted:
             self._is_wanted = True
             self._asker.ask(Kind.topics, _read, self._came, self._failed)
+
+    def once(self, there: Callable[[], object]) -> None:
+        """Do something when they come, besides; they were wanted before."""
+        self._once.append(there)
 
     @property
     def is_idle(self) -> bool:
@@ -68,8 +73,9 @@ class Solved:
 
     def _take(self, found: SolvedTopics, trouble: str) -> None:
         self.topics, self.trouble = found, trouble
-        for then in self._waiting:
+        for then in (*self._waiting, *self._once):
             then()
+        self._once.clear()
 
 
 def _read(searcher: Searcher) -> SolvedTopics | None:

@@ -205,7 +205,7 @@ class GoldScreen(KeyScreen):
     def _missed_came(self, side: Side, topic: str, found: MissedGold) -> None:
         if side.ranked is None or topic != side.ranked.topic_id or side not in self.sides:
             return
-        here = side.missed.document if side.in_missed else None
+        here = side.missed.document if side.in_missed or side.missed.cursor else None
         ids = [one.document_id for one in found.documents]
         side.missed.offer_missed(found.documents, ids.index(here) if here in ids else 0)
         if found.differs:
@@ -219,6 +219,12 @@ class GoldScreen(KeyScreen):
         self.head.tell(said_by(error), "$error")
         if isinstance(error, EngineError):
             self.set_timer(RETRY_SECONDS, again)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nobody has gone anywhere, nor asked for a topic: another one can come into sight by itself."""
+        is_at_first = self.start is None and self.sought == self.topics.topics[0] and self.is_active
+        return is_at_first and not any(side.in_missed or side.rows.cursor for side in self.sides)
 
     # Its documents
 

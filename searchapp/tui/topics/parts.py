@@ -128,8 +128,9 @@ class GoldView(Protocol):
 class TopicsView(GoldView, Protocol):
     """The screen that somebody walks the topics of one run on."""
 
-    start: str | None
-    """The topic that somebody has asked to begin with."""
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nobody has gone anywhere, nor asked for a topic."""
 
     @property
     def figures(self) -> Figures | None:

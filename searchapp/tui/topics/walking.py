@@ -118,8 +118,7 @@ class Walking(TopicList):
         """Show the figures, and let them order the topics."""
         screen = self._screen
         screen.take_figures(figures)
-        is_untouched = screen.start is None and screen.sought == screen.topics.topics[0]
-        if is_untouched and (self.order is not Order.file or self.failing):
+        if screen.is_untouched and (self.order is not Order.file or self.failing):
             self.to_worst()
         else:
             self.list_topics()

@@ -413,3 +413,28 @@ def test_the_page_lists_every_key_and_none_is_of_two_actions() -> None:
         assert row in text, f"docs/compare.md lacks the row {row}"
     every = [key for one in own.actions for key in one.keys]
     assert len(every) == len(set(every))
+
+
+def test_figures_that_come_late_are_shown_in_the_list_of_pairs_too(
+    compared: Compared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+
+    def waits(*arguments: Any) -> Any:
+        assert gate.wait(60)
+        return compare_read(*arguments)
+
+    monkeypatch.setattr(comparing, "compare_read", waits)
+
+    async def steps(pilot: P, screen: CompareScreen) -> None:
+        await until(pilot, lambda: all(side.ranked is not None for side in screen.sides))
+        await press(pilot, "r")
+        dialog = app.screen
+        assert isinstance(dialog, Picking) and not any(one.about for one in dialog.choices)
+        gate.set()
+        await answered(pilot, screen)
+        assert len(dialog.choices) == 3 and all("RR" in one.about for one in dialog.choices)
+        assert screen.topic_id == screen.topics.topics[0]  # it stays below a dialog
+
+    app = compared.app(RECIPES, measures=("RR",))
+    drive(app, steps)

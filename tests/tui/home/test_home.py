@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual import events
 
-from searchapp.app import figures, known_runs
+from searchapp.app import figures, known_runs, overview
 from searchapp.app.evaluate import GoldSource, evaluate
 from searchapp.engines import open_engine
 from searchapp.engines.base import State
@@ -25,14 +26,17 @@ from searchapp.settings import Settings
 from searchapp.tui.compare.screen import CompareScreen
 from searchapp.tui.config.screen import ConfigScreen
 from searchapp.tui.dialogs import Choose, Help
+from searchapp.tui.home import watching
 from searchapp.tui.home.actions import KEY_ACTIONS
+from searchapp.tui.home.app import HomeApp
 from searchapp.tui.home.indexing import Indexing
 from searchapp.tui.home.report import Report
 from searchapp.tui.home.screen import HomeScreen
 from searchapp.tui.judge.screen import JudgeScreen
+from searchapp.tui.picking import Picking
 from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.topics.screen import TopicsScreen
-from tests.tui.conftest import SAMPLES
+from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, question
 from tests.tui.home.conftest import AtHome, P, comes, in_front, looked, seen, shows, to_run
 from tests.tui.test_about import require_complete
 
@@ -435,3 +439,53 @@ def test_the_documentation_has_every_action_and_its_keys() -> None:
 def test_no_two_actions_have_one_key_by_default() -> None:
     every = [key for action in KEY_ACTIONS for key in action.keys]
     assert len(every) == len(set(every))
+
+
+def test_figures_that_come_late_are_shown_where_a_run_is_chosen(at_home: AtHome) -> None:
+    run = at_home.with_sample("explanation-2019")
+    made = directory.read(run)
+    turned = [Ranking(one.topic_id, Hits(one.document_ids()[::-1], one.hits.scores)) for one in made.run]
+    directory.write(at_home.home / "runs" / "turned", made.manifest, Run("turned", tuple(turned)), {})
+
+    async def steps(pilot: P, screen: HomeScreen) -> None:
+        known = dict(screen.watching._known)
+        screen.watching._known.clear()
+        await to_run(pilot, screen, run.name)
+        await pilot.press("v")
+        app = pilot.app
+        assert isinstance(app, HomeApp) and isinstance(app.screen, Picking)
+        dialog = app.screen
+        assert "…" in dialog.choices[0].about and "…)" in question(app)
+        screen.watching._known.update(known)
+        screen.show_figures()
+        await pilot.pause()
+        assert "…" not in dialog.choices[0].about and "…)" not in question(app)
+
+    at_home.drive(steps)
+
+
+def test_what_changes_while_it_is_looked_is_looked_for_again(
+    at_home: AtHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, look = threading.Event(), overview.look
+    looks: list[overview.Overview] = []
+
+    def look_late(*arguments: Any) -> Any:
+        found = look(*arguments)
+        looks.append(found)
+        assert gate.wait(PATIENCE_SECONDS)
+        return found
+
+    async def steps(pilot: P, screen: HomeScreen) -> None:
+        monkeypatch.setattr(watching, "look", look_late)
+        monkeypatch.setattr(watching, "EVERY_SECONDS", 10.0 * PATIENCE_SECONDS)
+        await pilot.press("r")
+        await comes(pilot, lambda: looks)
+        made = directory.read(at_home._prepared.run("explanation-2019"))
+        directory.write(at_home.home / "runs" / "later", made.manifest, made.run, {})
+        await pilot.press("r", "r")
+        gate.set()
+        await comes(pilot, lambda: any(one.path.name == "later" for one in screen.runs.runs))
+        assert len(looks) == 2
+
+    at_home.drive(steps)

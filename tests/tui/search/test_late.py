@@ -14,11 +14,13 @@ from textual.pilot import Pilot
 from searchapp.app.pages import every_topic
 from searchapp.ranking.language import BrokenQuery, Filter
 from searchapp.tui.dialogs import Help
-from searchapp.tui.search import choosing, reasons
+from searchapp.tui.picking import Picking
+from searchapp.tui.search import choosing, reasons, solved
 from searchapp.tui.search.facets import Filtering
+from searchapp.tui.search.listing import Listing
 from searchapp.tui.search.screen import SearchScreen
 from searchapp.tui.search.why import Explained
-from tests.tui.conftest import PATIENCE_SECONDS, drive, press, settled, text_of, until
+from tests.tui.conftest import PATIENCE_SECONDS, drive, press, question, settled, text_of, until
 from tests.tui.search.conftest import SearchingOn, answered, enter, ids
 
 P = Pilot[None]
@@ -102,7 +104,7 @@ def test_an_answer_waits_for_whoever_does_something_else_by_then(
             await pilot.press("w", "f1")
             may_answer.set()
             await answered(pilot, screen)
-        assert isinstance(app.screen, Help)
+        assert [type(one) for one in app.screen_stack][-1] is Help
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, Explained))
         await pilot.press("escape")
@@ -123,12 +125,12 @@ def test_counts_that_come_late_leave_the_cursor_on_its_value(searching: Searchin
         await pilot.press("enter")
         searching.index.may_answer.set()
         await answered(pilot, screen)
-        assert screen.searching.sought.filters == (Filter("speaker", "CASTELL"),)
+        assert list(screen.searching.sought.filters) == [Filter("speaker", "CASTELL")]
         counted = [one.name for one in dialog.choices]
         assert counted.index("speaker: CASTELL") != names.index("speaker: CASTELL"), "the list is another one"
         assert dialog.place == counted.index("speaker: CASTELL")
         await enter(pilot, screen, "enter")
-        assert screen.searching.sought.filters == ()
+        assert not list(screen.searching.sought.filters)
 
     app = searching.app("checkthat")
     drive(app, steps)
@@ -180,3 +182,60 @@ def test_what_is_wrong_is_pointed_to_where_it_stands_once_the_line_is_laid_out(
 
     app = searching.app()
     drive(app, steps)
+
+
+def test_solved_topics_that_come_late_are_offered_then(
+    searching: SearchingOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with late(monkeypatch, solved, "_read") as may_answer:
+
+        async def steps(pilot: P, screen: SearchScreen) -> None:
+            await enter(pilot, screen, *"every ring is a group", "enter")
+            await enter(pilot, screen, "w")
+            await until(pilot, lambda: isinstance(app.screen, Explained))
+            await enter(pilot, screen, "enter")
+            dialog = app.screen
+            assert isinstance(dialog, Picking) and question(app) == "Who voted for it"
+            before = [one.about for one in dialog.choices]
+            may_answer.set()
+            await until(pilot, lambda: screen.solved.topics is not None)
+            await settled(pilot)
+            after = [one.about for one in dialog.choices]
+            assert after != before and all(
+                one.startswith(two) for one, two in zip(after, before, strict=True)
+            )
+
+        app = searching.app(recipe="neighbours")
+        drive(app, steps)
+    with late(monkeypatch, solved, "_read") as may_answer:
+
+        async def cited(pilot: P, screen: SearchScreen) -> None:
+            await enter(pilot, screen, *"every ring is a group", "enter", "e")
+            assert "the solved topics are read" in text_of(app)
+            may_answer.set()
+            await until(pilot, lambda: screen.solved.topics is not None)
+            await settled(pilot)
+            here = screen.hits.result
+            assert here is not None and "solved topics are read" not in text_of(app)
+            if screen.reading.citing(here.hit.document_id):
+                assert question(app) == "Topics that cite the document"
+            else:
+                assert "no solved topic cites this document" in text_of(app)
+
+        app = searching.app()
+        drive(app, cited)
+
+
+def test_ids_take_the_same_cells_whichever_pages_came_first(searching: SearchingOn) -> None:
+    async def steps(pilot: P, screen: SearchScreen) -> None:
+        await enter(pilot, screen, "enter", "end")
+        assert len(screen.hits.listing.pages) > 1
+        first, *others = screen.hits.listing.pages.values()
+        longer = replace(others[0][0], hit=others[0][0].hit._replace(document_id="a-longer-id"))
+        listing = Listing(screen.hits.listing.request, screen.hits.count, {0: first, 1: [longer]})
+        screen.hits.open(listing, 0, 0)
+        late = screen.hits._id_width()
+        screen.hits.open(Listing(listing.request, listing.total, {0: first}), 0, 0)
+        assert screen.hits._id_width() == late
+
+    drive(searching.app(), steps)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
-from searchapp.app.topic_figures import Order
+from searchapp.app.topic_figures import Figures, Order
+from searchapp.app.topics import MissedGold, RunTopics
 from searchapp.errors import EngineUnreachable
 from searchapp.model import Hits, Ranking, Topic
 from searchapp.tui.topics import actions
 from searchapp.tui.topics import base as screen_module
+from searchapp.tui.topics.figuring import Figuring
 from searchapp.tui.topics.screen import TopicsScreen
 from tests.hostile.payload import Hostile
-from tests.tui.conftest import SAMPLES, drive, press, question, text_of, until
+from tests.tui.conftest import PATIENCE_SECONDS, SAMPLES, drive, press, question, text_of, until
 from tests.tui.test_about import require_complete
 from tests.tui.topics.conftest import Walked, answered, enter
 
@@ -334,3 +337,45 @@ def test_the_page_lists_every_key() -> None:
         shown = " ".join(f"`{key}`" for key in own.all_shown(one.name).split())
         row = f"| {shown} | {one.about} |"
         assert row in text, f"docs/topics.md lacks the row {row}"
+
+
+def test_what_became_of_missed_gold_comes_late_and_moves_nobody(walked: Walked) -> None:
+    async def steps(pilot: P, screen: TopicsScreen) -> None:
+        await answered(pilot, screen)
+        topic = next(one for one, lost in missed(walked._prepared.run("nlps")).items() if len(lost) > 1)
+        while screen.topic_id != topic:
+            await enter(pilot, screen, "]")
+        await enter(pilot, screen, "e", "e")
+        document = screen.document_id
+        await enter(pilot, screen, "shift+tab")
+        assert not screen.in_missed and screen.ranked is not None
+        screen._missed_came(screen.side, topic, MissedGold(screen.ranked.missed))
+        assert screen.missed.document == document
+
+    drive(walked.app(depth=DEPTH), steps)
+
+
+@pytest.mark.parametrize("keys", [["down"], ["question_mark"]])
+def test_figures_that_come_late_leave_whoever_reads_where_they_are(
+    walked: Walked, monkeypatch: pytest.MonkeyPatch, keys: list[str]
+) -> None:
+    gate, work = threading.Event(), Figuring._work
+
+    def wait(figuring: Figuring, topics: RunTopics) -> Figures | None:
+        assert gate.wait(PATIENCE_SECONDS)
+        return work(figuring, topics)
+
+    monkeypatch.setattr(Figuring, "_work", wait)
+
+    async def steps(pilot: P, screen: TopicsScreen) -> None:
+        await until(pilot, lambda: screen.ranked is not None)
+        first = screen.topics.topics[0]
+        await press(pilot, *keys)
+        gate.set()
+        await answered(pilot, screen)
+        assert screen.figures is not None and screen.topic_id == first
+        await enter(pilot, screen, *(["escape"] if app.screen is not screen else []), "W")
+        assert screen.topic_id != first
+
+    app = walked.app(depth=DEPTH, order=Order.worst)
+    drive(app, steps)
