@@ -68,7 +68,7 @@ def register(app: typer.Typer) -> None:
         console = stdout_console()
         for one in analyses:
             table = Table(title=f"{one.kind} {one.name}", title_justify="left", box=None, pad_edge=False)
-            table.add_column("step", style="cyan", no_wrap=True)
+            table.add_column("step", style="cyan", overflow="fold")
             table.add_column("gives", overflow="fold")
             for step in one.steps:
                 shown = (

@@ -7,7 +7,9 @@ imported, all of them for the list in the help.
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator, MutableMapping
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -46,6 +48,9 @@ NAMES = (
 )
 """The commands and groups, in the order of the help."""
 
+TABLES_FROM = 80
+"""In terminals of fewer columns help is a list: Typer's tables cut names and words there."""
+
 _REQUIRED = re.compile(r"\{(.*)\}(?=(?:\.\.\.)?$)")
 
 
@@ -69,8 +74,21 @@ def _without_braces(pieces: list[str]) -> list[str]:
     return [_REQUIRED.sub(r"\1", piece) for piece in pieces]
 
 
+def _list_where_narrow(command: Any, formatter: Any) -> None:
+    """In a narrow terminal, have the help of a command be a list, each name on a line above what it means."""
+    columns = shutil.get_terminal_size().columns
+    if columns < TABLES_FROM:
+        command.rich_markup_mode = None
+        formatter.width = columns
+        formatter.write_dl = partial(formatter.write_dl, col_max=2)
+
+
 class Command(TyperCommand):
     """A command."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _list_where_narrow(self, formatter)
+        super().format_help(ctx, formatter)
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _plain(super().get_params(ctx))
@@ -81,6 +99,15 @@ class Command(TyperCommand):
 
 class Group(TyperGroup):
     """A group of commands."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _list_where_narrow(self, formatter)
+        super().format_help(ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):  # whose paragraphs are whole, unlike Typer's
+            helps = {name: self.commands[name].help or "" for name in self.list_commands(ctx)}
+            formatter.write_dl([(name, help_.partition("\n\n")[0]) for name, help_ in helps.items()])
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _plain(super().get_params(ctx))

@@ -36,6 +36,22 @@ def test_every_command_has_help(offline: Cli, name: str) -> None:
     assert "Usage:" in result.stdout
 
 
+@pytest.mark.parametrize("name", ["", *NAMES])
+def test_no_help_is_cut_in_a_narrow_terminal(
+    offline: Cli, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    words = [*([name] if name else []), "--help"]
+    monkeypatch.setenv("COLUMNS", "1000")
+    wide = set(re.findall(r"[\w-]*\w", offline(*words).stdout)) - {"Global", "options"}  # a heading of tables
+    for columns in (20, 40, 60, 79):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        narrow = offline(*words).stdout
+        assert "…" not in narrow
+        assert {
+            word for word in wide if word not in narrow and word not in re.sub(r"\s", "", narrow)
+        } == set()
+
+
 def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) -> None:
     for arguments in (["--quiet", "tasks"], ["tasks", "--quiet"]):
         assert offline(*arguments).code == 0
