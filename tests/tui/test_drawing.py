@@ -15,7 +15,6 @@ from scripts.pictures import still
 from searchapp.tui.dialogs import Choose
 from searchapp.tui.drawing import SteadyScreen
 from searchapp.tui.judge.screen import JudgeScreen
-from searchapp.tui.screen import KeyApp
 from tests.tui.conftest import Judging, drive, press, settled, text_of, until
 
 
