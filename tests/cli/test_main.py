@@ -99,12 +99,6 @@ def test_global_options_are_accepted_before_and_after_the_command(offline: Cli) 
         (["evaluate", "nowhere"], 2, "nowhere"),
         (["export", "nowhere", "--out", "x"], 2, "nowhere is not a run directory"),
         (["nonsense"], 2, "No such command"),
-        (
-            ["search", "nlps", "x", "--size", "0"],
-            2,
-            "'-n': it should be greater than or equal to 1: `searchapp",
-        ),
-        (["search", "nlps", "x", "--size", "x"], 2, "'-n': it should be a valid integer, unable to parse"),
         (["index", "nlp"], 2, "there is no task 'nlp' (did you mean nlps?): choose nlps or explanation-2019"),
         (["data", "get", "nlsp"], 2, "known for 'nlsp' (did you mean nlps?): choose nlps or"),
         (
