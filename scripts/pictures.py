@@ -385,7 +385,7 @@ def _askers(screen: KeyScreen) -> Sequence[Asks]:
     if isinstance(screen, TopicsScreen | CompareScreen):
         return *screen.sides, screen.figuring
     if isinstance(screen, HomeScreen):
-        return (screen.watching,)
+        return screen.watching, screen.opener
     return ()
 
 

@@ -74,6 +74,11 @@ class Opener:
         self._held_back: Prepared | None = None
         """What waits for the screen to be in front."""
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no screen is being opened."""
+        return not self._is_opening
+
     def search(self, state: TaskState, sought: Sought | None = None, topic: Topic | None = None) -> None:
         """Open the search screen on a task that is indexed."""
         data = None if state.has_files else state.files

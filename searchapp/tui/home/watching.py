@@ -61,6 +61,8 @@ class Watching:
         """The figure of each run by its path and digest, or why there is none."""
         self._files: dict[tuple[str, Path, str], Files | None] = {}
         self._is_looking = self._is_scoring = self._is_closed = False
+        self._asked_for = 0
+        """Runs that are scored because somebody asked for it."""
         self._again: Timer | None = None
         self._is_outdated = False
         """Whether something may have changed since it was begun to look."""
@@ -68,7 +70,8 @@ class Watching:
     @property
     def is_idle(self) -> bool:
         """Whether everything was looked at, and each run is scored."""
-        is_busy = self._is_looking or self._is_scoring or None in self._files.values()
+        is_scoring = self._is_scoring or self._asked_for > 0
+        is_busy = self._is_looking or is_scoring or None in self._files.values()
         return self.overview is not None and not is_busy
 
     def begin(self) -> None:
@@ -164,15 +167,22 @@ class Watching:
     def evaluate(self, run: KnownRun, then: Callable[[Evaluation], object]) -> None:
         """Score a run now; its figures go to `then`."""
 
+        self._asked_for += 1
+
         def scored(found: Evaluation) -> None:
+            self._asked_for -= 1
             self._keep(run, found)
             then(found)
+
+        def failed(error: Exception) -> None:
+            self._asked_for -= 1
+            self._shows.tell_error(error)
 
         in_background(
             "score a run",
             lambda: self._figures.evaluated(run),
             scored,
-            self._shows.tell_error,
+            failed,
             self._post,
         )
 
