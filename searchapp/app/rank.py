@@ -143,7 +143,8 @@ def make_run(
     if models := ranker.models():
         manifest = replace(manifest, recipe={**manifest.recipe, directory.MODELS: models})
     official: Mapping[str, Writer] = {}
-    shortfall = f"{len(problems)} topics were left out" if len(problems) else None
+    left = len(problems)
+    shortfall = ("1 topic was left out" if left == 1 else f"{left:,} topics were left out") if left else None
     if shortfall is None:
         try:
             official = task.official.files(Submission(run, Part(collection, request.split)))

@@ -130,8 +130,9 @@ def register(app: typer.Typer) -> None:
         what = "what is known" if format_ is Format.ir_metadata else f"{len(stored.run):,} rankings"
         say(settings, f"{what} of {run} {'is' if format_ is Format.ir_metadata else 'are'} written to {out}")
         if format_ is Format.trec and not distinct_scores and (tied := trec.reordered(stored.run)):
+            have = "has" if tied == 1 else "have"
             say(
                 settings,
-                f"{tied:,} of them have equal scores, which trec_eval and others that sort by score put in another "
+                f"{tied:,} of them {have} equal scores, which trec_eval and others that sort by score put in another "
                 "order: --distinct-scores writes scores that keep it",
             )

@@ -160,7 +160,7 @@ def test_topics_left_out_make_no_official_file(indexed: Cli, data: Path, tmp_pat
     edit(data / "dev_set.json", _602={"text": " ", "premises": [101]})
     out = tmp_path / "run"
     result = indexed("rank", "nlps", "--data", data, "--split", "dev", "--out", out, "--lenient")
-    assert result.code == 0 and "no official file: 1 topics were left out" in result.stderr
+    assert result.code == 0 and "no official file: 1 topic was left out" in result.stderr
 
 
 def test_a_test_set_that_is_not_there_is_not_masked(indexed: Cli, run: Path) -> None:
