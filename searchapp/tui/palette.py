@@ -185,6 +185,8 @@ class Palette(CommandPalette):
     def _refresh_command_list(
         self, command_list: CommandList, commands: list[Command], clear_current: bool
     ) -> None:
+        if not self.query(CommandList):
+            return  # the palette was closed meanwhile, and is being taken apart
         place, here = command_list.highlighted, None
         if self._has_moved and self._is_current and place is not None:
             option = command_list.get_option_at_index(place)

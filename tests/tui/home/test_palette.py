@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from textual import events
-from textual.command import CommandList
+from textual.command import Command, CommandList, DiscoveryHit
 
 from searchapp.app.past import Past
 from searchapp.settings import Settings
@@ -128,6 +128,20 @@ def highlighted(palette: Palette) -> str:
     commands = palette.query_one(CommandList)
     assert commands.highlighted is not None
     return str(commands.get_option_at_index(commands.highlighted).prompt)
+
+
+def test_what_is_found_after_the_palette_was_closed_is_not_listed(at_home: AtHome) -> None:
+    async def steps(pilot: P, screen: HomeScreen) -> None:
+        palette = await opened(pilot)
+        found = palette.query_one(CommandList)
+        palette._list_visible = False
+        await pilot.press("escape")
+        await comes(pilot, lambda: not palette.query(CommandList))
+        commands = [Command("late", DiscoveryHit("late", lambda: None), id="0")]
+        palette._refresh_command_list(found, commands, clear_current=True)
+        assert pilot.app.screen is screen
+
+    drive(at_home.app(), steps)
 
 
 def test_tasks_runs_recipes_searches_and_topics_are_found(at_home: AtHome) -> None:
