@@ -107,9 +107,9 @@ class Freshness:
         self._title = title
         head = self._screen.head
         if not head.lasts:
-            head.tell(self._news, "$primary")
+            head.tell(self._news, "$primary", lasts=False)
         elif self._news:
-            head.tell(self._news, "$primary", add=True)
+            head.tell(self._news, "$primary", add=True, lasts=False)
         self._news = ""
 
     def draw(self) -> None:
